@@ -11,7 +11,8 @@ from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.markdown import code, table
-from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table, headers
+from xla_lens.render.report.blocks import Command, Name, Outline, Section
+from xla_lens.render.report.blocks import table as table_of
 from xla_lens.render.report.markdown import LONGEST_COMMENT, markdown_lines, shortened
 from xla_lens.render.report.outline import report_markdown
 from xla_lens.syntax.file_names import FileKind
@@ -106,7 +107,7 @@ def test_names_stay_in_their_cells_and_lines(text: str) -> None:
     name = Name(text)
     rows = ((name, "1", ("  ", name, " words")), ((name, ", ", name), "2", name))
     section = Section(
-        ("Title ", name), (Table(headers("", "size", "name", text=("", "name")), rows), ("sentence ", name), name)
+        ("Title ", name), (table_of("< | size | <name", rows), ("sentence ", name), name)
     )
     minor = replace(section, is_minor=True)
     outline = Outline(name, (("label", (name, Command(f"run {text}"))),), ((section, minor),))

@@ -22,7 +22,7 @@ from xla_lens.render.report.answer import savings
 from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table, Text, plain_text
 from xla_lens.render.report.html import html_lines, section_html
 from xla_lens.render.report.outline import report_outline
-from xla_lens.render.report.peak import live_at_peak_sections
+from xla_lens.render.report.sections import live_at_peak_sections
 from xla_lens.render.report.text import Layout, section_lines, terminal_lines
 from xla_lens.render.report.values import space_of
 from xla_lens.render.terminal import Terminal

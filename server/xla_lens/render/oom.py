@@ -21,7 +21,7 @@ from xla_lens.render.report.blocks import (
     Sections,
     Table,
     Text,
-    headers,
+    table,
 )
 from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
@@ -204,9 +204,8 @@ def _fact_sections(message: OomMessage, choice: Choice | None) -> Iterator[Secti
         )
         for match in facts
     )
-    titles = ("size", "in the message", "in the dump") if choice else ("size", "in the message")
-    table = Table(headers(*titles, text=("in the message", "in the dump")), rows)
-    yield Section("What the numbers are" if choice else "What the message says", (table, *_misnamed(facts, choice)))
+    shown = table(f"size | <in the message{' | <in the dump' if choice else ''}", rows)
+    yield Section("What the numbers are" if choice else "What the message says", (shown, *_misnamed(facts, choice)))
 
 
 _SUMS: Final = {
@@ -255,7 +254,7 @@ def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None
     if not message.buffers:
         return
     matches = _join(message, choice).buffers[:top]
-    titles = ["size", "padding", "shape", "buffer", *(["in the dump"] if choice else []), "source", "op_name"]
+    titles = f"size | padding | <shape | <buffer{' | <in the dump' if choice else ''} | <source | <op_name"
     rows = tuple(
         (
             size_text(match.buffer.size) if match.buffer.size else "",
@@ -268,9 +267,7 @@ def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None
         )
         for match in matches
     )
-    blocks: list[Text | Table] = [
-        Table(headers(*titles, text=("shape", "buffer", "in the dump", "source", "op_name")), rows),
-    ]
+    blocks: list[Text | Table] = [table(titles, rows)]
     if message.is_cut_off:
         blocks.append("The message is cut off: the last buffer is incomplete, and there may be more.")
     yield Section(f"Buffers that the message lists{_first(len(matches), len(message.buffers))}", tuple(blocks))
@@ -331,8 +328,7 @@ def _others(report: OomReport, places: Sequence[int]) -> Section:
         for message in (report.log.messages[place] for place in shown)
     )
     more = _first(len(shown), len(places) + report.log.left_out)
-    table = Table(headers("line", "times", "size", "message", text=("message",)), rows)
-    return Section(f"Other messages in the log{more}", (table,))
+    return Section(f"Other messages in the log{more}", (table("line | times | size | <message", rows),))
 
 
 # ---------------------------------------------------------------- JSON

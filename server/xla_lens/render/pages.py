@@ -37,11 +37,10 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
-from xla_lens.render.report.allocations import history_section
-from xla_lens.render.report.blocks import Inline, Jump, Linked, Name, Outline, Section, Sections, Table, Text, headers
+from xla_lens.render.report.blocks import Inline, Jump, Linked, Name, Outline, Section, Sections, Text, table
 from xla_lens.render.report.markdown import inline_markdown, markdown_lines
 from xla_lens.render.report.outline import missing_step, report_outline
-from xla_lens.render.report.peak import live_at_step_sections
+from xla_lens.render.report.sections import history_section, live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import allocation_link, space_of, step_link
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines, share, suffix
@@ -285,9 +284,9 @@ def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
 
 
 def _sums(report: Report) -> Sections:
-    titles = ("", "live bytes", "of the peak", "values", "peak", "at step", "needed")
+    titles = "< | live bytes | of the peak | values | peak | at step | needed"
     rows = tuple(_sum(report, one) for one in report.spaces)
-    return (Section("Memory space", (Table(headers(*titles, text=("",)), rows),)),)
+    return (Section("Memory space", (table(titles, rows),)),)
 
 
 def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:

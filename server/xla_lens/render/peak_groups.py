@@ -22,7 +22,7 @@ from xla_lens.model.memory.over_time import live_in_space
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render import contract
-from xla_lens.render.report.sources import derived_part, unresolved_text, without_source
+from xla_lens.render.report.sections import derived_part, unresolved_text, without_source
 from xla_lens.render.sources import PARAMETERS, frame_text
 
 

@@ -11,7 +11,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, as_given, counted, human, percent
-from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, Table, Text, headers, plain_text
+from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, Table, Text, plain_text, table
 from xla_lens.render.warrants import bounded, bounded_size, short_reason
 
 
@@ -99,15 +99,15 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
         ("file", True, [Name(place, widest=None) if place else "" for _, place in shown]),
     ]
     kept = [column for column in columns if any(cell != "" for cell in column[2])]
-    header = headers(*(name for name, _, _ in kept), text=tuple(name for name, is_text, _ in kept if is_text))
-    rows = tuple(zip(*(cells for _, _, cells in kept), strict=True))
+    titles = " | ".join("<" * is_text + name for name, is_text, _ in kept)
+    rows = zip(*(cells for _, _, cells in kept), strict=True)
     rest = (_folded(one, show_all),) if one.folded else ()
     unreadable = [
         (Name(re.split(r"[/\\]", file)[-1], widest=None), f" {reason}.")
         for module in one.modules
         for file, reason in module.unreadable
     ]
-    return (Section("Modules, worst first", (Table(header, rows), *rest, *unreadable)),)
+    return (Section("Modules, worst first", (table(titles, rows), *rest, *unreadable)),)
 
 
 def _peak(module: RankedModule) -> str:

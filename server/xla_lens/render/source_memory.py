@@ -32,8 +32,8 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.peak_groups import LikeValues, like_values, owned_sizes
 from xla_lens.render.report.actions import largest_saving
-from xla_lens.render.report.advice import freed_by
 from xla_lens.render.report.blocks import Bar, Name, Text, bar_text, inlines
+from xla_lens.render.report.sections import freed_by
 from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, reasons, share
 

@@ -33,7 +33,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, expla
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
+from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 
@@ -196,6 +196,11 @@ class Report:
         if self.options.budget_bytes is not None:
             return self.options.budget_bytes
         return self.capacity.size_bytes if self.capacity else None
+
+    @property
+    def sourced(self) -> Warrant:
+        """Which numbers are exact that depend on what is live and on its sources."""
+        return self.warrants.of(Quantity.LIVE, Quantity.SOURCES)
 
     @property
     def module(self) -> str | None:

@@ -1,15 +1,22 @@
-"""Comparisons as blocks: their title and answer, and which tables they have, in which order."""
+"""Comparisons as blocks: their title and answer, where the change of a peak comes from, what happened to each value,
+and all totals; and the table of two folders.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff
-from xla_lens.model.diff.breakdowns import By
+from xla_lens.features.diff.options import DiffPart
+from xla_lens.model.advice.alive import last_uses
+from xla_lens.model.diff.breakdowns import By, Group, Key
 from xla_lens.model.diff.causes import CauseKind, ChangeCause
-from xla_lens.model.diff.comparison import Pair, Row, SpaceComparison
+from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.comparison import Comparison, Pair, Row, SpaceComparison
+from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.render.diff.tables import breakdown_sections, derived_part, group_text, totals_sections, values_sections
+from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.render.diff.words import (
     BIG_BYTES,
     cause_text,
@@ -17,11 +24,29 @@ from xla_lens.render.diff.words import (
     difference_text,
     grown_text,
     is_serious,
+    signed_percent,
 )
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import capitalized, counted, human, signed
-from xla_lens.render.report.blocks import Name, Outline, Section, Sections, Table, Text, headers
+from xla_lens.render.numbers import MINUS, apart, capitalized, counted, human, signed
+from xla_lens.render.report.blocks import (
+    LONGEST_NAME,
+    WIDEST_SHAPE,
+    Inline,
+    Linked,
+    Name,
+    Outline,
+    Section,
+    Sections,
+    Table,
+    Text,
+    joined,
+    more,
+    table,
+)
+from xla_lens.render.report.sections import DERIVED_TEXT
+from xla_lens.render.report.values import first_names, op_name, reader_names, shape_text
 from xla_lens.render.warrants import bounded_size
+from xla_lens.syntax.columns import NONE
 
 _MAX_GROUPS: Final = 2
 """The groups that the answer names."""
@@ -50,10 +75,9 @@ def _title(one: Diff) -> Text:
     name, space = Name(one.name or one.new.label.rpartition("/")[2], widest=None), one.default_space
     if space is None:
         return (name, ": no buffer assignment to compare")
-    needed, text = space.exact("needed_bytes"), _peak_text(space)
-    if needed:
-        text += f"; needs {grown_text(needed, f'{human(needed.new)} as before')}"
-    return (name, ": ", text)
+    needed = space.exact("needed_bytes")
+    needs = f"; needs {grown_text(needed, f'{human(needed.new)} as before')}" if needed else ""
+    return (name, f": {_peak_text(space)}{needs}")
 
 
 def _peak_text(space: SpaceComparison) -> str:
@@ -105,25 +129,235 @@ def _biggest_groups(all_rows: Sequence[Row]) -> Iterator[Text]:
     rows = [row for row in all_rows if row.change]
     named = [row for row in rows[:_MAX_GROUPS] if abs(row.change) >= _NAMED_SHARE * abs(rows[0].change)]
     for row in named:
-        if more := row.count.change:
-            what = f"{abs(more):,} {'more' if more > 0 else 'fewer'} × "
+        if count := row.count.change:
+            what = f"{abs(count):,} {'more' if count > 0 else 'fewer'} × "
         else:
             what = f"{counted(row.count.new, 'buffer')} {'larger' if row.change > 0 else 'smaller'} at the peak, "
-        yield (f"{signed(row.change)}: {what}", *group_text(row.key), f"{derived_part(row)}.")
-    rest = rows[len(named) :]
-    if rest:
+        yield (f"{signed(row.change)}: {what}", *_key(row.key, By.GROUP), f"{_derived_part(row)}.")
+    if rest := rows[len(named) :]:
         yield f"{signed(sum(row.change for row in rest))}: {counted(len(rest), 'more group')} of like buffers."
 
 
 def _parts(one: Diff) -> Iterator[Sections]:
     for space in _changed(one):
-        yield from breakdown_sections(one, space)
-    yield values_sections(one)
-    yield totals_sections(one)
+        yield from ((section,) for section in _breakdowns(one, space))
+    yield _values_sections(one)
+    yield _totals_sections(one)
+
+
+# ---------------------------------------------------------------- where the change comes from
+
+_TITLES: Final = {
+    By.GROUP: "groups of like buffers",
+    By.LINE: "source line",
+    By.PARAMETER: "parameter path",
+    By.OP_NAME: "op_name",
+    By.OPCODE: "opcode",
+    By.KIND: "kind",
+}
+
+_UNKNOWN_KEY: Final = {By.LINE: "(no source)", By.PARAMETER: "(no parameter path)"}
+
+_SMALLEST_SHARE: Final = 0.01
+"""Parameters are shown if those with a path made at least this share of what changed."""
+
+
+def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
+    """The requested breakdowns of a memory space whose peak changed in total or within."""
+    for by, title in _TITLES.items():
+        rows = space.breakdowns.get(by, ()) if DiffPart(by.value) in one.options.parts else ()
+        changed = [row for row in rows if row.change]
+        moved, of_known = (sum(abs(row.change) for row in changed if row.key or every) for every in (True, False))
+        if not changed or (by is By.PARAMETER and of_known < _SMALLEST_SHARE * moved):
+            continue
+        unchanged = len(rows) - len(changed)
+        same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
+        is_derived = any(_derived_part(row) for row in changed[: one.options.top])
+        has_note = is_derived and (by is By.LINE or DiffPart.LINE not in one.options.parts)
+        yield Section(
+            f"Change of the {space_name(space.id)} peak by {title}: {signed(space.peak_live_bytes.change)}{same}",
+            (_table(one, changed, by), *((DERIVED_TEXT,) if has_note else ())),
+        )
+
+
+def _table(one: Diff, changed: list[Row], by: By) -> Table:
+    found: list[tuple[Text, ...]] = []
+    for row in changed[: one.options.top]:
+        old, new = _entities(one, row)
+        sizes = _linked(human(row.size_bytes.old), old), _linked(human(row.size_bytes.new), new)
+        buffers = f"{row.count.old:,} → {row.count.new:,}" if row.count.change else f"{row.count.new:,}"
+        found.append((signed(row.change), *sizes, buffers, (*_key(row.key, by), _derived_part(row))))
+    rest = changed[len(found) :]
+    found += [(signed(sum(row.change for row in rest)), "", "", "", text) for text in more(len(rest), "other")]
+    what = _TITLES[by] if by is not By.GROUP else "shape, op_name, source line"
+    return table(f"change | old | new | buffers | <{what}", found)
+
+
+def _key(key: Key, by: By) -> tuple[Inline, ...]:
+    """What a row is about: of like buffers their shape, their op_name or opcode, and their source line."""
+    if isinstance(key, Group):
+        shape: Inline = Name(key.shape, widest=WIDEST_SHAPE) if key.shape else "(unknown shape)"
+        names = (Name(text, widest=LONGEST_NAME) for text in (key.op_name or key.opcode, key.line) if text)
+        return joined((shape, *names), ", ")
+    return (Name(str(key), widest=LONGEST_NAME) if key else _UNKNOWN_KEY.get(by, f"(no {by.value})"),)
+
+
+def _derived_part(row: Row) -> str:
+    """How much of a row has a derived source, to follow its key: ``, derived`` or ``, 1.00 MiB → 2.00 MiB derived``.
+    Empty if nothing is, or if the row has no source.
+    """
+    derived = row.derived_bytes
+    if row.key is None or not (derived.old or derived.new):
+        return ""
+    if derived == row.size_bytes:
+        return ", derived"
+    before = f"{apart(derived.old, derived.new)} → " if derived.change else ""
+    return f", {before}{human(derived.new)} derived"
+
+
+def _entity(one: Diff, value: int, *, is_old: bool) -> Entity | None:
+    """A value of one of the dumps, a row of `DumpSet.values`; None for NONE, and if the dump is only a report."""
+    side = one.old if is_old else one.new
+    if value == NONE or isinstance(side, Baseline):
+        return None
+    return Entity(EntityKind.VALUE, int(side.dump.values.id[value]), is_old)
+
+
+def _entities(one: Diff, row: Row) -> tuple[Entity | None, Entity | None]:
+    """The values that own most bytes of a row in the old and in the new dump. Where a dump has no bytes in the row,
+    the partner of the other dump's value.
+    """
+    old, new = row.value.old, row.value.new
+    if one.comparison:
+        matching = one.comparison.matching
+        old = int(matching.old_of_new[new]) if old == NONE != new else old
+        new = int(matching.new_of_old[old]) if new == NONE != old else new
+    return _entity(one, old, is_old=True), _entity(one, new, is_old=False)
+
+
+def _linked(text: str, entity: Entity | None) -> Inline:
+    """Our own words, with a link if there is an entity."""
+    return Linked(text, entity) if entity and text else text
+
+
+# ---------------------------------------------------------------- values
+
+_CLASSES: Final = {
+    ValueClass.UNCHANGED: "unchanged",
+    ValueClass.CHANGED: "changed",
+    ValueClass.MOVED: "moved in time",
+    ValueClass.ADDED: "added",
+    ValueClass.REMOVED: "removed",
+}
+
+_AT_PEAK: Final = {(True, True): "both", (True, False): "old", (False, True): "new", (False, False): ""}
+
+
+def _values_sections(one: Diff) -> Sections:
+    """How many values are added, removed, changed and unchanged, and what happened to those that changed most."""
+    compared = one.comparison
+    if DiffPart.VALUES not in one.options.parts or compared is None:
+        return ()
+    counts = ", ".join(f"{compared.values.count(value_class):,} {name}" for value_class, name in _CLASSES.items())
+    matched = f"{100 * compared.matched_peak_bytes_fraction:.1f} % of the bytes at the peaks belong to matched values."
+    rows = tuple(_value_row(one, compared, row) for row in one.rows[: one.options.top].tolist())
+    shown = table("<value | old | new | < | <at peak | <what", rows)
+    rest = more(len(one.rows) - len(rows), "other")
+    return (Section(f"Values: {counts}", (matched, *((shown,) if rows else ()), *rest)),)
+
+
+def _value_row(one: Diff, compared: Comparison, row: int) -> tuple[Text, ...]:
+    values = compared.values
+    old, new = int(values.old[row]), int(values.new[row])
+    sides = ((compared.old.dump, old, True), (compared.new.dump, new, False))
+    links = [_entity(one, value, is_old=is_old) for _, value, is_old in sides]
+    sizes = [human(int(dump.values.size_bytes[value])) if value != NONE else "" for dump, value, _ in sides]
+    # The name in the new dump, if it has the value.
+    number = int(new != NONE)
+    is_uncertain = bool(values.confidence[row] == Confidence.LOW)
+    return (
+        Name(sides[number][0].value_label(sides[number][1]), links[number]),
+        *map(_linked, sizes, links),
+        _CLASSES[ValueClass(int(values.value_class[row]))],
+        _AT_PEAK[bool(values.is_at_old_peak[row]), bool(values.is_at_new_peak[row])],
+        (*joined(_what(compared, row, old, new), ", "), " (uncertain match)" * is_uncertain),
+    )
+
+
+def _what(one: Comparison, row: int, old: int, new: int) -> Iterator[Text]:
+    old_dump, new_dump, values = one.old.dump, one.new.dump, one.values
+    if NONE in (old, new):
+        dump, value = (old_dump, old) if new == NONE else (new_dump, new)
+        name = op_name(dump, value)
+        shape = Name(shape_text(dump, value), widest=WIDEST_SHAPE)
+        yield (shape, " ", Name(name, widest=LONGEST_NAME)) if name else shape
+        return
+    change, longer_by = Change(int(values.change[row])), int(values.longer_by[row])
+    sides = ((old_dump, old), (new_dump, new))
+    if change & (Change.SHAPE | Change.LAYOUT):
+        yield joined((Name(shape_text(*side), widest=WIDEST_SHAPE) for side in sides), " → ")
+    elif change & Change.PADDING:
+        yield "padding changed"
+    if change & Change.MEMORY_SPACE:
+        yield " → ".join(space_name(dump.space_id(int(dump.values.color[value]))) for dump, value in sides)
+    if change & Change.LIVE_RANGE and longer_by:
+        yield f"lives {counted(abs(longer_by), 'step')} {'longer' if longer_by > 0 else 'shorter'}"
+        ending = last_uses(new_dump, new)
+        if names := [Name(name) for name in reader_names(new_dump, ending)] if ending else []:
+            yield ("last read by ", *first_names(names))
+    elif change & Change.LIVE_RANGE:
+        yield "lives at other steps"
+    before = old_dump.value_label(old)
+    if before != new_dump.value_label(new):
+        yield ("was ", Name(before))
+
+
+# ---------------------------------------------------------------- totals
+
+_TOTALS: Final = {
+    "peak": "peak_live_bytes",
+    "needed": "needed_bytes",
+    "reserved": "reserved_bytes",
+    "reserved, but free at the peak": "free_bytes",
+    "padding at the peak": "padding_bytes",
+    "values": "values",
+    "allocations": "allocations",
+}
+"""The rows of the totals: numbers of `SpaceSide`."""
+
+
+def _totals_sections(one: Diff) -> Sections:
+    """Each total of both dumps, its change in bytes and in percent."""
+    if DiffPart.TOTALS not in one.options.parts:
+        return ()
+    rows = [row for space in one.memory_spaces for row in _space_rows(space)]
+    if one.comparison:
+        rows.append(_number("scheduled instructions", one.comparison.instructions))
+    return (Section("Totals", (table("< | old | new | change | percent", rows),)),)
+
+
+def _space_rows(space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
+    reserved = space.reserved_bytes
+    if space.color != DEFAULT_COLOR and max(reserved.old, reserved.new) < BIG_BYTES:
+        return
+    name = capitalized(space_name(space.id))
+    for words, attribute in _TOTALS.items():
+        if pair := space.exact(attribute):
+            yield (_size if attribute.endswith("_bytes") else _number)(f"{name} {words}", pair)
+            if attribute == "reserved_bytes":
+                yield from (_size(f"  {row.key}", row.size_bytes) for row in space.reserved_by_kind or ())
+
+
+def _size(title: str, pair: Pair) -> tuple[Text, ...]:
+    return (title, human(pair.old), human(pair.new), signed(pair.change), signed_percent(pair))
+
+
+def _number(title: str, pair: Pair) -> tuple[Text, ...]:
+    change = f"{'+' if pair.change > 0 else MINUS}{abs(pair.change):,}" if pair.change else "0"
+    return (title, f"{pair.old:,}", f"{pair.new:,}", change, signed_percent(pair))
 
 
 # ---------------------------------------------------------------- folders
-
 
 _Row: TypeAlias = tuple[str, Pair | None, Pair | None]
 """The name of a module, what it needs, and its peak."""
@@ -154,7 +388,7 @@ def folder_outline(one: FolderDiff) -> Outline:
     }
     text = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
     title = f"{counted(len(one.rows), 'module')} in both" + (f": the memory of {text}" if text else "")
-    return Outline(title, (), tuple(sections for sections in _folder_parts(one) if sections))
+    return Outline(title, (), tuple((section,) for section in _folder_sections(one) if section.blocks))
 
 
 def _change(row: _Row) -> int | None:
@@ -162,22 +396,19 @@ def _change(row: _Row) -> int | None:
     return next((pair.change for pair in row[1:] if pair and pair.change), 0 if all(row[1:]) else None)
 
 
-def _folder_parts(one: FolderDiff) -> Iterator[Sections]:
+def _folder_sections(one: FolderDiff) -> Iterator[Section]:
     changed = [row for row in one.rows if _change(row)]
     changed.sort(key=lambda row: [-(pair.change if pair else 0) for pair in row[1:]])
     shown = changed if one.top is None else [*changed[: one.top], *changed[one.top :][-1:]]
     rows: list[tuple[Text, ...]] = [
         (*_sizes(needed), *_sizes(peak), Name(name, widest=None)) for name, needed, peak in shown
     ]
-    if len(shown) < len(changed):
-        rows.insert(len(rows) - 1, ("", "", "", "", f"… {counted(len(changed) - len(shown), 'other')}"))
-    header = headers("needs", "change", "peak", "change", "module", text=("module",))
-    yield (Section("Modules that changed", (Table(header, tuple(rows)),)),) if rows else ()
+    rows[-1:-1] = (("", "", "", "", text) for text in more(len(changed) - len(shown), "other"))
+    yield Section("Modules that changed", (table("needs | change | peak | change | <module", rows),) if rows else ())
     for word, names in (("old", one.only_old), ("new", one.only_new)):
-        named = names[: one.top]
-        more: tuple[Text, ...] = (f"… {counted(len(names) - len(named), 'other')}",) if len(named) < len(names) else ()
-        blocks = (*((Name(name, widest=None),) for name in named), *more)
-        yield (Section(f"{counted(len(names), 'module')} only in the {word} dumps", blocks),) if names else ()
+        named = tuple((Name(name, widest=None),) for name in names[: one.top])
+        title = f"{counted(len(names), 'module')} only in the {word} dumps"
+        yield Section(title, (*named, *more(len(names) - len(named), "other")))
 
 
 def _sizes(pair: Pair | None) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.render.diff.words import change_text, grown_text
 from xla_lens.render.numbers import counted, human, sparkline
-from xla_lens.render.report.blocks import LONGEST_NAME, Name, Outline, Role, Section, Table, Text, headers
+from xla_lens.render.report.blocks import LONGEST_NAME, Name, Outline, Role, Section, Text, table
 from xla_lens.render.sources import frame_text
 
 
@@ -60,10 +60,10 @@ def _section(one: ModuleInRuns, labels: Sequence[str]) -> Section:
         pair = Pair(known[0], last.needed_bytes)
         words = f": needs {grown_text(pair, f'{human(pair.new)} as before') if len(known) > 1 else human(pair.new)}"
     title = (Name(one.name, widest=None), f"{words}{_trend(known)}")
-    header = headers("needs", "change", "peak", "run", "most bytes at the peak", text=("run", "most bytes at the peak"))
+    titles = "needs | change | peak | <run | <most bytes at the peak"
     changes = ("", *(_change(*pair) for pair in pairwise(one.runs)))
     rows = zip(one.runs, changes, labels, strict=True)
-    return Section(title, (Table(header, tuple(tuple(_cells(*row)) for row in rows)),))
+    return Section(title, (table(titles, (tuple(_cells(*row)) for row in rows)),))
 
 
 def _trend(sizes: Sequence[int]) -> str:

@@ -24,9 +24,9 @@ from xla_lens.render.report.blocks import (
     Sections,
     Table,
     Text,
-    headers,
     inlines,
     joined,
+    table,
 )
 from xla_lens.render.report.values import space_of, step_link, value_link
 from xla_lens.render.sources import frame_text
@@ -95,9 +95,7 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
         for tree in advice.arguments[:_MOST_TREES]
         if tree.size_bytes * 100 >= advice.argument_bytes
     )
-    yield Table(
-        headers("size", "arrays", "arguments", "use", text=("arguments", "use")), rows, has_text_header=False, indent=4
-    )
+    yield table("size | arrays | <arguments | <use", rows, has_text_header=False, indent=4)
     factor = budget.divide_arguments_by
     devices = f"Sharded over {factor} times as many devices, they take {human(-(-advice.argument_bytes // factor))}"
     idle = sum(tree.size_bytes for tree in advice.arguments if tree.is_idle)
@@ -152,8 +150,7 @@ def _action(report: Report, number: int, action: Action) -> Section:
     if more:
         count = sum(group.count for group in more)
         rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
-    columns = headers("size", "buffers", "source", "values", text=("buffers", "source", "values"))
-    buffers = [Table(columns, tuple(rows), has_text_header=False, indent=5)] if rows else []
+    buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False, indent=5)] if rows else []
     return Section(title, (*([("   ", Command(snippet))] if snippet else ()), ("   ", *numbers), *buffers), level=1)
 
 

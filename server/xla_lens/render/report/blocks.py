@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
+from xla_lens.render.numbers import counted
 
 WIDEST_NAME: Final = 40
 WIDEST_SHAPE: Final = 44
@@ -89,11 +90,6 @@ class Header:
     is_text: bool = False
 
 
-def headers(*titles: str, text: tuple[str, ...] = ()) -> tuple[Header, ...]:
-    """Return headers with some titles; those that are also in `text` belong to columns of text."""
-    return tuple(Header(title, title in text) for title in titles)
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table.
@@ -106,6 +102,12 @@ class Table:
     rows: tuple[tuple[Text, ...], ...]
     has_text_header: bool = True
     indent: int = 2
+
+
+def table(titles: str, rows: Iterable[tuple[Text, ...]], *, has_text_header: bool = True, indent: int = 2) -> Table:
+    """Return a table with the headers ``size | share | <value``; those of columns of text begin with ``<``."""
+    header = tuple(Header(title.removeprefix("<"), title.startswith("<")) for title in titles.split(" | "))
+    return Table(header, tuple(rows), has_text_header, indent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,11 @@ def joined(texts: Iterable[Text], separator: str) -> tuple[Inline, ...]:
     for text in texts:
         found += [separator, *inlines(text)] if found else inlines(text)
     return tuple(found)
+
+
+def more(count: int, noun: str) -> tuple[str, ...]:
+    """Return a line that says how many things a list leaves out, nothing if that is none."""
+    return (f"... and {counted(count, noun)}",) if count else ()
 
 
 def plain_text(text: Text) -> str:

@@ -10,20 +10,24 @@ from xla_lens.model.warrants import Quantity
 from xla_lens.render.capacity import device_text
 from xla_lens.render.numbers import counted
 from xla_lens.render.report.actions import advice_sections
-from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
-from xla_lens.render.report.allocations import arenas_sections
 from xla_lens.render.report.answer import answer
 from xla_lens.render.report.blocks import Command, Name, Outline, Role, Section, Sections, Text
 from xla_lens.render.report.markdown import markdown_lines
-from xla_lens.render.report.peak import (
+from xla_lens.render.report.sections import (
+    alive_sections,
+    arenas_sections,
+    budget_sections,
     curve_sections,
+    donation_sections,
+    line_sections,
     live_at_peak_sections,
     live_at_step_sections,
+    padding_sections,
     peak_sections,
     printed_peak_sections,
+    source_sections,
     totals_sections,
 )
-from xla_lens.render.report.sources import line_sections, source_sections
 from xla_lens.render.report.text import Layout, text_lines
 from xla_lens.render.report.values import space_of, steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines

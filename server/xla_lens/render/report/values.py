@@ -5,12 +5,24 @@ from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.advice.alive import Ending
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted
-from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.render.report.blocks import (
+    LONGEST_NAME,
+    WIDEST_NAME,
+    WIDEST_SHAPE,
+    Inline,
+    Linked,
+    Name,
+    Role,
+    Text,
+    joined,
+)
+from xla_lens.render.sources import frame_text
+from xla_lens.syntax.columns import NONE
 
 
 def step_link(step: int | None, text: str | None = None) -> Inline:
@@ -50,6 +62,17 @@ def shape_text(dump: DumpSet, value: int) -> str:
     return (dump.shape(value) or b"").decode("utf-8", "replace")
 
 
+def shape_name(dump: DumpSet, value: int) -> Name:
+    """The shape of a value as a cell."""
+    return Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE)
+
+
+def source_name(frame: StackFrame, place: str = "") -> tuple[Inline, ...]:
+    """A line of the program with its function: ``train.py:31 in step``."""
+    name = Name(place or frame_text(frame), widest=LONGEST_NAME, role=Role.SOURCE, frame=frame)
+    return (name, " in ", Name(frame.function, widest=2 * WIDEST_NAME)) if frame.function else (name,)
+
+
 def live_range_text(dump: DumpSet, value: int) -> str:
     """The first and the last step of a value: ``35–37``."""
     return steps_text(int(dump.values.start_step[value]), int(dump.values.end_step[value]))
@@ -64,11 +87,6 @@ def first_names(names: Sequence[Name]) -> tuple[Inline, ...]:
     """Two names, and how many more there are."""
     more = len(names) - 2
     return (*joined(names[:2], ", "), f" and {more:,} more") if more > 0 else joined(names, " and ")
-
-
-def first_values(dump: DumpSet, values: Column) -> tuple[Inline, ...]:
-    """Two values, and how many more there are."""
-    return first_names([value_link(dump, value) for value in values.tolist()])
 
 
 def reader_names(dump: DumpSet, ending: Ending) -> tuple[str, ...]:

@@ -1,0 +1,573 @@
+"""The parts of a report as blocks, except its first lines and what would lower the peak. Each function returns no
+sections if its part was not requested.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from xla_lens.features.report.facts import ArenaReport, LineReport, LiveSet, Report, SpaceReport
+from xla_lens.features.report.options import DEFAULT_TOP, Part
+from xla_lens.model.advice.alive import Ending, Reason
+from xla_lens.model.advice.donation import Donation, Fit
+from xla_lens.model.advice.padding import padding_of
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes
+from xla_lens.model.memory.allocation_history import AllocationHistory
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.places.entities import Entity, EntityKind
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.tables.lookup import distinct
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
+from xla_lens.render.padding import padding_part
+from xla_lens.render.printed_peak import RULE, printed_peak_sums
+from xla_lens.render.report.blocks import (
+    LONGEST_NAME,
+    WIDEST_NAME,
+    WIDEST_SHAPE,
+    Bar,
+    Inline,
+    Linked,
+    Name,
+    Role,
+    Section,
+    Sections,
+    Table,
+    Text,
+    more,
+    table,
+)
+from xla_lens.render.report.values import (
+    allocation_link,
+    first_names,
+    kind_counted,
+    live_range_text,
+    op_name_text,
+    reader_names,
+    shape_name,
+    source_name,
+    space_of,
+    step_link,
+    steps_text,
+    value_link,
+)
+from xla_lens.render.sources import PARAMETERS, frame_place, frame_text
+from xla_lens.render.warrants import bounded, bounded_size, reasons, share, suffix, worst
+from xla_lens.syntax.columns import NONE, Column
+
+
+def totals_sections(report: Report) -> Sections:
+    """The reserved bytes of each memory space, by what the allocations are for."""
+    if not report.spaces or Part.TOTALS not in report.options.parts:
+        return ()
+    allocations, kinds = report.dump.allocations, allocation_kinds(report.dump)
+    is_in_space = [allocations.color == one.space.color for one in report.spaces]
+    present = list(dict.fromkeys(kind for here in is_in_space for kind in distinct(kinds[here]).tolist()))
+    rows: list[tuple[Text, ...]] = []
+    for one, here in zip(report.spaces, is_in_space, strict=True):
+        sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)
+        bound = one.space.reserved_bound
+        cells = (bounded_size(sum(column), bound) if column else "" for column in sizes)
+        totals = (bounded_size(size, bound) for size in (one.space.needed_bytes, one.space.reserved_bytes))
+        rows.append((space_of(report, one), *totals, *cells))
+    titles = " | ".join(("< | needed | reserved", *(KIND_NAMES[kind] for kind in present)))
+    return (Section("Memory space", (table(titles, rows), *_why(report, Quantity.RESERVED))),)
+
+
+def _why(report: Report, *quantities: Quantity) -> tuple[str, ...]:
+    """A sentence that says why the numbers of a table are not exact."""
+    found = "; ".join(reasons(report.warrants.of(*quantities).gaps))
+    return (f"Not exact: {found}.",) if found else ()
+
+
+# ---------------------------------------------------------------- the recomputed and the printed peak
+
+
+def peak_sections(report: Report) -> Sections:
+    """The recomputed peak of each memory space, and the peak that XLA prints."""
+    if not report.has_live_ranges or Part.PEAK not in report.options.parts:
+        return ()
+    blocks: list[Text | Table] = []
+    if report.spaces:
+        titles = "< | live bytes | of reserved | at step | <instruction | live at the printed peak"
+        blocks.append(table(titles, (_peak_row(report, one) for one in report.spaces)))
+    if report.printed:
+        step, size_bytes = report.printed
+        bound = report.warrants.of(Quantity.PRINTED_PEAK).bound
+        printed = f"XLA prints a peak of {bounded_size(size_bytes, bound)} at step {step}"
+        blocks.append((Linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
+    blocks += _why(report, Quantity.LIVE, Quantity.PRINTED_PEAK)
+    return (Section("Peak", tuple(blocks)),) if blocks else ()
+
+
+def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
+    space, printed = one.space, one.live_at_printed_peak
+    instruction = report.dump.instruction_at(space.peak_step) if space.peak_step is not None else None
+    is_known = space.live_bound is not Bound.UNKNOWN
+    live_bytes = space.peak_live_bytes
+    return (
+        space_of(report, one),
+        bounded_size(live_bytes, space.live_bound),
+        share(live_bytes, space.reserved_bytes, worst(space.live_bound, space.reserved_bound)),
+        step_link(space.peak_step) if is_known else "",
+        Name(instruction or "") if is_known else "",
+        bounded(apart(printed, live_bytes), space.live_bound) if printed is not None else "",
+    )
+
+
+def printed_peak_sections(report: Report) -> Sections:
+    """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
+    printed = report.printed_peak if report.has_live_ranges else None
+    sums = printed_peak_sums(printed, space_of(report, DEFAULT_COLOR)) if printed else None
+    if sums is None:
+        return ()
+    return (Section("What XLA's printed peak counts", (table(" | ".join(("<", *sums.titles)), sums.rows), RULE)),)
+
+
+# ---------------------------------------------------------------- live values
+
+
+def live_at_peak_sections(report: Report, one: SpaceReport) -> Sections:
+    """What is live at the peak of a memory space, biggest first."""
+    is_wanted = one.peak and Part.LIVE in report.options.parts
+    return _live_sections(report, one.peak, f"Live at the {space_of(report, one)} peak") if is_wanted else ()
+
+
+def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
+    """What is live in a memory space at the requested step, biggest first."""
+    return _live_sections(report, one.at_step, f"Live in {space_of(report, one)}")
+
+
+def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections:
+    if live is None:
+        return ()
+    dump, warrant = report.dump, report.warrants.of(Quantity.LIVE)
+    values = live.values[: report.options.top].tolist()
+    sources = _sources(report, values)
+    rows = (
+        (
+            human(size_bytes := int(dump.values.size_bytes[value])),
+            share(size_bytes, live.live_bytes, warrant.bound),
+            value_link(dump, value),
+            *((sources.get(value, ""),) if sources else ()),
+            shape_name(dump, value),
+            live_range_text(dump, value),
+            op_name_text(report, value),
+        )
+        for value in values
+    )
+    titles = f"size | share | <value {'| <source ' if sources else ''}| <shape | <live | <op_name"
+    rest = (bounded(text, warrant.bound) for text in more(len(live.values) - len(values), "smaller value"))
+    instruction = dump.instruction_at(live.step)
+    runs: tuple[Inline, ...] = (" (", Name(instruction, widest=LONGEST_NAME), ")") if instruction else ()
+    count = bounded(counted(len(live.values), "value"), warrant.bound)
+    found = f"{title}: {bounded_size(live.live_bytes, warrant.bound)} in {count} at "
+    where = (step_link(live.step, f"step {live.step}"), *runs, suffix(warrant))
+    return (Section((found, *where), (table(titles, rows), *rest)),)
+
+
+def _sources(report: Report, values: list[int]) -> Mapping[int, Name]:
+    """The source lines of values, without the folders of their files unless several files have the same name."""
+    if not report.options.has_source_lines:
+        return {}
+    lines = {value: line for value in values if (line := report.origins.of_value(value).line)}
+    paths: dict[str, set[str]] = {}
+    for frame in lines.values():
+        paths.setdefault(frame.file.rpartition("/")[2], set()).add(frame.file)
+    found: dict[int, Name] = {}
+    for value, frame in lines.items():
+        path, name = frame_text(frame), frame.file.rpartition("/")[2]
+        text = path.rpartition("/")[2] if len(paths[name]) == 1 else path
+        found[value] = Name(text, widest=WIDEST_SHAPE, role=Role.SOURCE, frame=frame)
+    return found
+
+
+# ---------------------------------------------------------------- live bytes over time
+
+_ROWS: Final = 40
+_BAR: Final = 60
+
+
+def curve_sections(report: Report, one: SpaceReport) -> Sections:
+    """The live bytes of a memory space over the schedule, as bars; each bar is the maximum of its steps."""
+    if one.peak is None or Part.CURVE not in report.options.parts:
+        return ()
+    curve, end = one.space.live, (report.end_step or 0) + 1
+    parts = min(_ROWS, end)
+    rows: list[tuple[Text, ...]] = []
+    for first, after in pairwise(number * end // parts for number in range(parts + 1)):
+        most = curve.most_between(first, after - 1)
+        steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
+        bar = Bar(most, one.peak.live_bytes, _BAR)
+        rows.append((step_link(first, steps), bounded_size(most, one.space.live_bound), bar))
+    title = f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)"
+    bars = table("steps | live bytes | <", rows, has_text_header=False)
+    return (Section(title + suffix(report.warrants.of(Quantity.LIVE)), (bars,)),)
+
+
+# ---------------------------------------------------------------- source lines
+
+_MAX_STACKS: Final = 3
+"""Maximum number of call stacks shown for a line, unless the user gives a number of rows."""
+
+_MAX_FRAMES: Final = 32
+
+DERIVED_TEXT: Final = (
+    "Derived: the line is that of the instruction that computes what a loop, a copy or a fusion holds, found by "
+    "following the data flow of the HLO module."
+)
+"""What it means that the source of some bytes is derived."""
+
+
+def line_sections(report: Report, one: SpaceReport) -> Sections:
+    """The bytes at the peak by source line; with `Part.STACKS`, each line with the calls that led to it."""
+    lines = one.lines
+    if lines is None:
+        return ()
+    stacks = _most(report, _MAX_STACKS) if Part.STACKS in report.options.parts else 0
+    rows = [row for line in lines.lines for row in _line_rows(report, one, lines, line, stacks)]
+    if left_out := lines.count - len(lines.lines):
+        rows.append(("", *_sizes(report, one, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
+    shown = table("< | size | share | <source line", rows, has_text_header=False)
+    derived = (DERIVED_TEXT,) if any(line.frame and line.derived_bytes for line in lines.lines) else ()
+    unresolved = (unresolved_text(lines),) if lines.unresolved_bytes else ()
+    total = bounded_size(lines.size_bytes, one.space.live_bound)
+    return (Section(_by(report, one, "source line", total), (shown, *derived, *unresolved)),)
+
+
+def _most(report: Report, most: int) -> int:
+    """How many parts of a row are shown: the number of rows that the user gives, or a usual one."""
+    top = report.options.top
+    return most if top is None or top == DEFAULT_TOP else top
+
+
+def _by(report: Report, one: SpaceReport, what: str, total: str) -> str:
+    """The title of a breakdown of the peak."""
+    return f"{capitalized(space_of(report, one))} peak by {what}: {total}{suffix(report.sourced)}"
+
+
+def derived_part(line: LineBytes) -> str:
+    """How much of a line is derived, to follow the number of its values. Empty if nothing is."""
+    if not line.derived_bytes:
+        return ""
+    return ", derived" if line.derived_bytes == line.size_bytes else f", {human(line.derived_bytes)} derived"
+
+
+def unresolved_text(lines: LineReport) -> str:
+    """How many bytes have a source line that the files do not contain."""
+    return (
+        f"{human(lines.unresolved_bytes)} have a source line that only the HLO module contains, and that file is "
+        "missing or lacks the line."
+    )
+
+
+def _line_rows(
+    report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int
+) -> Iterator[tuple[Text, ...]]:
+    bound = report.sourced.bound
+    where: tuple[Inline, ...] = (without_source(lines, bound),)
+    if line.frame:
+        where = source_name(line.frame)
+    elif line.argument is not None:
+        where = (f"{PARAMETERS} ", Name(line.argument, widest=2 * WIDEST_NAME, role=Role.PATH))
+    count = bounded(counted(len(line.values), "value"), bound) + derived_part(line) if line.is_known else ""
+    sizes = _sizes(report, one, line.size_bytes, is_known=line.is_known)
+    yield Bar(line.size_bytes, lines.size_bytes), *sizes, (*where, f"  {count}" if count else "")
+    for stack in line.stacks[:stacks]:
+        size = human(stack.size_bytes) if len(line.stacks) > 1 else ""
+        for number, frame in enumerate(stack.frames[:_MAX_FRAMES]):
+            yield "", "" if number else size, "", ("  ", *source_name(frame, frame_place(frame)))
+        if len(stack.frames) > _MAX_FRAMES:
+            yield "", "", "", f"  and {counted(len(stack.frames) - _MAX_FRAMES, 'more call')}"
+    if stacks and len(line.stacks) > stacks:
+        yield "", "", "", f"  and {counted(len(line.stacks) - stacks, 'more call stack')}"
+
+
+def without_source(lines: LineReport, bound: Bound) -> str:
+    """What has no source line: ``(no source: 4 parameter buffers 2.10 GiB, 1 constant buffer 512 B)``."""
+    kinds = lines.without_source
+    if bound is not Bound.EXACT or not kinds:
+        return "(no source)"
+    sizes = (f" {human(kind.size_bytes)}" * (len(kinds) > 1) for kind in kinds)
+    words = (kind_counted(kind.kind, kind.count) + size for kind, size in zip(kinds, sizes, strict=True))
+    return f"(no source: {', '.join(words)})"
+
+
+def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool = True) -> tuple[str, str]:
+    """Return the size and the share of a part of the peak. `is_known` says whether its source is known. The missing
+    lines of a dump that is cut off can only enlarge such a part, but may shrink the part without a source.
+    """
+    live, sources = one.space.live_bound, report.warrants.of(Quantity.SOURCES).bound
+    share_of_peak = share(size_bytes, one.space.peak_live_bytes, live)
+    if is_known or sources is Bound.EXACT:
+        return bounded_size(size_bytes, Bound.AT_LEAST if Bound.AT_LEAST in (live, sources) else live), share_of_peak
+    return (f"≤ {human(size_bytes)}", share_of_peak) if live is Bound.EXACT else ("", "")
+
+
+# ---------------------------------------------------------------- trees
+
+_MAX_CHILDREN: Final = 8
+"""Maximum number of children shown for a node, unless the user gives a number of rows."""
+
+_SMALLEST_SHARE: Final = 0.01
+"""Branches with a smaller share of the peak are summed up in one row."""
+
+
+def source_sections(report: Report, one: SpaceReport) -> Sections:
+    """The bytes at the peak as trees by parameter, by op_name and by opcode, and by what the bytes are for."""
+    if one.sources is None:
+        return ()
+    sources, found = one.sources, list[Section]()
+    # Only parameters with paths are shown.
+    children = tuple(child for child in sources.by_parameter.children if child.name)
+    if children:
+        size_bytes = sum(child.size_bytes for child in children)
+        named = replace(sources.by_parameter, children=children, size_bytes=size_bytes)
+        title = f"Parameters at the {space_of(report, one)} peak by path: "
+        title += bounded_size(size_bytes, report.sourced.bound) + suffix(report.sourced)
+        found.append(Section(title, (_tree(report, one, named, "path", between=""),)))
+    total = bounded_size(sources.by_op_name.size_bytes, one.space.live_bound)
+    trees = {"op_name": sources.by_op_name, "opcode": sources.by_opcode, "kind": sources.by_kind}
+    for what, tree in trees.items():
+        found.append(Section(_by(report, one, what, total), (_tree(report, one, tree, what),)))
+    return tuple(found)
+
+
+def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str, between: str = "/") -> Table:
+    rows = _branches(report, one, tree, tree.size_bytes, 1, title=title, between=between)
+    return table(f"size | share | <{title}", rows, has_text_header=False, indent=0)
+
+
+def _branches(
+    report: Report, one: SpaceReport, node: BytesNode, total: int, depth: int, *, title: str, between: str
+) -> Iterator[tuple[Text, ...]]:
+    """The children of a node, each with its own children below it. A chain of single children is one row."""
+    indent, small, most = "  " * depth, 0, _most(report, _MAX_CHILDREN)
+    for number, child in enumerate(node.children):
+        if number >= most or child.size_bytes < _SMALLEST_SHARE * total:
+            small += child.size_bytes
+            continue
+        names = [child.name]
+        while len(child.children) == 1 and not child.own_bytes:
+            child = child.children[0]  # noqa: PLW2901
+            names.append(child.name)
+        path = between.join(f"(no {title})" if name is None else name for name in names)
+        shown = Name(path, widest=2 * WIDEST_NAME, role=Role.PATH) if names != [None] else path
+        count = bounded(counted(child.count, "value"), report.sourced.bound)
+        sizes = _sizes(report, one, child.size_bytes, is_known=None not in names)
+        yield *sizes, (indent, shown, f"  {count}")
+        yield from _branches(report, one, child, total, depth + 1, title=title, between=between)
+    for size_bytes, words in ((small, "(smaller)"), (node.own_bytes if node.children else 0, "(itself)")):
+        if size_bytes:
+            yield *_sizes(report, one, size_bytes), indent + words
+
+
+# ---------------------------------------------------------------- what keeps the peak up
+
+
+def alive_sections(report: Report, one: SpaceReport) -> Sections:
+    """The peak without each of the values that are live there, and what frees them."""
+    if one.peak is None or not one.alive:
+        return ()
+    dump, peak_bytes = report.dump, one.peak.live_bytes
+    titles = "peak without it | at step | saves | own bytes | <value | live until | <freed by"
+    rows = (
+        (
+            human(without.next_peak_bytes),
+            step_link(without.next_peak_step),
+            human(peak_bytes - without.next_peak_bytes),
+            human(without.freed_bytes),
+            value_link(dump, without.value),
+            step_link(int(dump.values.end_step[without.value])),
+            freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
+        )
+        for without in one.alive
+    )
+    title = f"{capitalized(space_of(report, one))} peak if one buffer were gone (now {human(peak_bytes)})"
+    return (Section(title, (table(titles, rows),)),)
+
+
+_FREED_BY: Final = {
+    Reason.PARAMETER: "parameter, live to the end",
+    Reason.LIVE_OUT: "part of the result, live to the end",
+    Reason.READ: "last read by ",
+    Reason.CALLED: "last read inside a called computation",
+    Reason.REPLACED: "another value takes over its bytes",
+    Reason.PASSED_ON: "passed on by ",
+    Reason.UNUSED: "never read",
+    Reason.COMPUTATION_END: "end of its computation",
+    Reason.UNKNOWN: "unknown",
+}
+"""Those that end with a space are followed by the instructions."""
+
+
+def freed_by(dump: DumpSet, ending: Ending) -> Text:
+    """Return what ends the live range of a value: ``last read by fusion.5``."""
+    words = _FREED_BY[ending.reason]
+    return (words, *first_names([Name(name) for name in reader_names(dump, ending)])) if words.endswith(" ") else words
+
+
+# ---------------------------------------------------------------- padding
+
+
+def padding_sections(report: Report, one: SpaceReport) -> Sections:
+    """The padding at the peak, and which dimension of which value causes it."""
+    if one.padding is None:
+        return ()
+    padding = one.padding.at_peak
+    unknown = f" (unknown for {human(padding.unknown_bytes)})" if padding.unknown_bytes else ""
+    title = f"Padding at the {space_of(report, one)} peak: {human(padding.total_bytes)}{unknown}"
+    rows = [
+        _padding_row(report.dump, int(padding.values[row]), int(padding.padding_bytes[row]))
+        for row in one.padding.biggest
+    ]
+    return (Section(title, (table("padding | size | <value | <shape | <cause", rows),) if rows else ()),)
+
+
+def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> tuple[Text, ...]:
+    padding = padding_of(dump, value)
+    causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
+    unexplained = padding.unexplained.value if padding and padding.unexplained else ""
+    size = human(int(dump.values.size_bytes[value]))
+    return human(padding_bytes), size, value_link(dump, value), shape_name(dump, value), causes or unexplained
+
+
+# ---------------------------------------------------------------- a budget
+
+
+def budget_sections(report: Report, one: SpaceReport) -> Sections:
+    """A small set of values to remove so that a program fits into the budget."""
+    budget, space, dump = one.budget, space_of(report, one), report.dump
+    if budget is None:
+        return ()
+    values, size, idle = budget.plan.values, as_given(budget.budget_bytes), human(budget.idle_bytes)
+    if not len(values):
+        if one.space.needed_bytes <= budget.budget_bytes:
+            return (Section(f"The program fits into {size} of {space} already"),)
+        return (Section(f"Removing live buffers cannot make the program fit into {size} of {space}"),)
+    which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
+    at_least = f"no fewer than {budget.at_least:,} can suffice" if budget.at_least > 1 else "a smaller set may suffice"
+    proof = "no smaller set suffices" if budget.is_proven_smallest else at_least
+    then = apart(budget.needed_bytes, budget.budget_bytes)
+    stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
+    title = f"To fit into {size} of {space}, remove {which} ({proof}); the program then needs {then}{stays}"
+    if not budget.is_reached:
+        title = f"Without {which}, the peak fits into {size} of {space}, but the program needs {idle} besides"
+    shown = values[: report.options.top].tolist()
+    sizes = dump.values.size_bytes
+    rows = (
+        (human(int(sizes[value])), value_link(dump, value), live_range_text(dump, value), op_name_text(report, value))
+        for value in shown
+    )
+    rest = more(len(values) - len(shown), "more buffer")
+    return (Section(title, (table("size | <value | <live | <op_name", rows), *rest)),)
+
+
+# ---------------------------------------------------------------- donation
+
+_FITS: Final = {
+    Fit.FREE: "the parameter is dead before the output's buffer is first used",
+    Fit.IN_PLACE: "if the parameter's last reader can write in place",
+    Fit.SHARED: "other values use the output's buffer first, so less may be saved",
+}
+
+
+def donation_sections(report: Report) -> Sections:
+    """Which parameters hold outputs, which could, and which copies keep the two apart."""
+    donation = report.donation
+    if donation is None:
+        return ()
+    donated = f"{counted(len(donation.donated), 'parameter')} ({human(donation.donated_bytes)})"
+    missed = f"{len(donation.missed):,} {'more ' if donation.donated else ''}could be reused"
+    others = missed if donation.missed else "no other candidates found"
+    title = f"Donation: outputs reuse the memory of {donated if donation.donated else 'no parameter'}; {others}"
+    return (Section(title, tuple(_donation(report.dump, donation, report.options.top))),)
+
+
+def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Text | Table]:
+    if donation.missed:
+        for fit, words in _FITS.items():
+            if size_bytes := donation.missed_bytes(fit):
+                yield f"{human(size_bytes)} could be saved: {words}"
+        rows = (
+            (
+                human(row.size_bytes),
+                value_link(dump, row.parameter),
+                step_link(row.last_read) or "never",
+                value_link(dump, row.output),
+                step_link(row.birth),
+                row.fit.value,
+            )
+            for row in donation.missed[:top]
+        )
+        yield table("size | <parameter | last read | <output | defined | <fit", rows)
+    if donation.kept_apart:
+        count = len(donation.kept_apart)
+        copies = "1 copy keeps" if count == 1 else f"{count:,} copies keep"
+        yield f"{copies} parameters and outputs apart ({human(donation.kept_apart_bytes)}):"
+        kept = (
+            (human(row.size_bytes), value_link(dump, row.copy), ("of ", value_link(dump, row.parameter)))
+            for row in donation.kept_apart[:top]
+        )
+        yield table("size | <copy | <parameter", kept, has_text_header=False)
+
+
+# ---------------------------------------------------------------- preallocated temps
+
+_MAX_STEPS: Final = 8
+"""Maximum number of step ranges shown in a cell."""
+
+
+def arenas_sections(report: Report, one: SpaceReport) -> Sections:
+    """Each preallocated temp: how much of it is never used at once, and which values at which steps set its size."""
+    if not one.arenas:
+        return ()
+    dump, space = report.dump, space_of(report, one)
+    links = [allocation_link(int(dump.allocations.index[arena.history.allocation])) for arena in one.arenas]
+    reasons_of_size: list[Text] = []
+    for link, arena in zip(links, one.arenas, strict=True):
+        if len(arena.history.full_size_steps):
+            values = first_names([value_link(dump, value) for value in arena.history.reaching.tolist()])
+            reasons_of_size.append(("The size of ", link, " is set by ", *values, "."))
+    titles = f"< | size | peak | fragmentation | free at the {space} peak | <last byte in use at steps"
+    rows = ((link, *_arena_cells(arena)) for link, arena in zip(links, one.arenas, strict=True))
+    return (
+        Section(f"Preallocated temps in {space}", (table(titles, rows), *reasons_of_size)),
+        *(
+            history_section(dump, arena.history, arena.history_rows, level=1)
+            for arena in one.arenas
+            if arena.history_rows is not None and len(arena.history_rows)
+        ),
+    )
+
+
+def _arena_cells(one: ArenaReport) -> Sequence[Text]:
+    arena, holes, steps = one.history, one.history.free_at(one.history.space_peak_step), one.history.full_size_steps
+    spans = zip(steps.start[:_MAX_STEPS].tolist(), steps.end[:_MAX_STEPS].tolist(), strict=True)
+    ranges = [steps_text(start, end - 1) if end - start > 1 else f"{start}" for start, end in spans]
+    return (
+        human(arena.size_bytes),
+        human(arena.peak_bytes),
+        f"{100 * arena.fragmentation:.1f} %" if arena.fragmentation is not None else "-",
+        f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
+        ", ".join([*ranges, *["..."] * (len(steps) > _MAX_STEPS)]),
+    )
+
+
+def history_section(dump: DumpSet, history: AllocationHistory, rows: Column, level: int = 0) -> Section:
+    """Which values occupy which bytes of an allocation, and when. `rows` are the rows of the history to show."""
+    columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
+    cells = (
+        (
+            f"{offset:,}",
+            f"{end:,}",
+            human(end - offset),
+            steps_text(first, last) if first != NONE else "",
+            value_link(dump, value),
+        )
+        for value, offset, end, first, last in zip(*(column[rows].tolist() for column in columns), strict=True)
+    )
+    shown = table("start offset | end offset | size | <live | <value", cells)
+    return Section(f"History of allocation {dump.allocations.index[history.allocation]}", (shown,), level)
