@@ -106,9 +106,7 @@ def test_code_of_blank_text_is_empty() -> None:
 def test_names_stay_in_their_cells_and_lines(text: str) -> None:
     name = Name(text)
     rows = ((name, "1", ("  ", name, " words")), ((name, ", ", name), "2", name))
-    section = Section(
-        ("Title ", name), (table_of("< | size | <name", rows), ("sentence ", name), name)
-    )
+    section = Section(("Title ", name), (table_of("< | size | <name", rows), ("sentence ", name), name))
     minor = replace(section, is_minor=True)
     outline = Outline(name, (("label", (name, Command(f"run {text}"))),), ((section, minor),))
     check_structure(list(markdown_lines(outline)))
