@@ -27,7 +27,7 @@ from pytest_lsp.checks import (
     check_result_against_client_capabilities,
 )
 
-from xla_lens.lsp.converter import strict_converter
+from xla_lens.lsp.converter import message_converter
 from xla_lens.lsp.server import Server
 
 JSONRPC = "2.0"
@@ -421,7 +421,7 @@ class _Writer:
 
 
 _CONVERTER = default_converter()
-_SERVER_CONVERTER = strict_converter()
+_SERVER_CONVERTER = message_converter()
 
 
 async def eventually(holds: Callable[[], bool]) -> None:

@@ -44,11 +44,11 @@ class OpenDocument:
 
 def apply_changes(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
     """Return a text after the changes of one notification, and the edits that lead to it."""
-    document, edits = _applied(document, changes, encoding)
+    document, edits = applied(document, changes, encoding)
     return document, [merged(edits)] if len(edits) > _MERGED_EDITS else edits
 
 
-def _applied(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
+def applied(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
     """Apply changes in order. Editors send the changes of a "replace all" from the end of the text to its start; such a
     run is applied in one pass, because no change moves the text before it.
     """

@@ -19,7 +19,7 @@ from pygls.lsp.server import LanguageServer
 from xla_lens import __version__
 from xla_lens.lsp.capabilities import ClientCapabilities, read_capabilities
 from xla_lens.lsp.client import Client
-from xla_lens.lsp.converter import strict_converter
+from xla_lens.lsp.converter import message_converter
 from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION
@@ -49,7 +49,7 @@ class Server(LanguageServer):
         """How often the settings were requested."""
         # pygls logs each error response with its traceback. The server itself logs only unexpected errors.
         logging.getLogger("pygls").setLevel(logging.CRITICAL)
-        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
+        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=message_converter)
         for method, handler in HANDLERS.items():
             self.feature(method, handler.options)(partial(self._answer, method))
         notifications: dict[str, Callable[[Any], None]] = {

@@ -14,10 +14,11 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.files import file_time
-from xla_lens.lsp.documents import Change, apply_changes
+from xla_lens.lsp.documents import Change, applied
 from xla_lens.lsp.uris import path_of
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
+from xla_lens.text.edits import Edit
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import encode
 
@@ -30,39 +31,28 @@ _MOST_VERSIONS: Final = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Version:
-    """A text of a document that was on disk since `time`. `rows` and `columns` are where the first character of each of
-    its lines is now, blanks excluded.
+    """A text of a document that was on disk since `time`. `offsets` are where the first character of each of its lines
+    is now, blanks excluded.
     """
 
     text: Document
     time: float
-    rows: Column
-    columns: Column
+    offsets: Column
 
-    def changed(self, change: Change) -> "_Version":
-        """The lines after a change. Those within replaced text move to its start."""
-        if not isinstance(change, lsp.TextDocumentContentChangePartial):
-            return self
-        start, end = change.range.start, change.range.end
-        *_, last = lines = change.text.split("\n")
-        is_behind = (self.rows > end.line) | ((self.rows == end.line) & (self.columns >= end.character))
-        is_inside = ~is_behind & (
-            (self.rows > start.line) | ((self.rows == start.line) & (self.columns > start.character))
-        )
-        on_last = is_behind & (self.rows == end.line)
-        row = start.line + len(lines) - 1
-        before = start.character if len(lines) == 1 else 0
-        rows, columns = self.rows.copy(), self.columns.copy()
-        columns[on_last] += before + len(last) - end.character
-        rows[is_behind] += row - end.line
-        rows[is_inside], columns[is_inside] = start.line, start.character
-        return replace(self, rows=rows, columns=columns)
+    def changed(self, edits: Sequence[Edit]) -> "_Version":
+        """The lines after some edits. Those within replaced text move to its start."""
+        offsets = self.offsets
+        for edit in edits:
+            moved = offsets + edit.length - (edit.end - edit.start)
+            offsets = np.where(offsets >= edit.end, moved, np.minimum(offsets, edit.start))
+        return replace(self, offsets=offsets)
 
 
 def _version_of(document: Document, since: float) -> _Version:
     lines = document.data.split(b"\n")
-    columns = np.array([len(line) - len(line.lstrip()) for line in lines], np.int64)
-    return _Version(document, since, np.arange(len(lines)), columns)
+    starts = np.array([len(line) + 1 for line in lines], np.int64).cumsum()
+    offsets = starts - np.array([len(line.lstrip()) + 1 for line in lines], np.int64)
+    return _Version(document, since, offsets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +69,9 @@ class SourceDocument:
         """
         older = [version for version in self.versions if version.time <= dump_time]
         version = older[-1] if older else self.versions[0]
+        rows = self.document.line_starts.searchsorted(version.offsets, "right") - 1
         is_newer = dump_time > 0 and (version is not self.versions[-1] or not older)
-        return version.rows, is_newer, version.text if older else None
+        return rows, is_newer, version.text if older else None
 
 
 class SourceDocuments(dict[str, SourceDocument]):
@@ -94,10 +85,8 @@ class SourceDocuments(dict[str, SourceDocument]):
     def did_change(self, uri: str, changes: Sequence[Change], encoding: Encoding) -> None:
         """Change a document."""
         one = self[uri]
-        document, _ = apply_changes(one.document, changes, encoding)
-        versions = one.versions
-        for change in changes:
-            versions = tuple(version.changed(change) for version in versions)
+        document, edits = applied(one.document, changes, encoding)
+        versions = tuple(version.changed(edits) for version in one.versions)
         self[uri] = replace(one, document=document, versions=versions)
 
     def did_save(self, uri: str) -> None:
