@@ -53,7 +53,8 @@ def all_dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """Results of all selected checks (`samples.on_all_dumps`). Each dump set is loaded once and dropped again, because
     the whole collection does not fit into memory.
     """
-    functions = (getattr(item, "function", None) for item in request.session.items)
+    items = (item for item in request.session.items if item.get_closest_marker("collection"))
+    functions = (getattr(item, "function", None) for item in items)
     checks = {function.check for function in functions if function and hasattr(function, "check")}
     found = AllDumps()
     for file, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big"):
@@ -67,4 +68,6 @@ def of_all_dumps(request: pytest.FixtureRequest, all_dumps: AllDumps) -> Mapping
     check = request.function.check
     if check in all_dumps.failures:
         raise all_dumps.failures[check]
-    return all_dumps.results[check]
+    results = all_dumps.results[check]
+    assert len(results) == 286
+    return results

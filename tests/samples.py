@@ -196,6 +196,24 @@ def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:
         yield fact["file"], analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
 
 
+def on_dumps(check: Callable[[Analysis], None]) -> Callable[..., None]:
+    """Make a test of a check, with a case for each dump set in `tests/dumps`, of which `make test` takes every third,
+    and one for the whole collection, which shares its pass over the collection with other tests.
+    """
+
+    def test(path: Path | None, request: pytest.FixtureRequest) -> None:
+        if path:
+            check(analysis_of(path))
+        else:
+            request.getfixturevalue("of_all_dumps")
+
+    cases = [*sweep(assignments(), 3), pytest.param(None, marks=needs_shared_dumps)]
+    ids = [f"{path.parent.name}-{path.name[:30]}" for path in assignments()]
+    marked: Any = pytest.mark.parametrize("path", cases, ids=[*ids, "collection"])(test)
+    marked.__name__, marked.__doc__, marked.check = check.__name__, check.__doc__, check
+    return marked
+
+
 def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
     """Run a check on the whole collection, and pass its results to the test in the fixture `of_all_dumps`. All such
     tests share one pass over the collection.

@@ -1,7 +1,6 @@
 """Call hierarchy: producers and consumers of values."""
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,7 @@ from samples import (
     mark,
     module_of,
     modules,
-    on_all_dumps,
-    on_each_dump,
+    on_dumps,
 )
 from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, outgoing, prepare
 from xla_lens.model.analysis import Analysis, analyse
@@ -188,10 +186,11 @@ def test_item_has_the_name_in_the_allocation(name: str) -> None:
 _MOST = 500
 
 
-def _check(analysis: Analysis, most: int = 12) -> int:
-    """Check that producers and consumers are inverse relations with the same places, in schedule order."""
+@on_dumps
+def test_producers_and_consumers_agree(analysis: Analysis) -> None:
+    """They are inverse relations with the same places, in schedule order."""
     dump, count = analysis.dump, 0
-    for value in random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values))):
+    for value in random.Random(0).sample(range(len(dump.values)), min(12, len(dump.values))):
         name = int(dump.values.name[value])
         for mention in (
             Mention(Value(value), Role.USED_VALUE, 0, 0),
@@ -200,7 +199,7 @@ def _check(analysis: Analysis, most: int = 12) -> int:
             if item := prepare(dump, None, mention):
                 _check_item(dump, item)
                 count += _check_consumers(dump, item)
-    return count
+    assert count >= min(1, len(dump.values) // 4)
 
 
 def _check_item(dump: DumpSet, item: Item) -> None:
@@ -230,17 +229,6 @@ def _check_consumers(dump: DumpSet, item: Item) -> int:
             assert back, (item.label, flow.item.label)
             assert {place for other in back for place in other.places} == set(flow.places)
     return len(found)
-
-
-@on_each_dump
-def test_producers_and_consumers_agree_on_real_dumps(path: Path) -> None:
-    analysis = analysis_of(path)
-    assert _check(analysis, 100) >= min(4, len(analysis.dump.values) // 2)
-
-
-@on_all_dumps(_check)
-def test_producers_and_consumers_agree_on_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
-    assert sum(of_all_dumps.values()) > 5_000
 
 
 # ---------------------------------------------------------------- HLO modules

@@ -1,9 +1,8 @@
 """Code lenses: their lines, titles and click targets."""
 
 from itertools import groupby
-from pathlib import Path
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, on_all_dumps, on_each_dump
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, on_dumps
 from xla_lens.features.lenses import lenses
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import Value
@@ -101,9 +100,9 @@ def test_incomplete_sets_have_lenses() -> None:
         assert len(titles) > 1 or file.kind is FileKind.MEMORY_USAGE_REPORT
 
 
-def _check_lenses(analysis: Analysis, limit: int) -> int:
-    """Check the lenses of all files. Return the number of those on used values."""
-    count = 0
+@on_dumps
+def test_every_lens_has_a_title(analysis: Analysis) -> None:
+    count, limit = 0, 20
     for file in analysis.dump.files:
         found = lenses(analysis, file, limit)
         assert [lens.offset for lens in found] == sorted(lens.offset for lens in found)
@@ -111,14 +110,4 @@ def _check_lenses(analysis: Analysis, limit: int) -> int:
         assert len(found) <= 3 * limit + 40
         assert all(lens.title for lens in found)
         count += sum(isinstance(lens.click, Value) for lens in found)
-    return count
-
-
-@on_each_dump
-def test_every_lens_has_a_title(path: Path) -> None:
-    assert _check_lenses(analysis_of(path), 500)
-
-
-@on_all_dumps(lambda analysis: _check_lenses(analysis, 20))
-def test_all_dumps_have_lenses(of_all_dumps: dict[str, int]) -> None:
-    assert sum(of_all_dumps.values()) > 1000
+    assert count

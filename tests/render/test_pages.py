@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, on_all_dumps, on_each_dump
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, on_dumps
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
@@ -316,17 +315,6 @@ def _check_links(analysis: Analysis, page: Page) -> int:
     return len(shown.links)
 
 
-@on_each_dump
-def test_links_of_all_pages(path: Path) -> None:
-    analysis = analysis_of(path)
+@on_dumps
+def test_links_of_all_pages(analysis: Analysis) -> None:
     assert sum(_check_links(analysis, page) for page in _pages(analysis))
-
-
-def _check_all(analysis: Analysis) -> int:
-    pages = [*_pages(analysis)[:3], *_pages(analysis)[-1:]]
-    return sum(_check_links(analysis, page) for page in pages)
-
-
-@on_all_dumps(_check_all)
-def test_links_of_pages_on_all_dumps(of_all_dumps: dict[str, int]) -> None:
-    assert min(of_all_dumps.values()) > 0

@@ -1,15 +1,13 @@
 """Live bytes after edits, peaks without a value, and sets of values to remove for a budget, counted byte by byte."""
 
-from collections.abc import Mapping
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byte_by_byte import live_after, peak_after
-from samples import SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump, slots_text
+from samples import SPLIT, analysis_of, analysis_of_text, on_dumps, slots_text
 from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.edits import EditableSpace, Piece, next_peaks, removal
 from xla_lens.model.analysis import Analysis
@@ -74,19 +72,10 @@ def test_next_peaks_of_random_slots(slots: list[_Slot]) -> None:
     _check_next_peaks(analysis_of_text(slots_text(slots)), 99)
 
 
-def _check_some(analysis: Analysis) -> None:
+@on_dumps
+def test_next_peaks_of_real_dumps(analysis: Analysis) -> None:
     if len(analysis.dump.values) < MOST_COUNTED:
         _check_next_peaks(analysis, 3)
-
-
-@on_each_dump
-def test_next_peaks_of_real_dumps(path: Path) -> None:
-    _check_some(analysis_of(path))
-
-
-@on_all_dumps(_check_some)
-def test_next_peaks_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
-    assert len(of_all_dumps) == 286
 
 
 # ---------------------------------------------------------------- budgets
@@ -124,23 +113,14 @@ def test_bounds_enclose_the_smallest_of_all_sets(slots: list[_Slot], budget: int
     assert smallest is None or plan.at_least <= smallest <= len(plan.values)
 
 
-def _check_plans(analysis: Analysis, shares: tuple[float, ...] = (0.9,)) -> None:
+@on_dumps
+def test_plans_reach_the_budget(analysis: Analysis) -> None:
     for space in analysis.memory.spaces if len(analysis.dump.values) < MOST_COUNTED else ():
-        for share in shares:
+        for share in (0.9, 0.3):
             plan = smallest_set(analysis.dump, analysis.memory, space.color, int(space.peak_live_bytes * share))
             assert plan
             assert plan.is_reached
             _check_plan(analysis, plan, list(range(len(analysis.dump.values))))
-
-
-@on_each_dump
-def test_plans_reach_the_budget(path: Path) -> None:
-    _check_plans(analysis_of(path), (0.95, 0.7, 0.3, 0.0))
-
-
-@on_all_dumps(_check_plans)
-def test_plans_reach_the_budget_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
-    assert len(of_all_dumps) == 286
 
 
 def test_nothing_is_removed_if_the_peak_is_within_the_budget() -> None:

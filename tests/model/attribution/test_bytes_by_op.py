@@ -1,7 +1,6 @@
 """Bytes by op_name, opcode and kind, compared with what the grammar reads from each instruction."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,7 @@ from samples import (
     analysis_of,
     analysis_of_text,
     assignments,
-    on_all_dumps,
-    on_each_dump,
+    on_dumps,
     parsed_instruction,
 )
 from xla_lens.model.analysis import Analysis
@@ -38,7 +36,8 @@ def _check_sums(node: BytesNode, owned: dict[int, int]) -> None:
         _check_sums(child, owned)
 
 
-def _check(analysis: Analysis) -> None:
+@on_dumps
+def test_breakdowns_add_up_to_the_live_bytes(analysis: Analysis) -> None:
     for space in analysis.memory.spaces:
         for step in {*_steps(analysis), space.peak_step or 0}:
             values, owned = owned_bytes(analysis.dump, step, space.color)
@@ -48,16 +47,6 @@ def _check(analysis: Analysis) -> None:
                 assert tree.size_bytes == space.live.at(step)
                 assert tree.count == len(by_value)
                 _check_sums(tree, by_value)
-
-
-@on_each_dump
-def test_breakdowns_add_up_to_the_live_bytes(path: Path) -> None:
-    _check(analysis_of(path))
-
-
-@on_all_dumps(_check)
-def test_breakdowns_of_all_dumps_add_up_to_the_live_bytes(of_all_dumps: Mapping[str, None]) -> None:
-    assert len(of_all_dumps) == 286
 
 
 @pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

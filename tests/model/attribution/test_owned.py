@@ -1,12 +1,11 @@
 """The owners of live bytes, compared with a count byte by byte and with the live bytes of all dumps."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from samples import analysis_of, assignments, on_all_dumps, on_each_dump
+from samples import analysis_of, assignments, on_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
 
@@ -18,23 +17,14 @@ def _steps(analysis: Analysis) -> list[int]:
     return [-1, *analysis.dump.peaks.step.tolist(), *peaks, *np.linspace(0, last + 2, 8).astype(int).tolist()]
 
 
-def _check(analysis: Analysis) -> None:
+@on_dumps
+def test_owned_bytes_add_up_to_the_live_bytes(analysis: Analysis) -> None:
     for space in analysis.memory.spaces:
         for step in _steps(analysis):
             values, owned = owned_bytes(analysis.dump, step, space.color)
             assert owned.sum() == space.live.at(step)
             assert np.all((owned >= 0) & (owned <= analysis.dump.values.size_bytes[values]))
             assert np.all(np.diff(values) > 0)
-
-
-@on_each_dump
-def test_owned_bytes_add_up_to_the_live_bytes(path: Path) -> None:
-    _check(analysis_of(path))
-
-
-@on_all_dumps(_check)
-def test_owned_bytes_of_all_dumps_add_up_to_the_live_bytes(of_all_dumps: Mapping[str, None]) -> None:
-    assert len(of_all_dumps) == 286
 
 
 @pytest.mark.parametrize("path", assignments()[::4], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

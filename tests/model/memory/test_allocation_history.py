@@ -1,18 +1,16 @@
 """Allocation histories, compared with a count of every byte and with the live bytes of all dumps."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from samples import analysis_of, analysis_of_text, on_all_dumps, on_each_dump
+from samples import analysis_of_text, on_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.allocation_history import Intervals, allocation_history, arenas
 from xla_lens.syntax.columns import NONE
 
 
-def _check(analysis: Analysis) -> None:
+@on_dumps
+def test_free_bytes_are_the_bytes_that_are_not_live(analysis: Analysis) -> None:
     dump, memory = analysis.dump, analysis.memory
     counted = 0
     for row in range(len(dump.allocations)):
@@ -43,16 +41,6 @@ def _check(analysis: Analysis) -> None:
         for value in arena.reaching.tolist():
             place = int(steps.start.searchsorted(dump.values.start_step[value], "right")) - 1
             assert steps.end[place] > dump.values.end_step[value]
-
-
-@on_each_dump
-def test_free_bytes_are_the_bytes_that_are_not_live(path: Path) -> None:
-    _check(analysis_of(path))
-
-
-@on_all_dumps(_check)
-def test_free_bytes_on_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
-    assert len(of_all_dumps) == 286
 
 
 def _text(intervals: Intervals | None) -> list[tuple[int, int]] | None:

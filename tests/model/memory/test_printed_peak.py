@@ -1,12 +1,11 @@
 """The peak step computed as XLA does, compared with the step that XLA prints."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from samples import SEED, SPLIT, analysis_of, analysis_of_text, on_all_dumps, on_each_dump, parsed_instruction
+from samples import SEED, SPLIT, analysis_of, analysis_of_text, on_dumps, on_each_dump, parsed_instruction
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.memory.printed_peak import (
     CountedBytes,
@@ -21,21 +20,11 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import parse_shape
 
 
-def _check(analysis: Analysis) -> bool:
-    dump = analysis.dump
+@on_dumps
+def test_computed_step_is_the_printed_step_and_terms_add_up(analysis: Analysis) -> None:
+    dump, memory = analysis.dump, analysis.memory
     if len(dump.peaks):
         assert xla_peak_step(dump) == dump.peaks.step[0]
-    _check_identities(analysis)
-    return len(dump.peaks) > 0
-
-
-@on_all_dumps(_check)
-def test_computed_step_equals_the_printed_step_on_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
-    assert sum(of_all_dumps.values()) > 250
-
-
-def _check_identities(analysis: Analysis) -> None:
-    dump, memory = analysis.dump, analysis.memory
     peak = explain_printed_peak(dump, memory)
     assert (peak is None) == (not len(dump.peaks))
     if peak:
@@ -79,11 +68,6 @@ def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:
     assert explained.other_space_bytes + dump.logical_bytes[here].sum() == dump.logical_bytes[live].sum()
     assert explained.padding_bytes == (dump.values.size_bytes[here] - dump.logical_bytes[here]).sum()
     assert explained.unplaced_bytes == 0
-
-
-@on_each_dump
-def test_terms_add_up_to_the_printed_bytes(path: Path) -> None:
-    _check_identities(analysis_of(path))
 
 
 def test_printed_peak_of_a_dump_from_2022_is_explained() -> None:

@@ -1,14 +1,13 @@
 """The reader of instructions gives the same results as the grammar."""
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hlo_trees import parse_instruction
-from samples import analysis_of, module_of, modules, on_all_dumps, on_each_dump
+from samples import module_of, modules, on_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.hlo.instruction import read_instruction
@@ -65,9 +64,9 @@ def _parsed_subshapes(text: bytes) -> dict[bytes, object]:
     return found
 
 
-@on_each_dump
-def test_quotes_match_the_grammar(path: Path) -> None:
-    for text in _quotes(analysis_of(path).dump, 300):
+@on_dumps
+def test_quotes_match_the_grammar(analysis: Analysis) -> None:
+    for text in _quotes(analysis.dump, 1000):
         _check(text)
 
 
@@ -82,18 +81,6 @@ def test_lines_of_modules_match_the_grammar(path: Path) -> None:
         assert (read.name, read.opcode, read.shape) == (module.name(row), parsed.opcode, parsed.shape)
         assert read.metadata() == parsed.metadata
         _check_operands(module.data, parsed.operands, start, end)
-
-
-def _check_all(analysis: Analysis) -> int:
-    texts = _quotes(analysis.dump, 1000)
-    for text in texts:
-        _check(text)
-    return len(texts)
-
-
-@on_all_dumps(_check_all)
-def test_quotes_of_all_dumps_match_the_grammar(of_all_dumps: Mapping[str, int]) -> None:
-    assert sum(of_all_dumps.values()) > 14_000
 
 
 _TYPED = b"%f.1 = f32[2]{0:T(8,128)} fusion(f32[2]{0:T(8,128)S(1)} %a.1, (f32[], (s32[], b(u8[4]{0}))) %b), kind=kLoop"

@@ -2,14 +2,12 @@
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from samples import analysis_of, assignments, on_all_dumps, on_each_dump
+from samples import analysis_of, assignments, on_dumps
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Texts
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.quotes import (
@@ -60,25 +58,15 @@ def _differences(texts: list[bytes], names: Texts) -> Iterator[str]:
         yield "more operands than their counts"
 
 
-def _check(dump: DumpSet) -> int:
-    """Compare the quotes of a dump, and return how many of them the reader in C leaves to the other one."""
+@on_dumps
+def test_quotes_match_the_reader_of_one_instruction(analysis: Analysis) -> None:
+    dump = analysis.dump
     rows = np.unique(dump.first_quote[dump.first_quote != NONE])
     rows = rows if len(rows) < 5000 else rows[:: len(rows) // 5000]
     texts = [text for row in rows.tolist() if (text := dump.instruction_text(row))]
     assert list(_differences(texts, dump.names))[:3] == []
     quotes = _quotes_of(texts, dump.names)
-    return int((quotes.operand_count == NONE).sum())
-
-
-@on_each_dump
-def test_quotes_match_the_reader_of_one_instruction(path: Path) -> None:
-    assert _check(analysis_of(path).dump) == 0, "all instructions of XLA are of the usual form"
-
-
-@on_all_dumps(lambda analysis: _check(analysis.dump))
-def test_quotes_of_all_dumps_match(of_all_dumps: dict[str, int]) -> None:
-    assert of_all_dumps
-    assert set(of_all_dumps.values()) == {0}
+    assert not (quotes.operand_count == NONE).any(), "all instructions of XLA are of the usual form"
 
 
 def _analysis_with_quotes() -> Analysis:
