@@ -27,7 +27,7 @@ export default grammar({
   // The scanner has already checked line ends and indentation.
   extras: _ => [/\s/],
 
-  // The kinds of lines come first. The order is that of `enum TokenType` in src/scanner.c.
+  // The kinds of lines come first. generate_kinds.py writes src/kinds.h from them and from the sections below.
   externals: $ => [
     $._buffer_assignment_line,
     $._allocation_line,

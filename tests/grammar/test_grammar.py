@@ -1,10 +1,13 @@
 """The grammars parse every line of real dumps, and recover from broken ones."""
 
+import json
 import random
+import runpy
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
@@ -139,3 +142,11 @@ def test_generated_parsers_are_up_to_date(folder: str, tmp_path: Path) -> None:
     subprocess.run(["tree-sitter", "generate"], cwd=copy, check=True)
     for name in ("parser.c", "grammar.json", "node-types.json"):
         assert (copy / "src" / name).read_text() == (ROOT / "grammar" / folder / "src" / name).read_text()
+
+
+def test_kinds_are_those_of_the_grammar() -> None:
+    folder = ROOT / "grammar" / "xla_dump"
+    written: Any = runpy.run_path(str(folder / "generate_kinds.py"))["kinds_header"]
+    grammar = json.loads((folder / "src" / "grammar.json").read_text())
+    stale = "stale; run: python grammar/xla_dump/generate_kinds.py"
+    assert (folder / "src" / "kinds.h").read_text() == written(grammar), stale

@@ -1,8 +1,8 @@
 // Reads the rows of a dump file into columns of integers, without a syntax tree.
 //
 // Lines are recognised by the patterns of the grammar's own scanner, which this file includes, so a line has the same kind
-// here and in the tree. The parts of the patterns become the cells of the rows. This file adds what the generated parser does
-// besides: it nests lines into sections. tests/syntax/test_rows.py holds both equal to the tree on every dump.
+// here and in the tree. The parts of the patterns become the cells of the rows. Lines are nested into sections as the rules of
+// the grammar say, from which kinds.h is generated. tests/syntax/test_rows.py holds both equal to the tree on every dump.
 //
 // A line of ASCII is recognised where it lies in the file. Everything else (instruction text over several lines, values
 // glued to an instruction, stack traces) goes through the scanner's own entry points and a lexer that reads from memory.
@@ -39,41 +39,13 @@ static const char *const LAYOUTS[TABLE_COUNT] = {
 
 // ---------------------------------------------------------------- sections
 
-#define ALLOCATION_LINES (BIT(SLICE) | BIT(OTHER_COLORS))
-#define USED_VALUE_LINES (BIT(POSITIONS) | BIT(POSITION) | BIT(USES) | BIT(USE) | BIT(NO_USES) | BIT(FROM_INSTRUCTION))
-#define LIVE_RANGES_LINES                                                                                         \
-  (BIT(INSTRUCTION_SEQUENCE) | BIT(SCHEDULED_INSTRUCTION) | BIT(BUFFER_LIVE_RANGES) | BIT(LIVE_RANGE) | BIT(PEAK) | \
-   BIT(PEAK_BUFFER) | BIT(NO_PEAK) | BIT(STACK_TRACES) | BIT(STACK_TRACE_ROOT) | BIT(STACK_TRACE))
-#define TABLE_LINES (BIT(RULE) | BIT(TABLE_ROW) | BIT(REST))
+// What each header accepts directly below it. Other kinds of lines are no headers.
+static const uint64_t ACCEPTED[ERROR_SENTINEL + 1] = {ACCEPTED_KINDS};
 
-enum { NO_SECTION = 0 };
-
-// What each header opens: the kinds of lines that may appear directly below it, as in grammar.js, besides unknown lines; and 1 more than
-// its number in `Section` in server/xla_lens/syntax/columns.py. Other kinds of lines open nothing.
-static const struct {
-  uint64_t accepted;
-  uint8_t section;
-} OPENED[ERROR_SENTINEL + 1] = {
-  [ERROR_SENTINEL] = {~UINT64_C(0), NO_SECTION}, // the file
-  [BUFFER_ASSIGNMENT] = {BIT(ALLOCATION) | BIT(BROKEN_ALLOCATION) | ALLOCATION_LINES | BIT(OTHER_COLOR_VALUE), 1},
-  [ALLOCATION] = {ALLOCATION_LINES, NO_SECTION},
-  [BROKEN_ALLOCATION] = {ALLOCATION_LINES, NO_SECTION},
-  [OTHER_COLORS] = {BIT(OTHER_COLOR_VALUE), NO_SECTION},
-  [USED_VALUES] = {BIT(USED_VALUE) | BIT(BROKEN_USED_VALUE) | USED_VALUE_LINES, 2},
-  [USED_VALUE] = {USED_VALUE_LINES, NO_SECTION},
-  [BROKEN_USED_VALUE] = {USED_VALUE_LINES, NO_SECTION},
-  [LIVE_RANGES] = {LIVE_RANGES_LINES, 3},
-  [NO_LIVE_RANGES] = {LIVE_RANGES_LINES, 3},
-  [INSTRUCTION_SEQUENCE] = {BIT(SCHEDULED_INSTRUCTION), 4},
-  [BUFFER_LIVE_RANGES] = {BIT(LIVE_RANGE), 5},
-  [PEAK] = {BIT(PEAK_BUFFER), 6},
-  [STACK_TRACES] = {BIT(STACK_TRACE_ROOT) | BIT(STACK_TRACE), 7},
-  [BY_SIZE] = {BIT(BY_SIZE_COLUMNS) | BIT(RULE) | BIT(BY_SIZE_ROW) | BIT(REST), 8},
-  [WITH_VALUES] = {BIT(REPORT_ALLOCATION) | BIT(TABLE_COLUMNS) | TABLE_LINES, 8},
-  [REPORT_ALLOCATION] = {BIT(TABLE_COLUMNS), NO_SECTION},
-  [MEMORY_SPACE] = {BIT(MEMORY_SPACE_TOTAL) | BIT(TABLE_COLUMNS) | TABLE_LINES, 8},
-  [TABLE_COLUMNS] = {TABLE_LINES, NO_SECTION},
-  [MESSAGE] = {BIT(MESSAGE) | BIT(FIELD) | BIT(MESSAGE_END), NO_SECTION},
+// For each header of a section, 1 more than its number in `Section` in server/xla_lens/syntax/columns.py.
+static const uint8_t SECTIONS[ERROR_SENTINEL + 1] = {
+  [BUFFER_ASSIGNMENT] = 1, [USED_VALUES] = 2, [LIVE_RANGES] = 3, [NO_LIVE_RANGES] = 3, [INSTRUCTION_SEQUENCE] = 4,
+  [BUFFER_LIVE_RANGES] = 5, [PEAK] = 6, [STACK_TRACES] = 7, [BY_SIZE] = 8, [WITH_VALUES] = 8, [MEMORY_SPACE] = 8,
 };
 
 // A header and what is below it, while that is read.
@@ -199,9 +171,9 @@ static Frame *top(Reader *reader) { return &reader->stack.contents[reader->stack
 // Opens a part whose header spans `start` to the end of the last row.
 static void open_part(Reader *reader, enum TokenType header, int64_t start) {
   Frame frame = {.header = header, .section = NONE, .cells = {start, reader->end}};
-  if (OPENED[header].section != NO_SECTION && !reader->is_elsewhere) {
+  if (SECTIONS[header] && !reader->is_elsewhere) {
     frame.section = row_count(reader, SECTION_ROWS);
-    ADD(reader, SECTION_ROWS, start, reader->end, OPENED[header].section - 1);
+    ADD(reader, SECTION_ROWS, start, reader->end, SECTIONS[header] - 1);
   }
   for (int i = 2; i < MAX_WIDTH; i++) frame.cells[i] = NONE;
   array_push(&reader->stack, frame);
@@ -247,7 +219,7 @@ static void close_part(Reader *reader) {
 }
 
 static void close_parts(Reader *reader, enum TokenType kind) {
-  while (kind != UNKNOWN_LINE && !(OPENED[top(reader)->header].accepted & BIT(kind))) close_part(reader);
+  while (kind != UNKNOWN_LINE && !(ACCEPTED[top(reader)->header] & BIT(kind))) close_part(reader);
 }
 
 // ---------------------------------------------------------------- rows
@@ -362,7 +334,7 @@ static void read_instruction(Reader *reader, const uint8_t *at) {
 // Adds a row from the parts of its pattern. In text of another module, rows only open and close parts.
 static void read_row(Reader *reader, enum TokenType kind, const Text *parts, int64_t start) {
   int64_t end = reader->end;
-  if (OPENED[kind].accepted) open_part(reader, kind, start);
+  if (ACCEPTED[kind]) open_part(reader, kind, start);
   if (kind == MESSAGE_END && top(reader)->header == MESSAGE) close_part(reader);
   if (kind == BEGIN_FILE) read_file_marker(reader, parts[0], start);
   if (reader->is_elsewhere) return;
@@ -516,7 +488,7 @@ static bool read_next(Reader *reader) {
       return true;
     }
     if (kind < UNKNOWN_LINE) line_kind(text, indent, parts);
-    if (kind == FOREIGN_LINE) kind = UNKNOWN_LINE;
+    if (kind == FOREIGN) kind = UNKNOWN_LINE;
   }
   scanner->is_first = false;
   if (kind != UNKNOWN_LINE) scanner->last = (uint8_t)kind;

@@ -17,27 +17,9 @@
 #include "tree_sitter/array.h"
 #include "tree_sitter/parser.h"
 
+#include "kinds.h"
+
 #include <string.h>
-
-// In the order of `externals` in grammar.js: the kinds of lines, one section of a dump after another, then parts of lines.
-enum TokenType {
-  BUFFER_ASSIGNMENT, ALLOCATION, SLICE, OTHER_COLORS, OTHER_COLOR_VALUE,
-  TOTAL,
-  USED_VALUES, USED_VALUE, POSITIONS, POSITION, USES, USE, NO_USES, FROM_INSTRUCTION,
-  LIVE_RANGES, NO_LIVE_RANGES,
-  INSTRUCTION_SEQUENCE, SCHEDULED_INSTRUCTION,
-  BUFFER_LIVE_RANGES, LIVE_RANGE,
-  PEAK, PEAK_BUFFER, NO_PEAK,
-  STACK_TRACES, STACK_TRACE_ROOT, STACK_TRACE,
-  BY_SIZE, BY_SIZE_COLUMNS, BY_SIZE_ROW, WITH_VALUES, REPORT_ALLOCATION, TABLE_COLUMNS, RULE, TABLE_ROW, REST, MEMORY_SPACE,
-  MEMORY_SPACE_TOTAL,
-  MESSAGE, FIELD, MESSAGE_END,
-  BEGIN_FILE, BEGIN_OTHER_FILE, END_FILE,
-  BROKEN_ALLOCATION, BROKEN_USED_VALUE, UNKNOWN_LINE,
-  UNKNOWN_ATTRIBUTE, INSTRUCTION, BRANCH, FRAME_NAME, OTHER_TEXT, FOREIGN_LINE, ERROR_SENTINEL,
-};
-
-#define BIT(kind) (UINT64_C(1) << (kind))
 
 // A character as one byte of a `Line`: itself if it is ASCII, else one of these. The format uses four beyond ASCII.
 enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
@@ -672,7 +654,7 @@ static bool scan_stack_trace(Scanner *scanner, TSLexer *lexer, uint32_t length, 
   scanner->name_length = measure_name(lexer, &scanner->line, length);
   if (!is_foreign(scanner, lexer, kind, true)) return emit_line(scanner, lexer, kind);
   scanner->name_length = 0;
-  return emit(lexer, FOREIGN_LINE);
+  return emit(lexer, FOREIGN);
 }
 
 static bool scan_line(Scanner *scanner, TSLexer *lexer) {
@@ -711,7 +693,7 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
   }
   bool is_unread = kind >= BROKEN_ALLOCATION;
   if (is_unread) lexer->mark_end(lexer);
-  if (is_foreign(scanner, lexer, kind, false)) return emit(lexer, is_unread ? UNKNOWN_LINE : FOREIGN_LINE);
+  if (is_foreign(scanner, lexer, kind, false)) return emit(lexer, is_unread ? UNKNOWN_LINE : FOREIGN);
   return emit_line(scanner, lexer, kind);
 }
 
