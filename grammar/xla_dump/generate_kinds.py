@@ -1,4 +1,4 @@
-"""Write src/kinds.h, which has the kinds of lines and their nesting, from src/grammar.json: `python generate_kinds.py`."""
+"""Write the kinds of lines and their nesting, src/kinds.h, from src/grammar.json: `python generate_kinds.py`."""
 
 import json
 from collections.abc import Iterator
