@@ -10,7 +10,7 @@ from xla_lens.model.diff.matching import Matching
 from xla_lens.model.diff.traits import without_layout
 from xla_lens.model.memory.over_time import Memory, live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -82,8 +82,8 @@ def value_changes(
     return ValueChanges(
         old=old_rows,
         new=new_rows,
-        of_old=_rows(old_rows, len(old.values)),
-        of_new=_rows(new_rows, len(new.values)),
+        of_old=first_rows(np.arange(len(old.values)), old_rows, np.arange(len(old_rows))),
+        of_new=first_rows(np.arange(len(new.values)), new_rows, np.arange(len(new_rows))),
         value_class=np.select((old_rows == NONE, new_rows == NONE), (ValueClass.ADDED, ValueClass.REMOVED), of_pair),
         change=change,
         confidence=taken(matching.confidence, np.where(new_rows == NONE, NONE, old_rows)),
@@ -93,63 +93,51 @@ def value_changes(
     )
 
 
-def _rows(column: Column, count: int) -> Column:
-    """The row of each of `count` numbers in a column."""
-    found = np.full(count, NONE)
-    known = np.flatnonzero(column != NONE)
-    found[column[known]] = known
-    return found
-
-
 def _at_peak(dump: DumpSet, memory: Memory, rows: Column) -> NDArray[np.bool_]:
-    found = np.zeros(len(rows), np.bool_)
-    known = np.flatnonzero(rows != NONE)
-    found[known] = live_at_peak(dump, memory, rows[known])
+    is_live = live_at_peak(dump, memory, np.arange(len(dump.values))).astype(np.int8)
+    found: NDArray[np.bool_] = taken(is_live, rows) == 1
     return found
 
 
 def _changes(old: DumpSet, first: Column, new: DumpSet, second: Column, matching: Matching) -> tuple[Column, Column]:
     """The `Change` flags of pairs, and by how many aligned steps the new value lives longer."""
     numbers: dict[bytes, int] = {}
-    shapes = _shapes(old, first, numbers), _shapes(new, second, numbers)
-    is_reshaped = shapes[0][1] != shapes[1][1]
-    one, other = old.values, new.values
-    padding = one.size_bytes[first] - old.logical_bytes[first], other.size_bytes[second] - new.logical_bytes[second]
-    starts = (
-        _aligned(matching.old_steps, one.start_step[first]),
-        _aligned(matching.new_steps, other.start_step[second]),
+    sides = [_facts(*side, numbers) for side in ((old, first), (new, second))]
+    differs = {flag: sides[0][flag] != sides[1][flag] for flag in sides[0]}
+    differs[Change.LAYOUT] &= ~differs[Change.SHAPE]
+    start, end = (
+        np.stack((_aligned(matching.old_steps, one[first]), _aligned(matching.new_steps, other[second])))
+        for one, other in (
+            (old.values.start_step, new.values.start_step),
+            (old.values.end_step, new.values.end_step),
+        )
     )
-    ends = _aligned(matching.old_steps, one.end_step[first]), _aligned(matching.new_steps, other.end_step[second])
     # What lives from the first step on in both dumps starts together, whatever comes first in their schedules.
-    is_first = (one.start_step[first] == 0) & (other.start_step[second] == 0)
-    starts = np.where(is_first, 0, starts[0]), np.where(is_first, 0, starts[1])
+    start[:, (old.values.start_step[first] == 0) & (new.values.start_step[second] == 0)] = 0
     # A dump without live ranges does not show that any differs.
     has_live_ranges = len(old.live_ranges) > 0 and len(new.live_ranges) > 0
-    is_changed = {
-        Change.SIZE: one.size_bytes[first] != other.size_bytes[second],
-        Change.SHAPE: is_reshaped,
-        Change.LAYOUT: ~is_reshaped & (shapes[0][0] != shapes[1][0]),
-        Change.PADDING: padding[0] != padding[1],
-        Change.MEMORY_SPACE: one.color[first] != other.color[second],
-        Change.LIVE_RANGE: has_live_ranges & ((starts[0] != starts[1]) | (ends[0] != ends[1])),
-    }
-    change: Column = np.sum([flag * changed for flag, changed in is_changed.items()], axis=0, dtype=np.int64)
-    is_known = (starts[0] != NONE) & (starts[1] != NONE)
-    longer_by = np.where(is_known, (ends[1] - starts[1]) - (ends[0] - starts[0]), 0)
+    differs[Change.LIVE_RANGE] = has_live_ranges & ((start[0] != start[1]) | (end[0] != end[1]))
+    change: Column = np.sum([flag * differing for flag, differing in differs.items()], axis=0, dtype=np.int64)
+    steps = end - start
+    longer_by = np.where((start != NONE).all(axis=0), steps[1] - steps[0], 0)
     # Two aligned places are one step apart. Rounding toward 0 keeps the opposite comparison opposite.
     return change, np.sign(longer_by) * (np.abs(longer_by) // 2)
 
 
-def _shapes(dump: DumpSet, rows: Column, numbers: dict[bytes, int]) -> tuple[Column, Column]:
-    """The numbers of the shapes of values with and without their layouts, NONE for unknown ones."""
-    shapes, shape = dump.slice_shapes
-    shape = taken(shape, dump.values.slice[rows])
-    bare = map(without_layout, shapes)
-    columns = (
-        np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64) for texts in (shapes, bare)
+def _facts(dump: DumpSet, rows: Column, numbers: dict[bytes, int]) -> dict[Change, Column]:
+    """What is compared of some values. Dumps share the `numbers` of shapes."""
+    values, (shapes, shape) = dump.values, dump.slice_shapes
+    layout, bare = (
+        np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+        for texts in (shapes, map(without_layout, shapes))
     )
-    own, without = (taken(column, shape) for column in columns)
-    return own, without
+    return {
+        Change.SIZE: values.size_bytes[rows],
+        Change.SHAPE: taken(bare, taken(shape, values.slice[rows])),
+        Change.LAYOUT: taken(layout, taken(shape, values.slice[rows])),
+        Change.PADDING: values.size_bytes[rows] - dump.logical_bytes[rows],
+        Change.MEMORY_SPACE: values.color[rows],
+    }
 
 
 def _aligned(aligned_steps: Column, steps: Column) -> Column:

@@ -1,7 +1,7 @@
 """The comparison of two dumps: totals, where the change of each peak comes from, and what happened to each value."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final
 
 import numpy as np
@@ -250,11 +250,11 @@ _NOTHING_LIVE: Final[Mapping[By, Breakdown]] = {by: {} for by in By}
 
 
 def _reserved_by_kind(dump: DumpSet, color: int) -> Breakdown:
-    kinds, sizes = allocation_kinds(dump), dump.allocations.size_bytes
     is_here = dump.allocations.color == color
+    kinds, sizes = allocation_kinds(dump)[is_here], dump.allocations.size_bytes[is_here]
     return {
-        KIND_NAMES[kind]: Part(sum(sizes[is_here & (kinds == kind)].tolist()), int((is_here & (kinds == kind)).sum()))
-        for kind in distinct(kinds[is_here]).tolist()
+        KIND_NAMES[kind]: Part(sum(sizes[kinds == kind].tolist()), int((kinds == kind).sum()))
+        for kind in distinct(kinds).tolist()
     }
 
 
@@ -294,17 +294,11 @@ _NOTHING: Final = Part(0, 0)
 
 def _joined(old: Breakdown, new: Breakdown) -> tuple[Row, ...]:
     """Join the rows of two breakdowns by their keys, the biggest change first."""
-    pairs = ((key, old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in {**old, **new})
-    rows = (
-        Row(
-            key,
-            Pair(one.size_bytes, other.size_bytes),
-            Pair(one.count, other.count),
-            Pair(one.value, other.value),
-            Pair(one.derived_bytes, other.derived_bytes),
-        )
-        for key, one, other in pairs
-    )
+    rows = []
+    for key in {**old, **new}:
+        sides = (astuple(of_side.get(key, _NOTHING)) for of_side in (old, new))
+        size_bytes, count, value, derived_bytes = map(Pair, *sides)
+        rows.append(Row(key, size_bytes, count, value, derived_bytes))
     return tuple(sorted(rows, key=_by_change))
 
 
