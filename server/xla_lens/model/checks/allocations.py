@@ -15,7 +15,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
-from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans
+from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
 from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
 
@@ -200,14 +200,6 @@ def header_shapes_match_values(context: Context) -> Iterator[Finding]:
             if not is_right and not np.any(context.values[dump.values_of_allocation(row)]):
                 problem = Problem.HEADER_SHAPE_MISMATCH(allocations.index[row], what, shape)
                 yield error(context.place(allocations, row), problem, allocations=row)
-
-
-_LAYOUT: Final = re.compile(rb"\{[^{}]*\}|/\*[^*]*\*/")
-
-
-def without_layout(shape: bytes) -> bytes:
-    """A shape as ShapeUtil::HumanString prints it, without comments."""
-    return _LAYOUT.sub(b"", shape)
 
 
 def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import rounded_size_agrees, without_layout
+from xla_lens.model.checks.allocations import rounded_size_agrees
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, of_another_compilation
 from xla_lens.model.checks.problems import Cut, Problem
@@ -25,6 +25,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE, Column, ReportAllocations, ReportRows
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
 

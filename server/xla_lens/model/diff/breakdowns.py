@@ -13,11 +13,12 @@ from typing import Final
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
 from xla_lens.model.attribution.parameters import argument_of, paths_of
-from xla_lens.model.diff.traits import folded, line_key, plain_op_name, without_layout
+from xla_lens.model.diff.traits import folded, line_key, plain_op_name
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.shapes import without_layout
 
 
 class By(StrEnum):

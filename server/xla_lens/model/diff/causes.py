@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from xla_lens.model.diff.changes import Change, ValueClass
 from xla_lens.model.diff.comparison import Comparison, Pair
 from xla_lens.model.diff.matching import Confidence
-from xla_lens.model.diff.traits import parameter_values, without_layout
+from xla_lens.model.diff.traits import parameter_values
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.hlo.shapes import without_layout
 
 
 class CauseKind(StrEnum):
@@ -277,9 +278,12 @@ def _outputs(dump: DumpSet) -> tuple[int, int]:
 
 def _checkpointed(dump: DumpSet) -> int:
     """The number of values whose op_name says that `jax.checkpoint` computes them again."""
-    spans = zip(*(column.tolist() for column in dump.quote_spans), strict=True)
+    quotes, rows = dump.used_values, dump.values.used_value
+    spans = (taken(column, rows).tolist() for column in (quotes.instruction_start, quotes.instruction_end))
     data = dump.used.document.data if dump.used else b""
-    return sum(start != NONE and data.find(b"rematted_computation", start, end) >= 0 for start, end in spans)
+    return sum(
+        start != NONE and data.find(b"rematted_computation", start, end) >= 0 for start, end in zip(*spans, strict=True)
+    )
 
 
 def _scheduled(pattern: bytes) -> Callable[[DumpSet], int]:

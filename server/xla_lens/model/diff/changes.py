@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.diff.matching import Matching
-from xla_lens.model.diff.traits import without_layout
 from xla_lens.model.memory.over_time import Memory, live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.shapes import without_layout
 
 
 class ValueClass(IntEnum):

@@ -14,6 +14,7 @@ import numpy as np
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.shapes import without_layout
 
 Traits: TypeAlias = dict[str, Column]
 """The columns of `read_traits` by their names."""
@@ -66,8 +67,6 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
 
 
 _NUMBERS: Final = re.compile(rb"[._]?\d+")
-_LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
-_COMMENT: Final = re.compile(rb"/\*[^*]*+\*/")
 _DIGITS: Final = re.compile(r"\d+")
 _OP_NAME: Final = re.compile(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
 
@@ -94,11 +93,6 @@ def _op_names(dump: DumpSet, names: Column) -> list[str | None]:
 def line_key(file: str, line: int | None) -> str:
     """Return a source line as text: ``train.py:31``."""
     return file if line is None else f"{file}:{line}"
-
-
-def without_layout(shape: bytes) -> bytes:
-    """Return a shape without its layout: ``f32[8,128]``."""
-    return _COMMENT.sub(b"", _LAYOUT.sub(b"", shape))
 
 
 def folded(op_name: str) -> str:

@@ -51,30 +51,16 @@ class CountedBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceAtPrinted:
-    """The recomputed peak of a memory space, and its live bytes at the printed step. `peak_step` is None if nothing is
-    ever live.
-    """
-
-    color: int
-    peak_step: int | None
-    peak_bytes: int
-    live_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class PrintedPeak:
     """The printed peak compared with the recomputed one.
 
-    `listed` explains `printed_bytes`, the sum of the printed list. `counted_at_printed` and `counted_at_peak` explain
-    the sums by which XLA chose the step, at that step and at the recomputed peak of memory space 0. They are None if a
-    shape is unknown, the list differs from the live values, or nothing is ever live. `is_understated` is whether fewer
-    bytes of memory space 0 are live at the printed step than at its peak; None if there is no such memory space.
+    `listed` explains the sum of the printed list. `counted_at_printed` and `counted_at_peak` explain the sums by which
+    XLA chose the step, at that step and at the recomputed peak of memory space 0. They are None if a shape is unknown,
+    the list differs from the live values, or nothing is ever live. `is_understated` is whether fewer bytes of memory
+    space 0 are live at the printed step than at its peak; None if there is no such memory space.
     """
 
     step: int
-    printed_bytes: int
-    spaces: tuple[SpaceAtPrinted, ...]
     listed: CountedBytes | None
     counted_at_printed: CountedBytes | None
     counted_at_peak: CountedBytes | None
@@ -87,24 +73,6 @@ def first_printed_peak(dump: DumpSet) -> tuple[int, int | None] | None:
         return None
     sizes = dump.peak_buffers.size_bytes.tolist()
     return int(dump.peaks.step[0]), sum(sizes) if sizes else None
-
-
-def counted_values(dump: DumpSet, step: int) -> Column:
-    """Return the values that XLA counts at a step, by id: those live there or one step earlier."""
-    values = dump.values
-    is_there = (values.start_step <= step) & (step <= values.end_step + 1)
-    return np.flatnonzero((values.live_range != NONE) & is_there)
-
-
-def counted_bytes(dump: DumpSet, step: int) -> int | None:
-    """Return the bytes that XLA counts at a step when it searches the peak. None if the shape of a counted value, or
-    the value of a live range, is unknown.
-    """
-    sizes, ranges = dump.whole_bytes[counted_values(dump, step)], dump.live_ranges
-    is_there = (ranges.start_step <= step) & (step <= ranges.end_step + 1)
-    if np.any(sizes == NONE) or np.any(is_there & (dump.value_of_live_range == NONE)):
-        return None
-    return int(sizes.sum())
 
 
 def xla_peak_step(dump: DumpSet) -> int | None:
@@ -123,51 +91,40 @@ def xla_peak_step(dump: DumpSet) -> int | None:
 
 
 def explain_counted(dump: DumpSet, memory: Memory, step: int, color: int = DEFAULT_COLOR) -> CountedBytes | None:
-    """Compare `counted_bytes` at a step with the live bytes of a memory space. None if a term is unknown."""
-    live, counted = live_values(dump, step), counted_values(dump, step)
-    died = np.setdiff1d(counted, live, assume_unique=True)
-    if counted_bytes(dump, step) is None:
+    """Compare what XLA counts at a step, the values live there or one step earlier, with the live bytes of a memory
+    space. None if the shape of a counted value, or the value of a live range, is unknown.
+    """
+    live = live_values(dump, step)
+    counted, ranges = (
+        np.flatnonzero((table.start_step <= step) & (step <= table.end_step + 1))
+        for table in (dump.values, dump.live_ranges)
+    )
+    counted = counted[dump.values.live_range[counted] != NONE]
+    if np.any(dump.whole_bytes[counted] == NONE) or np.any(dump.value_of_live_range[ranges] == NONE):
         return None
+    died = np.setdiff1d(counted, live, assume_unique=True)
     died_bytes = sum(dump.whole_bytes[died].tolist())
     return _explained(dump, memory.space(color), live, dump.whole_bytes[live], step=step, color=color, died=died_bytes)
 
 
-def explain_listed(dump: DumpSet, memory: Memory, row: int, color: int = DEFAULT_COLOR) -> CountedBytes | None:
-    """Compare the sum of a printed list, a row of `DumpSet.peaks`, with the live bytes of a memory space. None if a
-    term is unknown or the list differs from the live values.
-    """
-    step, first, count = (int(cells[row]) for cells in (dump.peaks.step, *_buffers(dump)))
-    listed, printed = (
-        cells[first : first + count] for cells in (dump.value_of_peak_buffer, dump.peak_buffers.size_bytes)
-    )
-    if not np.array_equal(np.sort(listed), live_values(dump, step)):
-        return None
-    return _explained(dump, memory.space(color), listed, printed, step=step, color=color, died=0)
-
-
 def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> PrintedPeak | None:
     """Explain a printed peak, a row of `DumpSet.peaks`. None if there is no such row."""
-    if row >= len(dump.peaks):
+    peaks, default = dump.peaks, memory.space(DEFAULT_COLOR)
+    if row >= len(peaks):
         return None
-    step, first, count = (int(cells[row]) for cells in (dump.peaks.step, *_buffers(dump)))
-    default = memory.space(DEFAULT_COLOR)
-    peak = default.peak_step if default else None
+    step, first, count = (int(column[row]) for column in (peaks.step, peaks.first_buffer, peaks.buffer_count))
+    values, sizes = (
+        column[first : first + count] for column in (dump.value_of_peak_buffer, dump.peak_buffers.size_bytes)
+    )
+    is_live = np.array_equal(np.sort(values), live_values(dump, step))
+    peak_step = default.peak_step if default else None
     return PrintedPeak(
         step=step,
-        printed_bytes=sum(dump.peak_buffers.size_bytes[first : first + count].tolist()),
-        spaces=tuple(
-            SpaceAtPrinted(space.color, space.peak_step, space.peak_live_bytes, space.live.at(step))
-            for space in memory.spaces
-        ),
-        listed=explain_listed(dump, memory, row),
+        listed=_explained(dump, default, values, sizes, step=step, color=DEFAULT_COLOR, died=0) if is_live else None,
         counted_at_printed=explain_counted(dump, memory, step),
-        counted_at_peak=explain_counted(dump, memory, peak) if peak is not None else None,
+        counted_at_peak=explain_counted(dump, memory, peak_step) if peak_step is not None else None,
         is_understated=default.live.at(step) < default.peak_live_bytes if default else None,
     )
-
-
-def _buffers(dump: DumpSet) -> tuple[Column, Column]:
-    return dump.peaks.first_buffer, dump.peaks.buffer_count
 
 
 def _explained(

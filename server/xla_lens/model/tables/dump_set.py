@@ -367,12 +367,6 @@ class DumpSet:
                 opcodes.append(instruction.opcode)
         return opcodes, numbers
 
-    @cached_property
-    def quote_spans(self) -> tuple[Column, Column]:
-        """For each value the start and the end of its own quote of its instruction, NONE if it has none."""
-        rows = self.values.used_value
-        return taken(self.used_values.instruction_start, rows), taken(self.used_values.instruction_end, rows)
-
     def instruction_text(self, used_value: int) -> bytes | None:
         """The text of the instruction that a row of `used_values` quotes, None if it quotes none."""
         start, end = self.used_values.instruction_start[used_value], self.used_values.instruction_end[used_value]

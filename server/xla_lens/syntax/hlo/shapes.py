@@ -87,6 +87,14 @@ def byte_sizes(texts: Iterable[bytes]) -> Column:
     return np.array([*map(_leading_byte_size, texts)], np.int64)
 
 
+def without_layout(shape: bytes) -> bytes:
+    """Return a shape without its layout and without comments, as ShapeUtil::HumanString prints it: ``f32[8,128]``."""
+    return _LAYOUT.sub(b"", shape)
+
+
+_LAYOUT: Final = re.compile(rb"\{[^{}]*\}|/\*[^*]*+\*/")
+
+
 def is_tuple(text: bytes) -> bool:
     """Whether a text is the shape of a tuple. Does not read the elements, of which there can be thousands."""
     return text.startswith(b"(") and text.endswith(b")") and _leading_byte_size(text) != NONE
