@@ -193,15 +193,10 @@ class DumpSets:
         """Return the sets in the output of XLA, in its order."""
         return [self._sets[key] for key in dict.fromkeys(part.key for part in output.parts) if key in self._sets]
 
-    def together(self, state: DumpSetState) -> list[DumpSetState]:
-        """Return the sets whose diagnostics are in the same document: all of an output of XLA, or only the set."""
-        output = self.output_with(state)
-        return self.sets_of_output(output) if output else [state]
-
-    def output_with(self, state: DumpSetState) -> Output | None:
-        """Return the open output of XLA that a set is in, None for other sets."""
-        outputs = self._outputs.values()
-        return next((output for output in outputs if any(part.key == state.key for part in output.parts)), None)
+    @property
+    def versions(self) -> dict[str, int]:
+        """The versions of all open documents by their URIs."""
+        return {opened.uri: opened.version for opened in self.documents.values()}
 
     def find_set(self, path: Path) -> DumpSetState | None:
         """Return the set with open documents that contains a file, None if there is none."""

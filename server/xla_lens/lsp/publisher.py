@@ -11,7 +11,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.requests.diagnostics import diagnostics_of, diagnostics_of_indexed
+from xla_lens.lsp.requests.diagnostics import all_diagnostics
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
@@ -44,7 +44,7 @@ class Publisher(Events):
 
     def loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load changes."""
-        self._publish_open(dump_set)
+        self._publish()
         for uri in self.state.pages.stale(dump_set):
             self.state.tasks.start(self._client.refresh_page(uri))
         self._refresh(dump_set.take_outdated())
@@ -79,7 +79,7 @@ class Publisher(Events):
 
     def closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
-        self._publish_open(dump_set)
+        self._publish()
         self._refresh(dump_set.take_outdated() | (self.state.requested & {lsp.WORKSPACE_DIAGNOSTIC}))
 
     def evicted(self, dump_set: DumpSetState) -> None:
@@ -101,8 +101,7 @@ class Publisher(Events):
 
     def settings_changed(self, before: Settings) -> None:
         """Publish what new settings change."""
-        for dump_set in self.state.sets.open:
-            self._publish_open(dump_set)
+        self._publish()
         changed = {name for name in _AFFECTED_REQUESTS if getattr(before, name) != getattr(self.state.settings, name)}
         self._refresh(self.state.requested & {_AFFECTED_REQUESTS[name] for name in changed})
         if before.device_memory != self.state.settings.device_memory:
@@ -126,7 +125,11 @@ class Publisher(Events):
         published.is_updating = True
         try:
             if not self._client.capabilities.pulls_diagnostics:
-                await self._publish_indexed()
+                await self.state.index.update(is_polling=True)
+                sets = await self.state.index.sets()
+                # The settings may have changed in the meantime.
+                published.indexed = sets if self.state.settings.checks_workspace else {}
+                self._publish()
             elif lsp.WORKSPACE_DIAGNOSTIC in self.state.requested:
                 await self.state.index.update(is_polling=True)
                 if self.state.index.take_is_outdated():
@@ -136,40 +139,19 @@ class Publisher(Events):
 
     # ---------------------------------------------------------------- diagnostics
 
-    def _publish_open(self, dump_set: DumpSetState) -> None:
-        if not self._client.capabilities.pulls_diagnostics:
-            self.state.published.indexed.pop(dump_set.key, None)
-            together = self.state.sets.together(dump_set)
-            versions = {opened.uri: opened.version for one in together for opened in one.open.values()}
-            output = self.state.sets.output_with(dump_set)
-            self._publish(output.path if output else dump_set.key, diagnostics_of(self.state, dump_set), versions)
-
-    async def _publish_indexed(self) -> None:
-        """Publish the diagnostics of the sets without open documents that have changed."""
-        await self.state.index.update(is_polling=True)
-        sets = await self.state.index.sets()
-        # Documents may have been opened and settings changed in the meantime.
-        is_open = {dump_set.key for dump_set in self.state.sets.open}
-        wanted = {key: indexed for key, indexed in sets.items() if key not in is_open}
-        if not self.state.settings.checks_workspace:
-            wanted = {}
-        for key in self.state.published.indexed.keys() - wanted.keys():
-            del self.state.published.indexed[key]
-            self._publish(key, {}, {})
-        for key, indexed in wanted.items():
-            published = indexed, self.state.settings
-            if self.state.published.indexed.get(key) != published:
-                self.state.published.indexed[key] = published
-                found = diagnostics_of_indexed(self.state, indexed)
-                self._publish(key, {uri: one for uri, one in found.items() if one}, {})
-
-    def _publish(self, key: Path, found: Mapping[str, list[lsp.Diagnostic]], versions: Mapping[str, int]) -> None:
-        """Publish all diagnostics of a set, and withdraw those of its other files."""
-        withdrawn = self.state.published.diagnostics.pop(key, set()) - found.keys()
-        if found:
-            self.state.published.diagnostics[key] = set(found)
-        for uri, diagnostics in (*((uri, []) for uri in sorted(withdrawn)), *found.items()):
-            self._client.publish_diagnostics(uri, diagnostics, versions.get(uri))
+    def _publish(self) -> None:
+        """Publish the diagnostics that have changed, and withdraw those of files that have none any more."""
+        if self._client.capabilities.pulls_diagnostics:
+            return
+        published, versions = self.state.published, self.state.sets.versions
+        found = all_diagnostics(self.state, self.state.sets.open, published.indexed)
+        wanted = {uri: (diagnostics, versions.get(uri)) for uri, diagnostics in found.items() if diagnostics}
+        for uri in sorted(published.diagnostics.keys() - wanted.keys()):
+            self._client.publish_diagnostics(uri, [], versions.get(uri))
+        for uri, (diagnostics, version) in wanted.items():
+            if published.diagnostics.get(uri) != (diagnostics, version):
+                self._client.publish_diagnostics(uri, diagnostics, version)
+        published.diagnostics = wanted
 
     # ---------------------------------------------------------------- loads and refreshes
 

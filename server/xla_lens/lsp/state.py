@@ -6,7 +6,7 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -76,10 +76,10 @@ _MOST_OTHERS: Final = 3
 class Published:
     """What was sent to the editor without a request."""
 
-    diagnostics: dict[Path, set[str]] = field(default_factory=dict)
-    """By the key of a set: the URIs that have published diagnostics."""
-    indexed: dict[Path, tuple[IndexedSet, Settings]] = field(default_factory=dict)
-    """By the key of a set without open documents: what its published diagnostics were made from."""
+    diagnostics: dict[str, tuple[list[lsp.Diagnostic], int | None]] = field(default_factory=dict)
+    """By URI: the diagnostics that are published, and the version of the document."""
+    indexed: Mapping[Path, IndexedSet] = field(default_factory=dict)
+    """The sets of the workspace whose diagnostics are published while they have no open documents."""
     loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
     """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
     pulled: set[str] = field(default_factory=set)

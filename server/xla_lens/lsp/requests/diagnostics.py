@@ -2,7 +2,7 @@
 `textDocument/diagnostic` and `workspace/diagnostic` here, and those that `Publisher` publishes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -40,16 +40,14 @@ async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams
     except DocumentClosed:
         return lsp.RelatedFullDocumentDiagnosticReport([])
     # Taken again: an edit may have changed which files the output of XLA has.
-    pairs = _sets_of(state, uri)
-    if not pairs:
+    if not (pairs := _sets_of(state, uri)):
         return lsp.RelatedFullDocumentDiagnosticReport([])
     for dump_set, path in pairs:
         dump_set.record_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
-    dump_set, _ = pairs[0]
-    result_id = _result_id(state, dump_set, uri)
+    diagnostics = all_diagnostics(state, [dump_set for dump_set, _ in pairs]).get(uri, [])
+    result_id = _result_id(diagnostics)
     if result_id == params.previous_result_id:
         return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id)
-    diagnostics = diagnostics_of(state, dump_set).get(uri, [])
     _record_pulled(state, uri, diagnostics)
     return lsp.RelatedFullDocumentDiagnosticReport(diagnostics, result_id=result_id)
 
@@ -73,7 +71,6 @@ async def _loaded(state: State, uri: str) -> None:
 async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
     """The diagnostics of the sets with open documents; with `diagnostics.workspace` also those of all other sets."""
     previous = {result.uri: result.value for result in params.previous_result_ids}
-    reports: dict[str, _WorkspaceReport] = {}
     indexed_sets: Mapping[Path, IndexedSet] = {}
     if state.settings.checks_workspace:
         await state.index.update(is_polling=True)
@@ -81,39 +78,23 @@ async def workspace_diagnostic(state: State, params: lsp.WorkspaceDiagnosticPara
         state.index.record_answer()
     for dump_set in state.sets.open:
         await dump_set.analysis_for(dump_set.path)
-    open_keys = {dump_set.key for dump_set in state.sets.open}
-    for key, indexed in indexed_sets.items():
-        if key not in open_keys:
-            result_id = f"{hash((*sorted(indexed.stamps.values()), state.settings)):x}"
-            for uri, found in diagnostics_of_indexed(state, indexed).items():
-                reports[uri] = _report(state, uri, found, result_id, previous)
     for dump_set in state.sets.open:
         # Recorded under the key, not a document: every edit makes the answer stale for the files that are not open.
         # Recorded only now, because sets that were opened in the meantime are in the answer, too.
         dump_set.record_answer(lsp.WORKSPACE_DIAGNOSTIC, dump_set.key)
-        versions = {opened.uri: opened.version for opened in dump_set.open.values()}
-        for uri, found in diagnostics_of(state, dump_set).items():
-            result_id = _result_id(state, dump_set, uri)
-            reports[uri] = _report(state, uri, found, result_id, previous, version=versions.get(uri))
+    found, versions = all_diagnostics(state, state.sets.open, indexed_sets), state.sets.versions
+    reports: list[_WorkspaceReport] = []
+    for uri, diagnostics in found.items():
+        result_id, version = _result_id(diagnostics), versions.get(uri)
+        if previous.get(uri) == result_id:
+            reports.append(lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version))
+        else:
+            _record_pulled(state, uri, diagnostics)
+            reports.append(lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result_id))
     # Withdraw the diagnostics of documents that were closed since. VS Code does not list their results here.
-    for uri in (previous.keys() | state.published.pulled) - reports.keys():
-        reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
-    return lsp.WorkspaceDiagnosticReport([*reports.values()])
-
-
-def _report(
-    state: State,
-    uri: str,
-    diagnostics: list[lsp.Diagnostic],
-    result_id: str,
-    previous: Mapping[str, str],
-    *,
-    version: int | None = None,
-) -> _WorkspaceReport:
-    if previous.get(uri) == result_id:
-        return lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version)
-    _record_pulled(state, uri, diagnostics)
-    return lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result_id)
+    gone = (previous.keys() | state.published.pulled) - found.keys()
+    reports += (lsp.WorkspaceFullDocumentDiagnosticReport(uri, []) for uri in gone)
+    return lsp.WorkspaceDiagnosticReport(reports)
 
 
 def _record_pulled(state: State, uri: str, diagnostics: list[lsp.Diagnostic]) -> None:
@@ -126,39 +107,45 @@ def _record_pulled(state: State, uri: str, diagnostics: list[lsp.Diagnostic]) ->
         state.published.pulled.discard(uri)
 
 
-def _result_id(state: State, dump_set: DumpSetState, uri: str) -> str:
-    """An identifier that changes whenever the diagnostics of a document may change."""
-    version = next((opened.version for opened in dump_set.open.values() if opened.uri == uri), 0)
-    generations = ".".join(str(one.generation) for one in state.sets.together(dump_set))
-    return f"{generations}.{version}.{hash(state.settings):x}"
+def _result_id(diagnostics: list[lsp.Diagnostic]) -> str:
+    return f"{hash(repr(diagnostics)):x}"
 
 
-# ---------------------------------------------------------------- the diagnostics of a set
+# ---------------------------------------------------------------- all diagnostics
 
 
-def diagnostics_of(state: State, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
-    """Return the diagnostics of a set with open documents: an entry for each open document, and for each other file
-    that has some. Includes other sets in the same output of XLA.
+def all_diagnostics(
+    state: State, sets: Iterable[DumpSetState], indexed: Mapping[Path, IndexedSet] | None = None
+) -> dict[str, list[lsp.Diagnostic]]:
+    """Return the diagnostics of some sets with open documents, by URI: an entry for each open document, and for each
+    other file that has some. Those of `indexed` sets have an entry for each of their files.
     """
     found: dict[str, list[lsp.Diagnostic]] = {}
-    for one in state.sets.together(dump_set):
-        for uri, diagnostics in _diagnostics_of(state, one).items():
+    open_keys = {dump_set.key for dump_set in state.sets.open}
+    for key, one in (indexed or {}).items():
+        if key not in open_keys:
+            found |= _of_indexed(state, one)
+    for dump_set in sets:
+        for uri, diagnostics in _of_open(state, dump_set).items():
+            # An output of XLA has several sets.
             found.setdefault(uri, []).extend(diagnostics)
-    # An analysis may have files that an edit has removed since.
-    output = state.sets.output_with(dump_set)
-    return {output.uri: found.get(output.uri, [])} if output else found
+    return found
 
 
-def _diagnostics_of(state: State, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
+def _of_open(state: State, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
     by_uri = {opened.uri: opened for opened in dump_set.open.values()}
     if dump_set.analysis is None or not dump_set.open or dump_set.is_being_written:
         return {uri: [] for uri in by_uri}
     if dump_set.is_from_cache:
         return {uri: [_from_cache(opened)] for uri, opened in by_uri.items()}
     convert = Converter(dump_set.open, state.client.capabilities.encoding)
+    is_output = any(opened.first_row for opened in by_uri.values())
     findings: dict[str, list[Finding]] = {uri: [] for uri in by_uri}
     for finding in findings_of(dump_set.analysis, state.settings):
-        findings.setdefault(convert.uri(finding.place.file), []).append(finding)
+        uri = convert.uri(finding.place.file)
+        # The analysis of an output may have files that an edit has removed since.
+        if uri in by_uri or not is_output:
+            findings.setdefault(uri, []).append(finding)
     for uri, found in findings.items():
         _report_omitted(state, uri, len(found) - DIAGNOSTIC_LIMIT)
     return {uri: [*map(convert.diagnostic, found[:DIAGNOSTIC_LIMIT])] for uri, found in findings.items()}
@@ -170,7 +157,7 @@ def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
     return [finding for finding in (*analysis.findings, *limits) if finding.code not in settings.ignored_codes]
 
 
-def diagnostics_of_indexed(state: State, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
+def _of_indexed(state: State, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
     """Return the diagnostics of a set without open documents, an entry for each of its files. Findings that depend on
     the user's memory limits are not among them, because they require the whole set.
     """
