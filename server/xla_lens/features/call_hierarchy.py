@@ -25,7 +25,6 @@ import numpy as np
 from xla_lens.model.hlo.dataflow import (
     by_reader,
     defined_values,
-    first_uses,
     is_by_defining,
     operands,
     shown_values,
@@ -115,7 +114,7 @@ def find_item(
     number = dump.name_number(name)
     if index is None:
         return _instruction_item(dump, number)
-    values = _values_of(dump, number)
+    values = defined_values(dump, number)
     values = values[dump.values.index[values] == dump.index_number(index)]
     return _value_item(dump, int(values[0])) if len(values) else None
 
@@ -142,19 +141,14 @@ def outgoing(dump: DumpSet, module: HloModule | None, item: Item, limit: int) ->
     if dump.used is None:
         return []
     name = dump.name_number(item.name)
-    values = np.array([item.target.row]) if isinstance(item.target, Value) else _values_of(dump, name)
+    values = np.array([item.target.row]) if isinstance(item.target, Value) else defined_values(dump, name)
     rows = uses(dump, values if len(values) else shown_values(dump, name))
     is_defining = is_by_defining(dump, rows)
     if is_defining.any() or not len(values):
         rows = rows[is_defining]
     found = by_reader(dump, rows)[:limit]
-    items = _instruction_items(dump, dump.used, [reader for reader, _ in found])
-    places = (tuple(row_places(dump.used, dump.uses, rows)) for _, rows in found)
-    return [Flow(reader, said) for reader, said in zip(items, places, strict=True) if reader]
-
-
-def _values_of(dump: DumpSet, name: int) -> Column:
-    return defined_values(dump, np.array([name]))[0] if name != NONE else np.zeros(0, np.int64)
+    items = ((_instruction_item(dump, reader), row_places(dump.used, dump.uses, rows)) for reader, rows in found)
+    return [Flow(reader, tuple(places)) for reader, places in items if reader]
 
 
 def _value_item(dump: DumpSet, value: int) -> Item | None:
@@ -164,21 +158,13 @@ def _value_item(dump: DumpSet, value: int) -> Item | None:
 
 
 def _instruction_item(dump: DumpSet, name: int) -> Item | None:
-    if dump.used is None or name == NONE:
-        return None
-    return _instruction_items(dump, dump.used, [name])[0]
-
-
-def _instruction_items(dump: DumpSet, used: DumpFile, names: list[int]) -> list[Item | None]:
-    """For each name one item for the values that the instruction defines, or for the instruction itself if it defines
-    none; None if no use names it.
+    """One item for the values that an instruction defines, or for the instruction itself if it defines none; None if no
+    use names it.
     """
-    column = np.array(names, np.int64)
-    defined, first = defined_values(dump, column), first_uses(dump, column).tolist()
-    return [
-        _item(dump, used, values) if len(values) else _silent_item(dump, used, use) if use != NONE else None
-        for values, use in zip(defined, first, strict=True)
-    ]
+    values, used = defined_values(dump, name), np.flatnonzero(dump.uses.name == name)
+    if dump.used is None or name == NONE or not (len(values) or len(used)):
+        return None
+    return _item(dump, dump.used, values) if len(values) else _silent_item(dump, dump.used, int(used[0]))
 
 
 def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:

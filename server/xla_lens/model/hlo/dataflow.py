@@ -15,21 +15,15 @@ from numpy.typing import NDArray
 
 from xla_lens.model.places.places import Place, row_places
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import first_rows, taken
+from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
 
 
-def defined_values(dump: DumpSet, names: Column) -> list[Column]:
-    """Return for each of some distinct names the values that its instruction defines and that have a header in `Used
-    values`.
-    """
-    is_wanted = _among(dump, names)
-    values = np.flatnonzero(is_wanted[dump.values.name] & (dump.values.used_value != NONE))
-    values = values[np.argsort(dump.values.name[values], kind="stable")]
-    first, last = (dump.values.name[values].searchsorted(names, side) for side in ("left", "right"))
-    return [values[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+def defined_values(dump: DumpSet, name: int) -> Column:
+    """Return the values that an instruction defines and that have a header in `Used values`."""
+    return np.flatnonzero((dump.values.name == name) & (dump.values.used_value != NONE))
 
 
 def shown_values(dump: DumpSet, name: int) -> Column:
@@ -38,13 +32,6 @@ def shown_values(dump: DumpSet, name: int) -> Column:
     values = taken(dump.value_of_used_value, used_values)
     readable: Column = values[values != NONE]
     return readable
-
-
-def first_uses(dump: DumpSet, names: Column) -> Column:
-    """Return for each of some names the first row of `DumpSet.uses` that has it, NONE if none does."""
-    is_wanted = _among(dump, names)
-    rows = np.flatnonzero(is_wanted[dump.uses.name])
-    return first_rows(names, dump.uses.name[rows], rows)
 
 
 def uses(dump: DumpSet, values: Column) -> Column:
@@ -58,9 +45,7 @@ def uses(dump: DumpSet, values: Column) -> Column:
 
 def is_by_defining(dump: DumpSet, rows: Column) -> NDArray[np.bool_]:
     """Return for some rows of `DumpSet.uses` whether the reading instruction defines a value that has a header."""
-    is_defining = _among(dump, dump.values.name[dump.values.used_value != NONE])
-    by_defining: NDArray[np.bool_] = is_defining[dump.uses.name[rows]]
-    return by_defining
+    return np.isin(dump.uses.name[rows], dump.values.name[dump.values.used_value != NONE])
 
 
 def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
@@ -88,7 +73,7 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
             numbers.tolist(), indices.tolist(), read.tolist(), row_places(dump.used, dump.uses, rows), strict=True
         )
     ]
-    if _is_tuple(dump, name):
+    if dump.opcode(name) == b"tuple":
         rows = np.flatnonzero((dump.positions.name == name) & ~np.isin(dump.positions.value, read))
         places = row_places(dump.used, dump.positions, rows)
         for row, place in zip(rows.tolist(), places, strict=True):
@@ -123,20 +108,9 @@ def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Colum
     return np.append(quotes.operands, np.array(operands, quotes.operands.dtype)), first, count
 
 
-def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:
-    """For each name of the set whether it is among `names`."""
-    is_wanted = np.zeros(len(dump.names), np.bool_)
-    is_wanted[names] = True
-    return is_wanted
-
-
 _DIGITS: Final = re.compile(rb"\d+")
 
 
 def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:
     """Return the numbers of a shape index: (0, 1) for ``{0,1}``, () for NONE."""
     return tuple(map(integer, _DIGITS.findall(dump.indices[index]))) if index != NONE else ()
-
-
-def _is_tuple(dump: DumpSet, name: int) -> bool:
-    return dump.opcode(name) == b"tuple"

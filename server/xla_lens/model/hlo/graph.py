@@ -14,10 +14,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Texts, place_in
+from xla_lens.syntax.columns import NONE, Column, Texts
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
@@ -37,8 +38,6 @@ _SAME: Final = (b"bitcast", b"opt-barrier", b"domain", b"add-dependency", b"all-
 _ELEMENT_OF: Final = {b"copy-done": 0, b"all-gather-done": 1, b"collective-permute-done": 1}
 """Instructions that pass on one element of their first operand."""
 
-_NUMBER_BITS: Final = 32
-_MOST_NUMBER: Final = (1 << _NUMBER_BITS) - 1
 _INDEX: Final = re.compile(rb"\), index=(\d{1,9})")
 _VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
 """An operand that is an element of a tuple, or of a tuple in it, for which recent releases print no
@@ -156,7 +155,7 @@ class ModuleGraph:
 
     @cached_property
     def _paths(self) -> list[tuple[int, ...]]:
-        return [tuple(map(int, re.findall(rb"\d{1,9}", index))) for index in self.dump.indices]
+        return [index_path(self.dump, number) for number in range(len(self.dump.indices))]
 
     @cached_property
     def _numbers(self) -> dict[tuple[int, ...], int]:
@@ -208,18 +207,9 @@ class ModuleGraph:
 
     def parameter(self, computation: int, number: int) -> int:
         """Return the instruction of a parameter, NONE if the module lacks it."""
-        keys, rows = self._parameters
-        key = computation << _NUMBER_BITS | min(number, _MOST_NUMBER)
-        place = place_in(keys, key, "right") - 1
-        return int(rows[place]) if place >= 0 and keys[place] == key else NONE
-
-    @cached_property
-    def _parameters(self) -> tuple[Column, Column]:
-        """Keys of the parameters, made of their computations and their numbers, in order; then their instructions."""
-        rows = np.flatnonzero(self.quotes.parameter != NONE)
-        keys = self.computation[rows].astype(np.int64) << _NUMBER_BITS | self.quotes.parameter[rows]
-        order = np.argsort(keys, kind="stable")
-        return keys[order], rows[order]
+        rows = self.module.instructions_of(computation)
+        found = np.flatnonzero(self.quotes.parameter[rows.start : rows.stop] == number)
+        return rows[found[-1]] if len(found) else NONE
 
     @cached_property
     def entry_parameters(self) -> Column:
@@ -227,12 +217,6 @@ class ModuleGraph:
         rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
         ordered: Column = rows[np.argsort(self.quotes.parameter[rows], kind="stable")]
         return ordered
-
-    @cached_property
-    def has_entry_parameters(self) -> bool:
-        """Whether the parameters of the entry computation are numbered 0, 1, 2, …"""
-        numbers = self.quotes.parameter[self.entry_parameters]
-        return self.entry != NONE and bool(np.array_equal(numbers, np.arange(len(numbers))))
 
     # ------------------------------------------------------------ data flow
 
