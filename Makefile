@@ -125,7 +125,7 @@ clean:
 	rm -rf $(VENV) .venv-pythons $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)
 
 # Installs again when the project's metadata or the grammars change.
-$(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.[ch])
+$(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.[ch]) $(wildcard grammar/python/*/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "XLA Lens needs Python 3.11 or later. Name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)

@@ -31,6 +31,9 @@ MLP = DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train"
 SMALL = DUMPS / "cpu-jaxlib0.4.30" / "zero_size"
 COMMAND = (sys.executable, "-I", "-m", "xla_lens", "run")
 
+PATIENCE = 300.0
+"""Seconds to wait for a program before the test fails."""
+
 NOTHING = "xla-lens: no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment"
 
 XLA = """
@@ -61,7 +64,7 @@ def completed_process(
         env={**os.environ, "DUMPS": str(MLP), "XLA": XLA, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -351,7 +354,7 @@ def test_signals_are_forwarded_and_the_report_follows(tmp_path: Path, name: str)
     process = started(tmp_path, WAIT)
     number = getattr(signal, name)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
     assert " of host memory." in errors
 
@@ -371,7 +374,7 @@ except KeyboardInterrupt:
 def test_an_interrupt_reaches_the_program_once(tmp_path: Path, send: Callable[[int, int], None]) -> None:
     process = started(tmp_path, SAVE)
     send(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (5, "saved\n"), errors
     assert " of host memory." in errors
 
@@ -387,7 +390,7 @@ def test_further_interrupts_of_the_wrapper_end_the_program(tmp_path: Path) -> No
         while process.poll() is None:
             process.send_signal(signal.SIGINT)
             time.sleep(0.5)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 128 + status, errors
         shutil.rmtree(tmp_path / "dumps")
 
@@ -422,7 +425,7 @@ except KeyboardInterrupt:
         (b"interrupted once", lambda: None),
     ):
         while event not in output:
-            assert select.select([terminal], [], [], 30)[0], output
+            assert select.select([terminal], [], [], PATIENCE)[0], output
             output += os.read(terminal, 1 << 16)
         act()
     output += read_all(terminal)
@@ -477,7 +480,7 @@ def test_a_program_whose_reader_is_gone_ends_as_without_the_wrapper(tmp_path: Pa
 
 def wait_for(path: Path) -> str:
     """The text of a file, once it is complete."""
-    given_up = time.monotonic() + 30
+    given_up = time.monotonic() + PATIENCE
     while not (path.exists() and (text := path.read_text()).endswith("\n")):
         assert time.monotonic() < given_up, f"{path} is missing"
         time.sleep(0.02)
@@ -504,7 +507,7 @@ open("status", "w").write("survived\\n")
     with os.fdopen(ours, "rb", buffering=0) as stream:
         assert stream.read(5).split() == [str(is_terminal).encode()]
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
         (tmp_path / "killed").touch()
         output = read_all(ours)
     assert output.decode().replace("\r\n", "\n").strip() == lines(9999).strip()
@@ -528,7 +531,7 @@ def test_a_standard_error_that_another_process_made_non_blocking_loses_nothing(t
     os.close(theirs)
     with os.fdopen(ours) as stream:
         assert stream.read().startswith(lines(50_000))
-    assert process.wait(timeout=30) == 7
+    assert process.wait(timeout=PATIENCE) == 7
 
 
 # ---------------------------------------------------------------- the report

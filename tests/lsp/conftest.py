@@ -65,7 +65,7 @@ class Loads:
         """Count a load and wait until it may continue."""
         self._begin()
         report_progress(self.done)
-        assert self._may_go_on.wait(30)
+        assert self._may_go_on.wait(PATIENCE)
 
     def wait_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> None:
         """Count a load and wait until it may continue. Raises `Cancelled`."""

@@ -12,7 +12,7 @@ from lsp import test_requests_source_memory as source_memory
 from lsp.conftest import Held, Hold, Loads
 from lsp.reading import Reader, copied, read_page, sibling
 from lsp.test_outputs import Log
-from lsp.wire import FULL, PULLING, RequestFailed
+from lsp.wire import FULL, PATIENCE, PULLING, RequestFailed
 from samples import DUMPS, GLUED, SEED, SPLIT
 from xla_lens.features.diff.facts import DiffSide
 from xla_lens.lsp import comparisons, dump_set_state, index, requests, sources, state
@@ -70,7 +70,7 @@ async def test_requests_about_a_closed_document_find_nothing(
     numbers = _ask_all(reader, uri)
     pulled = reader.editor.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
     shown = reader.ask_to_run("showReferences", {"uri": uri, "position": _BEGIN})
-    await asyncio.to_thread(analyses.begun.wait, 30)
+    await asyncio.to_thread(analyses.begun.wait, PATIENCE)
     _close(reader, uri, how)
     analyses.resume()
     assert len(numbers) > 10

@@ -9,7 +9,7 @@ import pytest
 from lsprotocol.types import SymbolKind
 
 from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, read_page, short_name, sibling
-from lsp.wire import FULL, RequestFailed, eventually
+from lsp.wire import FULL, PATIENCE, RequestFailed, eventually
 from samples import SEED, SPLIT, TPU
 from xla_lens import workspace
 from xla_lens.files import load_set
@@ -196,7 +196,7 @@ class _Reading:
 
     def wait(self) -> None:
         """Wait until a set may be read."""
-        assert self._may.acquire(timeout=30)
+        assert self._may.acquire(timeout=PATIENCE)
         self.count += 1
 
 

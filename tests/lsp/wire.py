@@ -32,7 +32,7 @@ from xla_lens.lsp.server import Server
 
 JSONRPC = "2.0"
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds to wait for a message before the test fails."""
 
 COMMAND = (sys.executable, "-m", "xla_lens", "server")
