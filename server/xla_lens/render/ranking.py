@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import count
 from typing import Any
 
 from xla_lens.features.report.ranking import RankedModule, Ranking
@@ -11,7 +12,8 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, as_given, counted, human, percent
-from xla_lens.render.report.blocks import WIDEST_NAME, Name, Outline, Section, Table, Text, plain_text, table
+from xla_lens.render.report.blocks import WIDEST_NAME, Inline, Name, Outline, Role, Section, Text, plain_text, table
+from xla_lens.render.report.html import inline_html, section_html
 from xla_lens.render.warrants import bounded, bounded_size, short_reason
 
 
@@ -19,9 +21,8 @@ def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_al
     """Return the ranking of the modules at some paths as blocks. With a budget, each peak has its share of it.
     `show_all` shows the modules that are folded.
     """
-    count = counted(len(one.modules), "module")
     return Outline(
-        (f"{count} in ", Name(folder, widest=None)),
+        (f"{counted(len(one.modules), 'module')} in ", Name(folder, widest=None)),
         (),
         (_table(one, budget_bytes, show_all),),
         tuple(_answer(one, budget_bytes)),
@@ -30,24 +31,17 @@ def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_al
 
 def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterator[str]:
     """Yield the ranking as lines of HTML with a link to the map of each module that it shows."""
-    outline = ranking_outline(one, folder, budget_bytes)
-    ((section,),) = outline.parts
+    outline, numbers = ranking_outline(one, folder, budget_bytes), count()
+
+    def words(inline: Inline) -> str:
+        if isinstance(inline, Name) and inline.role is Role.NAME:
+            return f'<a href="{map_link(next(numbers))}">{escape(inline.text) or "module"}</a>'
+        return inline_html(inline)
+
     yield '<details class="index" open>'
     yield f"<summary>{escape(plain_text(outline.title))}</summary>"
     yield from (f"<p>{escape(plain_text(sentence))}</p>" for sentence in outline.answer)
-    for block in section.blocks:
-        if not isinstance(block, Table):
-            yield f"<p>{escape(plain_text(block))}</p>"
-            continue
-        titles = [column.title for column in block.header]
-        yield "<table>"
-        yield f"<tr>{''.join(f'<th scope=col>{escape(title)}</th>' for title in titles)}</tr>"
-        for number, row in enumerate(block.rows):
-            cells = [escape(plain_text(cell)) for cell in row]
-            place = titles.index("module")
-            cells[place] = f'<a href="{map_link(number)}">{cells[place] or "module"}</a>'
-            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-        yield "</table>"
+    yield from (line for part in outline.parts for section in part for line in section_html(section, words))
     yield "</details>"
 
 
@@ -96,14 +90,14 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
         ),
         ("XLA prints", False, [_printed(module) for module, _ in shown]),
         ("findings", True, [_findings(module) for module, _ in shown]),
-        ("file", True, [Name(place, widest=None) if place else "" for _, place in shown]),
+        ("file", True, [Name(place, widest=None, role=Role.PATH) if place else "" for _, place in shown]),
     ]
     kept = [column for column in columns if any(cell != "" for cell in column[2])]
     titles = " | ".join("<" * is_text + name for name, is_text, _ in kept)
     rows = zip(*(cells for _, _, cells in kept), strict=True)
     rest = (_folded(one, show_all),) if one.folded else ()
     unreadable = [
-        (Name(re.split(r"[/\\]", file)[-1], widest=None), f" {reason}.")
+        (Name(re.split(r"[/\\]", file)[-1], widest=None, role=Role.PATH), f" {reason}.")
         for module in one.modules
         for file, reason in module.unreadable
     ]

@@ -53,7 +53,7 @@ class RankedModule:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The modules in order, and for each the shortest path that tells it from those of the same name.
+    """The modules in order, and for each the part of its path that is not that of all.
 
     `shown` are the indices of those that a list for people shows. With `are_folded_small`, the others are all small.
     """
@@ -149,46 +149,25 @@ def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny
 
 
 def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:
-    """For each module the last folders of its path that no other module of the same name and number has, with the name
-    of the file if they share a folder. Empty if all modules are in one folder and have distinct names.
+    """For each module its folder, from where the folders of all modules part, with the name of its file if another
+    module of the same name and number is in the folder. Empty if all modules are in one folder and have distinct names.
     """
     paths = [_split(one.files[0]) for one in modules]
-    # `xla-lens run` gives each process a folder, whose name tells nothing if the run has no other.
-    processes = Counter(folder[:-1] for folder in {folder for folder, _ in paths} if _is_of_process(folder))
-    paths = [
-        (folder[:-1] if _is_of_process(folder) and processes[folder[:-1]] == 1 else folder, name)
-        for folder, name in paths
-    ]
-    alike: dict[tuple[int | None, str], list[tuple[_Folder, str]]] = {}
-    for one, path in zip(modules, paths, strict=True):
-        alike.setdefault((one.number, one.name), []).append(path)
-    is_one_folder = len({folder for folder, _ in paths}) == 1
+    parts = zip(*(folder for folder, _ in paths), strict=False)
+    shared = next((depth for depth, names in enumerate(parts) if len(set(names)) > 1), None)
+    shared = min((len(folder) for folder, _ in paths), default=0) if shared is None else shared
+    keys = [(folder, one.number, one.name) for one, (folder, _) in zip(modules, paths, strict=True)]
+    alike = Counter(keys)
     return tuple(
-        "" if is_one_folder and len(same) == 1 else _shortest(folder, name, same)
-        for one, (folder, name) in zip(modules, paths, strict=True)
-        for same in [alike[one.number, one.name]]
+        "/".join((*folder[shared:], *[name] * (alike[key] > 1)))
+        for key, (folder, name) in zip(keys, paths, strict=True)
     )
 
 
-_Folder: TypeAlias = tuple[str, ...]
-
-
-def _is_of_process(folder: _Folder) -> bool:
-    return bool(folder) and folder[-1].startswith(("process-", "other-processes"))
-
-
-def _split(path: str) -> tuple[_Folder, str]:
+def _split(path: str) -> tuple[tuple[str, ...], str]:
     """The folders of a path, and the name of its file."""
     *folder, name = re.split(r"[/\\]", path)
     return tuple(folder), name
-
-
-def _shortest(folder: _Folder, name: str, same: Sequence[tuple[_Folder, str]]) -> str:
-    others = [other for other, _ in same if other != folder]
-    lengths = range(1, len(folder))
-    tells_apart = (length for length in lengths if all(other[-length:] != folder[-length:] for other in others))
-    place = "/".join(folder[-next(tells_apart, len(folder)) :])
-    return f"{place}/{name}" if len(same) - len(others) > 1 else place
 
 
 def is_selected(files: Iterable[str], pattern: str) -> bool:

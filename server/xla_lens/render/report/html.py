@@ -1,6 +1,6 @@
 """Reports as HTML, to stand above the memory map of a page. No name from a dump can become markup."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import Final
 
@@ -38,20 +38,20 @@ def html_lines(outline: Outline) -> Iterator[str]:
     yield "</article>"
 
 
-def section_html(section: Section) -> Iterator[str]:
-    """Yield the lines of a section."""
+def section_html(section: Section, words: Callable[[Inline], str] | None = None) -> Iterator[str]:
+    """Yield the lines of a section. `words` returns the HTML of a piece, by default that of `inline_html`."""
     level = _LEVEL + section.level
-    yield f"<h{level}>{_html(section.title)}</h{level}>"
+    yield f"<h{level}>{_html(section.title, words)}</h{level}>"
     for block in section.blocks:
         if not isinstance(block, Table):
-            yield f"<p>{_html(block)}</p>"
+            yield f"<p>{_html(block, words)}</p>"
             continue
         kinds = ["text" if column.is_text else "number" for column in block.header]
         yield "<table>"
         if block.has_text_header:
             yield _row("th", (escape(column.title) for column in block.header), kinds)
         for row in block.rows:
-            yield _row("td", map(_html, row), kinds)
+            yield _row("td", (_html(cell, words) for cell in row), kinds)
         yield "</table>"
 
 
@@ -60,13 +60,14 @@ def _row(tag: str, cells: Iterable[str], kinds: Sequence[str]) -> str:
     return f"<tr>{''.join(filled)}</tr>"
 
 
-def _html(text: Text) -> str:
-    line = "".join(map(_inline, inlines_of(text)))
+def _html(text: Text, words: Callable[[Inline], str] | None = None) -> str:
+    line = "".join(map(words or inline_html, inlines_of(text)))
     indent = len(line) - len(line.lstrip(" "))
     return "&emsp;" * (indent // 2) + line.lstrip(" ")
 
 
-def _inline(inline: Inline) -> str:
+def inline_html(inline: Inline) -> str:
+    """Return a piece of a text as HTML."""
     match inline:
         case Name(text) | Command(text):
             return f"<code>{escape(text)}</code>"
