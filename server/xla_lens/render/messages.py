@@ -6,7 +6,7 @@ one of the texts before and after the bar, by number, with the number in place o
 first is for none. Other words after the colon are in `_FORMS`, or format specifications of Python, as in `{offset:,}`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any, Final
 
@@ -24,6 +24,11 @@ def message(finding: Finding) -> str:
     """The message of a finding: plain text on one line, with names in backticks."""
     problem, facts = finding.problem.kind, finding.problem.facts
     template = next((other for name, other in problem.if_empty if not facts[name]), problem.message)
+    return worded(template, facts)
+
+
+def worded(template: str, facts: Mapping[str, Any]) -> str:
+    """Return a text with facts in place of its replacement fields."""
     return _WORDS.vformat(template, (), facts)
 
 
@@ -110,12 +115,14 @@ def _kinds(kinds: Kind) -> str:
 _FORMS: Final[dict[str, Callable[[Any], str]]] = {
     "apart": lambda sizes: apart(*sizes),
     "at steps": _at_steps,
+    "backend": str.upper,
     "byte range": _byte_range,
     "bytes": _byte_count,
     "human": human,
     "kinds": _kinds,
     "less or more": lambda size_bytes: f"{human(abs(size_bytes))} {'less' if size_bytes < 0 else 'more'}",
     "limit": exact_as_given,
+    "percent": lambda fraction: f"{100 * fraction:.1f} %",
     "shape": lambda text: f"`{shortened(text, _WIDEST_SHAPE)}`",
     "size": exact,
     "space": _numbered_space,

@@ -8,6 +8,7 @@ from xla_lens.model.diff.causes import CauseKind, ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
 from xla_lens.model.diff.comparison import Pair
 from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.messages import worded
 from xla_lens.render.numbers import MINUS, apart, counted, human, signed
 from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text, joined
 
@@ -53,44 +54,25 @@ def grown_text(pair: Pair, unchanged: str) -> str:
 
 def cause_text(cause: ChangeCause) -> str:
     """A cause in one sentence."""
-    return _CAUSES[cause.kind](cause, cause.count, cause.size_bytes or Pair(0, 0))
-
-
-def _type(cause: ChangeCause, count: Pair, size: Pair) -> str:
-    types = _changed(cause)
-    return f"Type: {counted(count.new, 'value')} at the peaks changed from {types}: {change_text(size)}."
-
-
-def _shape(cause: ChangeCause, count: Pair, size: Pair) -> str:
-    dimensions = f" ({_changed(cause)})" if cause.types else ""
-    have = "has" if count.new == 1 else "have"
-    return (
-        f"Shape: {counted(count.new, 'value')} at the peaks {have} other dimensions{dimensions}: {change_text(size)}."
-    )
-
-
-def _changed(cause: ChangeCause) -> str:
-    return ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
-
-
-def _outputs(_: ChangeCause, count: Pair, size: Pair) -> str:
-    return f"Outputs: {abs(count.change):,} {'more' if count.change > 0 else 'fewer'} with {human(abs(size.change))}."
-
-
-def _fusion(cause: ChangeCause, count: Pair, size: Pair) -> str:
-    split = f"{counted(count.new, 'operation')} with {human(size.new)} now outside of fusions" if count.new else ""
-    fused = f"{counted(count.old, 'operation')} with {human(size.old)} now inside of fusions" if count.old else ""
-    names = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name, _ in cause.types[:4]))
-    return f"Fusion: {', '.join(filter(None, (split, fused)))} ({names})."
-
-
-def _donation(cause: ChangeCause, count: Pair, size: Pair) -> str:
+    count, size = cause.count, cause.size_bytes or Pair(0, 0)
+    types = ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
     fewer, more = map(_names, cause.copies)
-    lost = f"{counted(count.old, 'parameter')} with {human(size.old)} no longer donated" if count.old else ""
-    gained = f"{counted(count.new, 'parameter')} with {human(size.new)} newly donated" if count.new else ""
-    lost += f", copied by {more} instead" if more else ""
-    gained += f", no longer copied by {fewer}" if fewer else ""
-    return f"Donation: {', '.join(filter(None, (lost, gained)))}."
+    facts = {
+        "count": count.new,
+        "before": count.old,
+        "old": size.old,
+        "new": size.new,
+        "change": change_text(size),
+        "types": types,
+        "dimensions": f" ({types})" if types else "",
+        "more": f"{abs(count.change):,} {'more' if count.change > 0 else 'fewer'}",
+        "changed": abs(size.change),
+        "names": ", ".join(dict.fromkeys(name.rpartition("/")[2] for name, _ in cause.types[:4])),
+        "copied": f", copied by {more} instead" if more else "",
+        "uncopied": f", no longer copied by {fewer}" if fewer else "",
+    }
+    parts = [worded(text, facts) for name, text in _PARTS.get(cause.kind, ()) if facts[name]]
+    return worded(_CAUSES[cause.kind], {**facts, "parts": ", ".join(parts)})
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -98,31 +80,37 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more" if len(names) > 2 else "")
 
 
-def _counts(count: Pair, noun: str) -> str:
-    return f"{counted(count.new, noun)} ({count.old:,} before)"
+_PARTS: Final = {
+    CauseKind.DONATION: (
+        ("before", "{before:# parameter|# parameters} with {old:human} no longer donated{copied}"),
+        ("count", "{count:# parameter|# parameters} with {new:human} newly donated{uncopied}"),
+    ),
+    CauseKind.FUSION: (
+        ("count", "{count:# operation|# operations} with {new:human} now outside of fusions"),
+        ("before", "{before:# operation|# operations} with {old:human} now inside of fusions"),
+    ),
+}
+"""What a cause says of the old and of the new dump, if the fact with the first name is not 0."""
 
-
-_CAUSES: Final[Mapping[CauseKind, Callable[[ChangeCause, Pair, Pair], str]]] = {
-    CauseKind.DONATION: _donation,
-    CauseKind.OUTPUTS: _outputs,
-    CauseKind.TYPE: _type,
-    CauseKind.SIZE: _shape,
-    CauseKind.FUSION: _fusion,
-    CauseKind.CHECKPOINT: lambda _, count, __: (
-        f"Checkpointing: jax.checkpoint computes {_counts(count, 'value')} again."
+_CAUSES: Final = {
+    CauseKind.DONATION: "Donation: {parts}.",
+    CauseKind.OUTPUTS: "Outputs: {more} with {changed:human}.",
+    CauseKind.TYPE: "Type: {count:# value|# values} at the peaks changed from {types}: {change}.",
+    CauseKind.SIZE: (
+        "Shape: {count:# value at the peaks has|# values at the peaks have} other dimensions{dimensions}: {change}."
     ),
-    CauseKind.REMATERIALIZED: lambda _, count, __: (
-        f"Rematerialization: XLA computes {_counts(count, 'instruction')} again (.remat)."
+    CauseKind.FUSION: "Fusion: {parts} ({names}).",
+    CauseKind.CHECKPOINT: (
+        "Checkpointing: jax.checkpoint computes {count:# value|# values} ({before:,} before) again."
     ),
-    CauseKind.ASYNCHRONOUS: lambda _, count, __: (
-        f"Collectives: {_counts(count, 'collective')} asynchronous, holding buffers until done."
+    CauseKind.REMATERIALIZED: (
+        "Rematerialization: XLA computes {count:# instruction|# instructions} ({before:,} before) again (.remat)."
     ),
-    CauseKind.PADDING: lambda _, __, size: (
-        f"Padding at the peak: {human(size.old)} before, {human(size.new)} now: {change_text(size)}."
+    CauseKind.ASYNCHRONOUS: (
+        "Collectives: {count:# collective|# collectives} ({before:,} before) asynchronous, holding buffers until done."
     ),
-    CauseKind.SCHEDULE: lambda _, count, __: (
-        f"Schedule: the same buffers in another order; {counted(count.new, 'value')} moved in time."
-    ),
+    CauseKind.PADDING: "Padding at the peak: {old:human} before, {new:human} now: {change}.",
+    CauseKind.SCHEDULE: ("Schedule: the same buffers in another order; {count:# value|# values} moved in time."),
 }
 
 
@@ -138,7 +126,8 @@ def is_serious(difference: Difference) -> bool:
 
 def difference_text(difference: Difference) -> Text:
     """A difference in one sentence."""
-    return _DIFFERENCES[difference.kind](**difference.facts)
+    words, facts = _DIFFERENCES[difference.kind], difference.facts
+    return worded(words, {**facts, "whose": _whose(**facts)}) if isinstance(words, str) else words(**facts)
 
 
 _MAX_FLAGS: Final = 3
@@ -158,7 +147,7 @@ def _flag(value: str | None) -> Inline:
     return Name(value, widest=LONGEST_NAME) if value else "default"
 
 
-def _whose(*, is_old: bool, is_new: bool) -> str:
+def _whose(*, is_old: bool = False, is_new: bool = False, **_: object) -> str:
     return "Both dumps have" if is_old and is_new else f"The {'old' if is_old else 'new'} dump has"
 
 
@@ -172,31 +161,27 @@ def _parameters(old: tuple[int, int, str | None], new: tuple[int, int, str | Non
     return (counts, before, " before, ", after, " now.")
 
 
-_DIFFERENCES: Final[Mapping[DifferenceKind, Callable[..., Text]]] = {
+_DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
     DifferenceKind.UNREADABLE: lambda file, reason: (Name(file, widest=None), f" {reason}."),
-    DifferenceKind.BACKEND: lambda old, new: (
-        f"Hard to compare: the old dump is for {old.upper()}, the new one for {new.upper()}, and each backend fuses "
-        "and places buffers by its own rules."
+    DifferenceKind.BACKEND: (
+        "Hard to compare: the old dump is for {old:backend}, the new one for {new:backend}, and each backend fuses and "
+        "places buffers by its own rules."
     ),
-    DifferenceKind.DEVICES: lambda old, new: (
-        f"Hard to compare: the old module is compiled for {counted(old, 'device')}, the new one for "
-        f"{counted(new, 'device')}. Sizes are those of one device."
+    DifferenceKind.DEVICES: (
+        "Hard to compare: the old module is compiled for {old:# device|# devices}, the new one for "
+        "{new:# device|# devices}. Sizes are those of one device."
     ),
-    DifferenceKind.OTHER_PROGRAM: lambda fraction: (
-        f"Hard to compare: only {100 * fraction:.1f} % of the bytes at the peaks belong to values that both dumps "
-        "have. These may be different programs."
+    DifferenceKind.OTHER_PROGRAM: (
+        "Hard to compare: only {fraction:percent} of the bytes at the peaks belong to values that both dumps have. "
+        "These may be different programs."
     ),
-    DifferenceKind.REWRITTEN: lambda fraction: (
-        f"Only {100 * fraction:.1f} % of the bytes at the peaks belong to values that both dumps have."
+    DifferenceKind.REWRITTEN: (
+        "Only {fraction:percent} of the bytes at the peaks belong to values that both dumps have."
     ),
-    DifferenceKind.NO_LIVE_RANGES: lambda **sides: (
-        f"{_whose(**sides)} no live ranges, so the change of the peak is unknown."
-    ),
-    DifferenceKind.INCOMPLETE: lambda **sides: (
-        f"{_whose(**sides)} missing or contradictory parts: run `xla-lens check` for the details."
-    ),
+    DifferenceKind.NO_LIVE_RANGES: "{whose} no live ranges, so the change of the peak is unknown.",
+    DifferenceKind.INCOMPLETE: ("{whose} missing or contradictory parts: run `xla-lens check` for the details."),
     DifferenceKind.PARAMETERS: _parameters,
-    DifferenceKind.COMPILER: lambda old, new: f"Compiler: libtpu of changelist {old} before, {new} now.",
+    DifferenceKind.COMPILER: "Compiler: libtpu of changelist {old} before, {new} now.",
     DifferenceKind.FLAGS: _flags,
 }
 
