@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -233,29 +234,24 @@ class ModuleGraph:
     def _same_index(self) -> Iterator[tuple[int, int]]:
         """Pairs of an instruction's row and an operand that it passes on at each index."""
         bodies = {call.caller: call.computation for call in self.calls if call.attribute == b"body"}
+        root_names = taken(self.name, self.module.roots)
         for call in self.calls:
-            root = taken(self.name, taken(self.module.roots, np.array([call.computation])))
             operands = self.quotes.operands[self.first_operand[call.caller] :][
                 : self.operand_count[call.caller]
             ].tolist()
             if call.attribute in (b"condition", b"body"):
-                parameter = self.parameter(call.computation, 0)
-                body = taken(self.name, taken(self.module.roots, np.array([bodies.get(call.caller, NONE)])))
-                for target in (parameter, *([call.caller] if call.attribute == b"body" else [])):
-                    yield target, operands[0] if operands else NONE
-                    yield target, int(body[0])
+                targets = self.parameter(call.computation, 0), *([call.caller] if call.attribute == b"body" else [])
+                sources = *operands[:1], *([int(root_names[bodies[call.caller]])] if call.caller in bodies else [])
+                yield from product(targets, sources)
                 continue
             if call.attribute != b"calls":
-                yield call.caller, int(root[0])
+                yield call.caller, int(root_names[call.computation])
             if call.attribute in (b"to_apply", b"calls"):
-                for number, operand in enumerate(operands):
-                    yield self.parameter(call.computation, number), operand
+                parameters = [*enumerate(operands)]
             else:
                 number = 1 + call.branch + (call.attribute == b"false_computation")
-                yield (
-                    self.parameter(call.computation, 0),
-                    operands[number] if number < len(operands) else NONE,
-                )
+                parameters = [(0, operand) for operand in operands[number : number + 1]]
+            yield from ((self.parameter(call.computation, number), operand) for number, operand in parameters)
 
     def edges(self) -> Edges:
         """Where the positions that pass a value on get it from. A position can have several sources, which agree unless
@@ -263,44 +259,42 @@ class ModuleGraph:
         """
         positions = self.dump.positions
         index, row = np.maximum(positions.index, EMPTY_INDEX), self.row[positions.name]
+        first, rest = self.first[index], self.rest[index]
         parts: list[tuple[Column, Column, Column]] = []
 
         def add(rows: Column, operand: Column, at: Column) -> None:
             is_known = operand != NONE
             parts.append((rows[is_known], *self.source(operand[is_known], at[is_known])))
 
-        def where(*opcodes: bytes) -> Column:
-            return np.flatnonzero((row != NONE) & self.has_opcode(*opcodes)[row])
+        def has(*opcodes: bytes) -> NDArray[np.bool_]:
+            found: NDArray[np.bool_] = (row != NONE) & self.has_opcode(*opcodes)[row]
+            return found
 
-        rows = where(*_SAME)
+        rows = np.flatnonzero(has(*_SAME))
         add(rows, self.operand(row[rows], 0), index[rows])
-        rows = where(b"get-tuple-element")
-        add(rows, self.operand(row[rows], 0), self.child(self.elements[row[rows]], index[rows]))
-        for opcode, element in _ELEMENT_OF.items():
-            rows = where(opcode)
-            add(rows, self.operand(row[rows], 0), self.child(np.full(len(rows), element), index[rows]))
-        rows = where(b"tuple")
-        rows = rows[index[rows] != EMPTY_INDEX]
-        add(rows, self.operand(row[rows], self.first[index[rows]]), self.rest[index[rows]])
-        for opcode, element in ((b"copy-start", 1), (b"collective-permute-start", 0)):
-            rows = where(opcode)
-            rows = rows[(self.first[index[rows]] == element) & (self.operand_count[row[rows]] == 1)]
-            add(rows, self.operand(row[rows], 0), self.rest[index[rows]])
+        rows = np.flatnonzero(has(b"get-tuple-element", *_ELEMENT_OF))
+        add(rows, self.operand(row[rows], 0), self.child(self._elements[row[rows]], index[rows]))
+        rows = np.flatnonzero(has(b"tuple") & (index != EMPTY_INDEX))
+        add(rows, self.operand(row[rows], first[rows]), rest[rows])
+        is_copy = (has(b"copy-start") & (first == 1)) | (has(b"collective-permute-start") & (first == 0))
+        rows = np.flatnonzero(is_copy & (self.operand_count[row] == 1))
+        add(rows, self.operand(row[rows], 0), rest[rows])
         pairs = self.passed_on
-        first, last = (pairs[:, 0].searchsorted(row, side) for side in ("left", "right"))
-        count = np.where(row != NONE, last - first, 0)
+        begin, end = (pairs[:, 0].searchsorted(row, side) for side in ("left", "right"))
+        count = np.where(row != NONE, end - begin, 0)
         rows = np.repeat(np.arange(len(row)), count)
         number = np.arange(len(rows)) - np.repeat(count.cumsum() - count, count)
-        add(rows, pairs[:, 1][first[rows] + number], index[rows])
+        add(rows, pairs[:, 1][begin[rows] + number], index[rows])
         return Edges(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @cached_property
-    def elements(self) -> Column:
-        """The element that each `get-tuple-element` reads, NONE for other instructions."""
+    def _elements(self) -> Column:
+        """The element of its first operand that each instruction passes on, NONE for most."""
         found = np.full(len(self.name), NONE)
-        data = self.module.data
+        for opcode, element in _ELEMENT_OF.items():
+            found[self.rows_of(opcode)] = element
         for row in self.rows_of(b"get-tuple-element").tolist():
-            match = _INDEX.search(data, int(self.quotes.opcode_end[row]), int(self._table.end[row]))
+            match = _INDEX.search(self.module.data, int(self.quotes.opcode_end[row]), int(self._table.end[row]))
             if match:
                 found[row] = int(match[1])
         return found
