@@ -2,85 +2,66 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, Final
 
 import numpy as np
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import as_rows, taken
-from xla_lens.syntax.columns import (
-    NO_TEXTS,
-    NONE,
-    Column,
-    FileColumns,
-    LiveRanges,
-    PeakBuffers,
-    Positions,
-    Schedule,
-    Slices,
-    Texts,
-    UsedValues,
-    Uses,
-)
+from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, FileColumns, Texts
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.texts import number_texts
 
-_Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
+_TABLES: Final = {
+    "assignment": ("allocations", "slices"),
+    "used": ("used_values", "positions", "uses"),
+    "live": ("live_range_headers", "schedule", "live_ranges", "peaks", "peak_buffers", "stack_traces"),
+}
+"""The tables of `DumpSet` that come from the same file."""
 
 
 def join(files: Iterable[DumpFile]) -> DumpSet:
     """Return the dump set of some files. If two hold the same part, the first in the order of `FileKind` counts."""
     ordered = sorted(files, key=lambda file: list(FileKind).index(file.kind))
-    assignment = _holder(ordered, "allocations", "slices")
-    used = _holder(ordered, "used_values")
-    live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
+    holders = {part: _holder(ordered, *tables) for part, tables in _TABLES.items()}
     names, indices = _Numbering(NO_TEXTS), _Numbering(Texts.of([b"{}"]))
-    numbered = {id(file): (names.add(file.columns.names), indices.add(file.columns.indices)) for file in ordered}
-
-    def columns(file: DumpFile | None) -> FileColumns:
-        return file.columns if file else _NOTHING
-
-    def renumbered(table: _Named, file: DumpFile | None) -> _Named:
-        if file is None:
-            return table
-        name_numbers, index_numbers = numbered[id(file)]
-        table = replace(table, name=_taken(name_numbers, table.name))
-        return table if isinstance(table, Schedule) else replace(table, index=_taken(index_numbers, table.index))
-
-    allocations = columns(assignment).allocations
-    if assignment:
-        place = _taken(numbered[id(assignment)][1], allocations.parameter_index)
-        allocations = replace(allocations, parameter_index=place)
-    total = used if used and len(used.columns.totals) else assignment
+    numbered = {file: (names.add(file.columns.names), indices.add(file.columns.indices)) for file in ordered}
+    joined: dict[str, Any] = {**holders}
+    for part, tables in _TABLES.items():
+        file = holders[part]
+        for table in tables:
+            joined[table] = _renumbered(file.columns, table, *numbered[file]) if file else getattr(_NOTHING, table)
+    total = next((file for file in (holders["used"], holders["assignment"]) if file and len(file.columns.totals)), None)
     return DumpSet(
         files=tuple(ordered),
-        assignment=assignment,
-        used=used,
-        live=live,
         names=names.texts,
         indices=indices.texts,
-        allocations=allocations,
-        slices=renumbered(columns(assignment).slices, assignment),
-        totals=columns(total).totals,
-        used_values=renumbered(columns(used).used_values, used),
-        positions=renumbered(columns(used).positions, used),
-        uses=renumbered(columns(used).uses, used),
-        live_range_headers=columns(live).live_range_headers,
-        schedule=renumbered(columns(live).schedule, live),
-        live_ranges=renumbered(columns(live).live_ranges, live),
-        peaks=columns(live).peaks,
-        peak_buffers=renumbered(columns(live).peak_buffers, live),
-        stack_traces=columns(live).stack_traces,
+        totals=total.columns.totals if total else _NOTHING.totals,
+        **joined,
     )
 
 
-_NOTHING = FileColumns.empty()
+_NOTHING: Final = FileColumns.empty()
 
 
 def _holder(files: list[DumpFile], *tables: str) -> DumpFile | None:
     """The first file with rows in one of the tables."""
     return next((file for file in files if any(len(getattr(file.columns, table)) for table in tables)), None)
+
+
+def _renumbered(columns: FileColumns, name: str, names: Column | None, indices: Column | None) -> Any:
+    """A table of a file with the numbers of the set."""
+    table = getattr(columns, name)
+    numbers = {"name": names, "index": None if name == "allocations" else indices, "parameter_index": indices}
+    return replace(
+        table,
+        **{
+            column: taken(known, getattr(table, column))
+            for column, known in numbers.items()
+            if known is not None and hasattr(table, column)
+        },
+    )
 
 
 class _Numbering:
@@ -106,7 +87,3 @@ class _Numbering:
         offsets = np.append(self.texts.offsets[:-1], added.offsets + len(self.texts.block))
         self.texts = Texts(self.texts.block + added.block, as_rows(offsets))
         return as_rows(np.append(numbers[known:], NONE))
-
-
-def _taken(numbers: Column | None, column: Column) -> Column:
-    return column if numbers is None else taken(numbers, column)
