@@ -68,3 +68,11 @@ def test_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     # The inserted name, and the one it replaces.
     emacs.type("\x1f\x1f")
     wait_for(lambda: _findings(emacs), lambda found: found == [before])
+
+
+def test_out_of_memory_message_is_explained(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    log = split.file("live-range").with_name("error.log")
+    log.write_text("RESOURCE_EXHAUSTED: Out of memory allocating 5000000 bytes.\n")
+    emacs.lisp(f'(progn (xla-lens-out-of-memory "{log}") t)')
+    assert "4.77 MiB" in emacs.text('"*out of memory*"')

@@ -41,3 +41,12 @@ def test_two_dumps_are_compared(neovim: Neovim, split: Dump) -> None:
     files = "return vim.tbl_map(function(one) return vim.fn.bufname(one.bufnr) end, vim.fn.getqflist())"
     found = wait_for(lambda: neovim.lua(files), lambda found: len(found) == 2)
     assert {Path(name).name for name in found} == {old.name, split.file("live-range").name}
+
+
+def test_out_of_memory_message_is_explained(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    log = split.file("live-range").with_name("error.log")
+    log.write_text("RESOURCE_EXHAUSTED: Out of memory allocating 5000000 bytes.\n")
+    neovim.lua(f"vim.cmd.XlaLensOutOfMemory({json.dumps(str(log))}) return true")
+    wait_for(neovim.lines, lambda lines: lines[0].startswith("## A buffer could not be allocated"))
+    assert neovim.lua("return vim.fn.bufname()").endswith("error.log-explained.md")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -207,3 +208,26 @@ async def test_loading_shows_its_percentage(reader: Reader, loads: Loads, tmp_pa
     ]
     loads.resume()
     await reader.editor.until(lambda: values()[-1]["kind"] == "end")
+
+
+_HBM_MESSAGE = (
+    "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
+    "temporaries (12.05M) exceeds available HBM (10.00M). HLO module: jit_roundtrip."
+)
+
+
+async def test_out_of_memory_message_is_explained(reader: Reader, tmp_path: Path) -> None:
+    await reader.start(FULL)
+    log = tmp_path / "error.log"
+    log.write_text(f"step 1\n{_HBM_MESSAGE}\n")
+    shutil.copytree(TPU.parent, tmp_path / "dumps")
+    shown = await reader.run("showOutOfMemory", {"uri": log.as_uri()})
+    _, out, _ = run("oom", log, tmp_path, "--output-format", "markdown")
+    assert shown["text"] == out.replace(str(log), log.name)
+    assert await read_page(reader, shown["uri"]) == shown["text"]
+    # Without dumps beside it, the one in view counts.
+    alone = {"uri": (tmp_path / "alone" / "notes").as_uri(), "text": _HBM_MESSAGE}
+    dump = reader.open(TPU)
+    assert "What would lower the HBM peak" in (await reader.run("showOutOfMemory", {**alone, "dump": dump}))["text"]
+    with pytest.raises(RequestFailed, match="no out-of-memory message"):
+        await reader.run("showOutOfMemory", {**alone, "text": "all is well"})

@@ -471,6 +471,7 @@ export interface Commands {
   "xla-lens.showSummary": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showReport": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showAdvice": { arguments: { uri: string }; answer: unknown };
+  "xla-lens.showOutOfMemory": { arguments: { uri: string; text?: string; dump?: string }; answer: unknown };
   "xla-lens.showLiveSet": { arguments: { uri: string; position?: Position; step?: number }; answer: unknown };
   "xla-lens.compare": { arguments: { old: string; new: string }; answer: unknown };
   "xla-lens.comparedMaps": { arguments: { uri: string; asFile: boolean }; answer: MapFile };

@@ -62,6 +62,7 @@ class Command(StrEnum):
     SHOW_ALLOCATION_HISTORY = "xla-lens.showAllocationHistory"
     SHOW_REPORT = "xla-lens.showReport"
     SHOW_ADVICE = "xla-lens.showAdvice"
+    SHOW_OUT_OF_MEMORY = "xla-lens.showOutOfMemory"
     SHOW_REFERENCES = "xla-lens.showReferences"
     FIND_VALUES = "xla-lens.findValues"
     GO_TO = "xla-lens.goTo"

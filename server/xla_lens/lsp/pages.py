@@ -89,6 +89,8 @@ class PageCache:
     """The pages that the editor has read most recently."""
 
     def __init__(self) -> None:
+        self.explanations: dict[str, str] = {}
+        """The texts of the pages about logs, by their URIs without escapes."""
         self.pages: dict[str, RenderedPage] = {}
         """The rendered pages by URI. Pages of a set that is closed are dropped."""
         self._shown: dict[str, tuple[tuple[Path, int], ...]] = {}
@@ -121,6 +123,11 @@ class PageCache:
 def page_uri(key: Path, page: Page) -> str:
     """Return the URI of a page of a set."""
     return f"{_set_uri(key)}/{quote(page_name(page, module_name(key.name)))}"
+
+
+def explanation_uri(log: Path) -> str:
+    """Return the URI of the page about the out-of-memory messages of a log."""
+    return f"{_set_uri(log if log.is_absolute() else Path(log.name))}-explained.md"
 
 
 def comparison_uri(old: Path, new: Path) -> str:

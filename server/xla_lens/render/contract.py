@@ -496,6 +496,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.showSummary": (_URI, None),
     "xla-lens.showReport": (_URI, None),
     "xla-lens.showAdvice": (_URI, None),
+    "xla-lens.showOutOfMemory": ({**_URI, "text?": str, "dump?": str}, None),
     "xla-lens.showLiveSet": ({**_URI, "position?": Position, "step?": int}, None),
     "xla-lens.compare": ({"old": str, "new": str}, None),
     "xla-lens.comparedMaps": ({**_URI, "asFile": bool}, MapFile),

@@ -23,6 +23,7 @@ from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.diagnostics import findings_of
+from xla_lens.lsp.requests.oom import show_out_of_memory
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
@@ -237,6 +238,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.SHOW_ADVICE: partial(_show, page=AdvicePage()),
     Command.SHOW_LIVE_SET: _show_live_set,
     Command.SHOW_ALLOCATION_HISTORY: lambda given: _show(given, HistoryPage(given.need_number("allocation"))),
+    Command.SHOW_OUT_OF_MEMORY: show_out_of_memory,
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
     Command.FIND_VALUES: workspace.find_values,
