@@ -66,6 +66,7 @@ def test_commands_are_declared_once_and_registered() -> None:
     modules = ("commands", "treeCommands", "sourceLines", "outOfMemory")
     source = "".join((EXTENSION / "src" / f"{name}.ts").read_text() for name in modules)
     registered = set(re.findall(r"^  async (\w+)\(\{", source, re.M)) | set(re.findall(r'register\("(\w+)"', source))
+    registered |= set(re.findall(r"COMMAND = `\$\{SECTION\}\.(\w+)`", source))
     assert set(declared) <= {f"{SECTION}.{name}" for name in registered}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from lsp.reading import Reader, sibling
 from lsp.wire import FULL
-from samples import DUMPS, SPLIT, WHILE
+from samples import DUMPS, ROOT, SPLIT, WHILE
 
 _PROGRAM = DUMPS / "programs" / "programs.py"
 _DYNAMIC = {"dynamicRegistration": True}
@@ -94,7 +94,13 @@ async def test_hints_and_hovers_are_off_by_default(reader: Reader, program: Path
     assert await reader.ask("hover", uri, position=position) is None
     assert not reader.editor.received("client/registerCapability")
     await reader.set(**ON)
-    assert (await _hints(reader, uri))[_LINE] == "██▉ 1.53 MiB (36.4 %)"
+    hints, lines = await _hints(reader, uri), program.read_text().split("\n")
+    assert hints[_LINE] == "██▉ 1.53 MiB (36.4 %)"
+    # The walkthrough of VS Code shows the same.
+    _, *shown = (ROOT / "vscode-extension" / "media" / "lines.md").read_text().partition("\n```\n")[0].split("\n")
+    for row, text in enumerate(shown, 48):
+        label = f"   {hints[row]}" if row in hints else ""
+        assert text == f" {row}  {lines[row - 1]}{label}"
     hover = await reader.ask("hover", uri, position=position)
     assert hover["contents"]["value"].startswith("**1.53 MiB** · 36.4 % of the host memory peak")
     assert await reader.ask("hover", uri, position={"line": 0, "character": 0}) is None
