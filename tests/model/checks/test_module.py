@@ -100,7 +100,7 @@ def test_reports_modules_that_are_not_well_formed() -> None:
     """One finding, whatever follows from it."""
     expected = {
         ("  %copy.9 = ", "  %copy.4 = "): "In the HLO module, `copy.4` is defined twice.",
-        ("calls=%wrapped_add_computation", "calls=%other"): "calls a computation that is missing",
+        ("calls=%wrapped_add_computation", "calls=%other"): "but the HLO module has `calls=%other`",
         ("  ROOT %tuple.4", "  %tuple.4"): "does not have exactly one `ROOT` instruction.",
         ("copy(%x.1)", "copy(%while.0)"): "`copy.9` reads an instruction that its computation does not define before",
     }

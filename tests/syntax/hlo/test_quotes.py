@@ -16,8 +16,6 @@ from xla_lens.syntax.hlo.quotes import (
     Quotes,
     differences,
     read_quotes,
-    tuple_elements,
-    unknown_computation,
 )
 from xla_lens.syntax.texts import number_texts, same_texts
 
@@ -124,22 +122,6 @@ def test_parts_that_are_not_asked_for_are_not_read() -> None:
     assert (only_names.name.tolist(), only_names.shape_start.tolist()) == ([0, NONE], [NONE, NONE])
 
 
-@pytest.mark.parametrize(
-    ("shape", "elements"),
-    [
-        (b"(f32[2]{1,0:T(8,128)}, /*index=1*/s32[], (u8[]))", [b"f32[2]{1,0:T(8,128)}", b"s32[]", b"(u8[])"]),
-        (b"(s32[], b(f32[]))", [b"s32[]", b"b(f32[])"]),
-        (b"()", []),
-        (b"f32[2,3]", []),
-        (b"", []),
-    ],
-)
-def test_elements_of_tuples_are_read(shape: bytes, elements: list[bytes]) -> None:
-    numbers = np.arange(-1, len(elements) + 3)
-    spans = zip(*tuple_elements(shape, np.zeros_like(numbers), np.full_like(numbers, len(shape)), numbers), strict=True)
-    assert [shape[start:end] for start, end in spans if start != NONE] == elements
-
-
 @pytest.mark.parametrize("spans", [([0], [4]), ([-1], [2]), ([2], [1]), ([0, 1], [1])])
 def test_spans_outside_of_the_text_are_refused(spans: tuple[list[int], list[int]]) -> None:
     start, end = (np.array(part, np.int64) for part in spans)
@@ -193,24 +175,3 @@ def test_differences_of_quotes_and_modules(quote: str, in_module: str, expected:
     # No byte behind the end counts.
     longer = texts[0] + b"1, k=1", texts[1] + b")}"
     assert differences(longer[0], spans[0], longer[1], spans[1]).tolist() == [expected]
-
-
-@pytest.mark.parametrize(
-    ("attributes", "unknown"),
-    [
-        ("(%a), calls=%one", None),
-        ('(a), condition=one, body=two, metadata={op_name="calls=%three"}', None),
-        ("(%a), branch_computations={%one, %two}, k=1", None),
-        ("(%a), calls=%one.2, k=1", "one.2"),
-        ("(%a), condition=%one, body=%three", "three"),
-        ("(%a), branch_computations={%one, %three, %two}", "three"),
-        ("(a), to_apply=three", "three"),
-        ("(a), recalls=three, uncondition=", None),
-    ],
-)
-def test_computations_that_are_called_and_unknown(attributes: str, unknown: str | None) -> None:
-    data = attributes.encode()
-    names = Texts(b"onetwo", np.array([0, 3, 6]))
-    found = unknown_computation(data, np.array([0]), np.array([len(data)]), names)
-    assert (found and data[found[1] : found[2]].decode()) == unknown
-    assert unknown_computation(data, np.array([0]), np.array([2]), names) is None

@@ -1,12 +1,13 @@
 """Checks of the allocations: their numbers, kinds, sizes and headers, and whether their values fit."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, repeats
+from xla_lens.model.checks.context import Context, marked, repeats
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
 from xla_lens.model.checks.problems import KindConflict, Problem
 from xla_lens.model.checks.structure import allocations_before_gaps, renumbered_allocation
@@ -28,16 +29,16 @@ def allocation_numbers_ascend(context: Context) -> Iterator[Finding]:
     renumbered = renumbered_allocation(context.dump)
     if renumbered != NONE and index[renumbered] != NONE:
         problem = Problem.RENUMBERED_ALLOCATION(index[renumbered], renumbered)
-        yield error(context.place(allocations, renumbered), problem, allocations=renumbered)
+        yield context.error(allocations, renumbered, problem, allocations=renumbered)
         return
     for first, row in repeats((index,), index != NONE):
         related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
         problem = Problem.DUPLICATE_ALLOCATION(index[row])
-        yield error(context.place(allocations, row), problem, *related, allocations=(row, first))
+        yield context.error(allocations, row, problem, *related, allocations=(row, first))
     if not np.any(context.allocations):
-        for row in np.flatnonzero(np.diff(index) < 0)[:1].tolist():
+        for row in marked(np.diff(index) < 0)[:1]:
             words = f"Allocation {index[row + 1]}", f"allocation {index[row]}", "numbers"
-            yield error(context.place(allocations, row + 1), Problem.OUT_OF_ORDER(*words))
+            yield context.error(allocations, row + 1, Problem.OUT_OF_ORDER(*words))
 
 
 _EXCLUSIVE_KINDS: Final = Kind.PREALLOCATED_TEMP | Kind.CONSTANT | Kind.THREAD_LOCAL
@@ -64,12 +65,12 @@ def allocation_kinds_agree(context: Context) -> Iterator[Finding]:
         KindConflict.SECOND_OUTPUT: has[Kind.OUTPUT] & (has[Kind.OUTPUT].cumsum() > 1),
     }
     for conflict, is_wrong in conflicts.items():
-        for row in np.flatnonzero(is_wrong).tolist():
+        for row in marked(is_wrong):
             problem = Problem.KIND_CONFLICT(allocations.index[row], conflict)
-            yield error(context.place(allocations, row), problem, allocations=row)
+            yield context.error(allocations, row, problem, allocations=row)
     is_known = len(allocations) and context.is_whole(dump.assignment) and not np.any(context.allocations)
     if is_known and not np.any(has[Kind.OUTPUT]):
-        yield error(context.place(allocations, 0), Problem.NO_OUTPUT())
+        yield context.error(allocations, 0, Problem.NO_OUTPUT())
 
 
 # ---------------------------------------------------------------- sizes
@@ -87,7 +88,7 @@ def slices_fit_allocations(context: Context) -> Iterator[Finding]:
     is_outside = (offset < 0) | (size < 0) | (offset + size > taken(allocations.size_bytes, owner))
     is_moved = (offset != 0) & ((kind & int(Kind.PREALLOCATED_TEMP)) == 0) & (kind != 0)
     is_wrong = is_outside | is_moved | (offset % _ALIGNMENT != 0)
-    for row in np.flatnonzero(is_wrong & context.free(allocations=owner)).tolist():
+    for row in marked(is_wrong & context.free(allocations=owner)):
         value, allocation = int(dump.value_of_slice[row]), int(owner[row])
         label, number, whole = context.value(value), allocations.index[allocation], allocations.size_bytes[allocation]
         problem = Problem.MISPLACED_SLICE(label, offset[row], number)
@@ -113,11 +114,11 @@ def total_is_sum_of_allocations(context: Context) -> Iterator[Finding]:
     needed, owner = np.zeros(len(allocations), np.int64), dump.slices.allocation
     np.maximum.at(needed, owner[owner != NONE], (dump.slices.offset + dump.slices.size_bytes)[owner != NONE])
     is_wrong = (needed - allocations.size_bytes == total - reserved) & (allocations.slice_count > 0)
-    match np.flatnonzero(is_wrong).tolist():
+    match marked(is_wrong):
         case [row]:
             sizes = allocations.size_bytes[row], needed[row], total
             problem = Problem.ALLOCATION_SIZE_MISMATCH(allocations.index[row], *sizes)
-            yield error(context.place(allocations, row), problem, Related(place, Relation.TOTAL), allocations=row)
+            yield context.error(allocations, row, problem, Related(place, Relation.TOTAL), allocations=row)
         case _:
             problem = Problem.TOTAL_MISMATCH(total, reserved, reserved - total, len(allocations))
             yield error(place, problem, allocations=range(len(allocations)))
@@ -140,23 +141,23 @@ def allocations_hold_their_parameters(context: Context) -> Iterator[Finding]:
     number, parameter, path = allocations.index, allocations.parameter, allocations.parameter_index
     is_parameter = ((allocations.kind & int(Kind.PARAMETER)) != 0) & (number != NONE)
     if context.is_whole(dump.used) and np.any(dump.used_values.instruction_start != NONE):
-        for row in np.flatnonzero(is_parameter & ~context.allocations).tolist():
+        for row in marked(is_parameter & ~context.allocations):
             if not _holds_parameter(context, row):
                 problem = Problem.PARAMETER_MISMATCH(number[row], parameter[row], _index(dump, row))
-                yield error(context.place(allocations, row), problem, allocations=row)
+                yield context.error(allocations, row, problem, allocations=row)
     for first, row in repeats((path, parameter), is_parameter):
         problem = Problem.DUPLICATE_PARAMETER(number[row], number[first], parameter[row], _index(dump, row))
         related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
-        yield error(context.place(allocations, row), problem, *related, allocations=(row, first))
+        yield context.error(allocations, row, problem, *related, allocations=(row, first))
     # A broken header may be that of a missing parameter.
     if np.any(context.allocations) or not context.is_whole(dump.assignment):
         return
     rows = np.flatnonzero(is_parameter)
     numbers, first_row = np.unique(parameter[rows], return_index=True)
-    for gap in np.flatnonzero(np.diff(numbers, prepend=-1) > 1)[-1:].tolist():
+    for gap in marked(np.diff(numbers, prepend=-1) > 1)[-1:]:
         row, missing = int(rows[first_row[gap]]), int(numbers[gap - 1]) + 1 if gap else 0
         problem = Problem.MISSING_PARAMETER(number[row], parameter[row], missing)
-        yield error(context.place(allocations, row), problem, allocations=row)
+        yield context.error(allocations, row, problem, allocations=row)
 
 
 def _index(dump: DumpSet, allocation: int) -> str:
@@ -194,12 +195,12 @@ def header_shapes_match_values(context: Context) -> Iterator[Finding]:
         ("the output", allocations.output_shape_start, allocations.output_shape_end, _may_be_bitcast),
     )
     for what, start, end, may_stand_for in headers:
-        for row in np.flatnonzero((start != NONE) & (allocations.slice_count > 0)).tolist():
+        for row in marked((start != NONE) & (allocations.slice_count > 0)):
             shape = dump.assignment.document.data[start[row] : end[row]]
             is_right = shape.startswith(b"<") or _holds_shape(dump, row, shape) or may_stand_for(dump, row, shape)
             if not is_right and not np.any(context.values[dump.values_of_allocation(row)]):
                 problem = Problem.HEADER_SHAPE_MISMATCH(allocations.index[row], what, shape)
-                yield error(context.place(allocations, row), problem, allocations=row)
+                yield context.error(allocations, row, problem, allocations=row)
 
 
 def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:
@@ -236,52 +237,50 @@ _PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")
 
 
 def memory_spaces_agree(context: Context) -> Iterator[Finding]:
-    """The header of an allocation, the row of a value there, the `S(n)` of its shape and its header in the used values
-    give the same memory space (BufferAllocation::AddAssignment). The one that disagrees with the others is wrong.
+    """The header of an allocation, the `S(n)` of the shape of a value, its header in the used values and its row in the
+    allocation give the same memory space (BufferAllocation::AddAssignment). The one that disagrees is wrong.
     """
-    dump, slices, allocations, values = context.dump, context.dump.slices, context.dump.allocations, context.dump.values
+    dump, slices, allocations = context.dump, context.dump.slices, context.dump.allocations
     if dump.assignment is None:
         return
-    value, owner, row = dump.value_of_slice, slices.allocation, slices.color
-    allocation = taken(allocations.color, owner)
-    used, shape = taken(dump.used_values.color, values.used_value[value]), _shape_colors(dump)
-    has_second_place = (used != NONE) | (shape != NONE)
-    # A place without memory space agrees with all others.
-    used, shape = (np.where(column == NONE, row, column) for column in (used, shape))
-    known = (row != NONE) & (allocation != NONE) & context.free(values=value)
+    value, owner = dump.value_of_slice, slices.allocation
+    header, used_value = taken(allocations.color, owner), dump.values.used_value[value]
+    colors = np.stack((header, _shape_colors(dump), taken(dump.used_values.color, used_value), slices.color))
+    is_other = (colors != slices.color) & (colors != NONE)
+    known = (header != NONE) & context.free(values=value)
     known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
-    is_against = known & (row != allocation) & (row == used) & (row == shape)
-    count, against, confirmed = (
-        np.bincount(owner[rows], minlength=len(allocations))
-        for rows in (known, is_against, is_against & has_second_place)
-    )
-    for found in np.flatnonzero((count > 0) & (against == count) & ((count > 1) | (confirmed > 0))).tolist():
-        at = int(np.flatnonzero(known & (owner == found))[0])
-        spaces = dump.space_id(int(allocation[at])), "its values are", dump.space_id(int(row[at]))
-        problem = Problem.SPACE_MISMATCH(f"Allocation {allocations.index[found]}", *spaces)
-        related = context.related(slices, at, Relation.SLICE)
-        yield error(context.place(allocations, found), problem, *related, allocations=found)
-    known &= context.free(allocations=owner)
-    for at in np.flatnonzero(known & ((row != allocation) | (row != used) | (row != shape))).tolist():
-        one, label, space, place = int(value[at]), context.value(value[at]), int(row[at]), context.place(slices, at)
-        arena, related = int(owner[at]), context.related(allocations, int(owner[at]), Relation.ALLOCATION)
-        # XLA releases of 2026 place values in arenas of another space; then all other places agree with each other.
-        is_arena = bool(allocations.kind[arena] & int(Kind.PREALLOCATED_TEMP))
-        if is_arena and is_against[at] and has_second_place[at]:
-            spaces = dump.space_id(space), allocations.index[arena], dump.space_id(int(allocation[at]))
-            yield hint(place, Problem.REUSED_ARENA(label, *spaces), *related, values=one)
-            continue
-        name, where, other = f"`{label}`", f"allocation {allocations.index[arena]} is", int(allocation[at])
-        make = error
-        if row[at] == allocation[at] != used[at]:
+    agree = np.bincount(owner[known & ~is_other[0]], minlength=len(allocations))
+    count = np.bincount(owner[known], minlength=len(allocations))
+    for at in marked(known & is_other.any(axis=0)):
+        printed = [int(color) for color in colors[:, at] if color != NONE]
+        right = Counter(printed).most_common(1)[0][0]
+        is_header_wrong = not agree[owner[at]] and (count[owner[at]] > 1 or right != header[at])
+        which = 0 if is_header_wrong else int(((colors[:, at] != right) & (colors[:, at] != NONE)).argmax())
+        label, number, arena = context.value(value[at]), allocations.index[owner[at]], owner[at]
+        row, others = context.place(slices, at), context.related(allocations, arena, Relation.ALLOCATION)
+        spaces = [dump.space_id(int(color)) for color in (colors[which, at], slices.color[at], header[at])]
+        if is_header_wrong:
+            problem = Problem.SPACE_MISMATCH(f"Allocation {number}", spaces[0], "its values are", spaces[1])
             related = context.related(slices, at, Relation.SLICE)
-            place = context.place(dump.used_values, int(values.used_value[one]))
-            space, where, other = int(used[at]), "its row in the allocation is", space
-        elif row[at] == allocation[at]:
-            make, related = warning, ()
-            name, space, where, other = f"The layout of `{label}`", int(shape[at]), "the value is", space
-        problem = Problem.SPACE_MISMATCH(name, dump.space_id(space), where, dump.space_id(other))
-        yield make(place, problem, *related, values=one)
+            yield context.error(allocations, arena, problem, *related, allocations=arena)
+        elif which == _HEADER and allocations.kind[arena] & int(Kind.PREALLOCATED_TEMP):
+            # XLA releases of 2026 place values in arenas of another space.
+            yield hint(row, Problem.REUSED_ARENA(label, spaces[1], number, spaces[2]), *others, values=value[at])
+        elif which == _SHAPE:
+            problem = Problem.SPACE_MISMATCH(f"The layout of `{label}`", spaces[0], "the value is", spaces[1])
+            yield warning(row, problem, values=value[at])
+        elif which == _USED:
+            words = f"`{label}`", spaces[0], "its row in the allocation is", spaces[1]
+            related = context.related(slices, at, Relation.SLICE)
+            problem = Problem.SPACE_MISMATCH(*words)
+            yield context.error(dump.used_values, used_value[at], problem, *related, values=value[at])
+        else:
+            problem = Problem.SPACE_MISMATCH(f"`{label}`", spaces[1], f"allocation {number} is", spaces[2])
+            yield error(row, problem, *others, values=value[at])
+
+
+_HEADER, _SHAPE, _USED = range(3)
+"""The places of a memory space, in the order of the comparison; then the row of the value."""
 
 
 _COLOR: Final = re.compile(rb"S\((\d+)\)")

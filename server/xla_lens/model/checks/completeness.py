@@ -130,6 +130,8 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
         case Problem.LISTS_DIFFER | Problem.UNDEFINED_VALUE:
             # The lists and the live ranges know the value by different names.
             quantities = (Quantity.VALUES, Quantity.LIVE, Quantity.SOURCES, Quantity.USES)
+        case Problem.QUOTES_DIFFER:
+            quantities = (Quantity.SOURCES, Quantity.USES)
         case Problem.PEAK_VALUE_NOT_LIVE | Problem.PEAK_VALUES_MISSING:
             # Either the list or a live range is wrong.
             quantities = (Quantity.PRINTED_PEAK, Quantity.LIVE)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Self, TypeAlias
+from typing import Final, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.checks.findings import Finding, Related, Relation
+from xla_lens.model.checks.findings import Finding, Related, Relation, Rows, error, warning
+from xla_lens.model.checks.problems import Occurrence
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -73,23 +74,23 @@ class Context:
         assert file is not None, "it has rows"
         return file
 
-    def place(self, table: Table, row: int) -> Place:
+    def place(self, table: Table, row: SupportsIndex) -> Place:
         """Return the place of a row."""
-        return row_place(self.file(table), table, row)
+        return row_place(self.file(table), table, int(row))
 
-    def related(self, table: Table, row: int, relation: Relation) -> tuple[Related, ...]:
+    def related(self, table: Table, row: SupportsIndex, relation: Relation) -> tuple[Related, ...]:
         """Return a row as a related location, nothing for NONE."""
         return () if row == NONE else (Related(self.place(table, row), relation),)
 
-    def label(self, table: Named, row: int) -> str:
+    def label(self, table: Named, row: SupportsIndex) -> str:
         """Return the name and the index in a row."""
         return self.dump.label(int(table.name[row]), int(table.index[row]))
 
-    def name(self, number: int) -> str:
+    def name(self, number: SupportsIndex) -> str:
         """Return the name with a number."""
         return self.dump.label(int(number), NONE)
 
-    def value(self, row: int) -> str:
+    def value(self, row: SupportsIndex) -> str:
         """Return the label of a value."""
         return self.dump.value_label(int(row))
 
@@ -97,7 +98,17 @@ class Context:
         """Return the value of each position or use, NONE below an unreadable header."""
         return taken(self.dump.value_of_used_value, table.value)
 
-    # ------------------------------------------------------------ what is covered
+    # ------------------------------------------------------------ findings
+
+    def error(self, table: Table, row: SupportsIndex, problem: Occurrence, *related: Related, **about: Rows) -> Finding:
+        """A finding at a row for something that XLA never prints, about `values`, `names` and `allocations`."""
+        return error(self.place(table, row), problem, *related, **about)
+
+    def warning(
+        self, table: Table, row: SupportsIndex, problem: Occurrence, *related: Related, **about: Rows
+    ) -> Finding:
+        """A finding at a row for something that no known dump has, although XLA's code does not rule it out."""
+        return warning(self.place(table, row), problem, *related, **about)
 
     def free(
         self, *, values: Column | None = None, names: Column | None = None, allocations: Column | None = None
@@ -122,6 +133,11 @@ class Context:
             if not any(marks[row] for marks, rows in kinds for row in rows if row != NONE):
                 self.cover(values=finding.values, names=finding.names, allocations=finding.allocations)
                 yield finding
+
+
+def marked(marks: Marks) -> list[int]:
+    """Return the marked rows."""
+    return np.flatnonzero(marks).tolist()
 
 
 def repeats(keys: Iterable[Column], known: Marks) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, SupportsIndex, TypeAlias
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Occurrence, Problem
@@ -76,7 +76,7 @@ def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
     return error(first.place, kind(len(found)), *related)
 
 
-Rows: TypeAlias = Iterable[int] | int
+Rows: TypeAlias = Iterable[SupportsIndex] | SupportsIndex
 """One row or several."""
 
 
@@ -88,17 +88,14 @@ def error(
 
 
 def _rows(rows: Rows) -> tuple[int, ...]:
-    return (rows,) if isinstance(rows, int) else tuple(map(int, rows))
+    return tuple(map(int, rows if isinstance(rows, Iterable) else (rows,)))
 
 
-def hint(place: Place, problem: Occurrence, *related: Related, values: Rows = ()) -> Finding:
+def hint(place: Place, problem: Occurrence, *related: Related, **about: Rows) -> Finding:
     """A finding for something unusual that is known to happen."""
-    return replace(error(place, problem, *related, values=values), severity=Severity.HINT)
+    return replace(error(place, problem, *related, **about), severity=Severity.HINT)
 
 
-def warning(
-    place: Place, problem: Occurrence, *related: Related, values: Rows = (), names: Rows = (), allocations: Rows = ()
-) -> Finding:
+def warning(place: Place, problem: Occurrence, *related: Related, **about: Rows) -> Finding:
     """A finding for something that no known dump has, although XLA's code does not rule it out."""
-    found = error(place, problem, *related, values=values, names=names, allocations=allocations)
-    return replace(found, severity=Severity.WARNING)
+    return replace(error(place, problem, *related, **about), severity=Severity.WARNING)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.checks.context import Context, Marks
+from xla_lens.model.checks.context import Context, Marks, marked
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.values import use_labels, views_in_live_ranges
@@ -16,10 +16,9 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction import read_instruction
-from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes, tuple_elements
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
-from xla_lens.syntax.texts import same_texts
+from xla_lens.syntax.texts import number_texts, same_texts
 
 # ---------------------------------------------------------------- operands
 
@@ -53,7 +52,7 @@ def uses_match_operands(context: Context) -> Iterator[Finding]:
         problem = Problem.OPERAND_MISMATCH(*use_labels(context, row, value), label)
         # So does a missing position.
         names = source if read == NONE else ()
-        yield error(context.place(uses, row), problem, *_quoted(context, name), values=value, names=names)
+        yield context.error(uses, row, problem, *_quoted(context, name), values=value, names=names)
 
 
 def wrong_uses(context: Context, is_known: Marks, operand: Column, index: Column) -> Iterator[tuple[int, int, int]]:
@@ -78,12 +77,12 @@ def operands_have_no_gaps(context: Context) -> Iterator[Finding]:
     np.maximum.at(last, uses.name, uses.operand)
     reads = distinct(uses.name * (np.int64(last.max(initial=0)) + 1) + uses.operand)
     count = np.bincount(reads // (last.max(initial=0) + 1), minlength=len(last))
-    for name in np.flatnonzero(count <= last).tolist():
+    for name in marked(count <= last):
         own = np.flatnonzero(uses.name == name)
         use = int(own[uses.operand[own].argmax()])
         missing = min({*range(int(last[name]))} - {*uses.operand[own].tolist()})
-        problem = Problem.OPERAND_GAP(*use_labels(context, use, int(value[use])), missing)
-        yield error(context.place(uses, use), problem, *_quoted(context, name), values=int(value[use]), names=name)
+        problem = Problem.OPERAND_GAP(*use_labels(context, use, value[use]), missing)
+        yield context.error(uses, use, problem, *_quoted(context, name), values=value[use], names=name)
 
 
 def _quoted(context: Context, name: int) -> list[Related]:
@@ -100,7 +99,7 @@ def _quoted(context: Context, name: int) -> list[Related]:
 def shapes_match_instructions(context: Context) -> Iterator[Finding]:
     """A value has the shape that its instruction has at its index."""
     dump, values, used = context.dump, context.dump.values, context.dump.used_values
-    if dump.assignment is None or dump.used is None:
+    if dump.used is None:
         return
     text, quote = dump.used.document.data, dump.first_quote[values.name]
     known = np.flatnonzero((values.slice != NONE) & (quote != NONE) & ~context.values & ~context.names[values.name])
@@ -108,13 +107,11 @@ def shapes_match_instructions(context: Context) -> Iterator[Finding]:
     rows, which = np.unique(quote[known], return_inverse=True)
     quotes = read_quotes(text, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
     start, end = quotes.shape_start.copy(), quotes.shape_end.copy()
-    for row in np.flatnonzero(start == NONE).tolist():
+    for row in marked(start == NONE):
         instruction = dump.instruction(int(used.name[rows[row]]))
         if instruction:
             start[row], end[row] = instruction.shape_start, instruction.shape_end
-    is_read = start[which] != NONE
-    spans = start[which][is_read], end[which][is_read]
-    for value, shape, found, span in wrong_shapes(dump, known[is_read], text, spans):
+    for value, shape, found, span in wrong_shapes(dump, known, which, text, (start, end)):
         problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", "its instruction", found)
         related = Related(Place(dump.used, *span), Relation.QUOTED_INSTRUCTION)
         yield error(shape_place(context, value), problem, related, values=value)
@@ -127,39 +124,32 @@ def shape_place(context: Context, value: int) -> Place:
 
 
 def wrong_shapes(
-    dump: DumpSet, values: Column, text: bytes, spans: tuple[Column, Column]
+    dump: DumpSet, values: Column, which: Column, text: bytes, spans: tuple[Column, Column]
 ) -> Iterator[tuple[int, bytes, bytes, tuple[int, int]]]:
     """Yield values that have another shape in their allocation than their instruction has at their index: the value,
-    both shapes, and the span of the instruction's whole shape. `spans` are those of all values, in `text`.
+    both shapes, and the span of the instruction's whole shape. `spans` are those of some instructions in `text`, NONE
+    if they are unknown, and `which` is the instruction of each value.
     """
-    order = np.argsort(spans[0], kind="stable")  # elements of one tuple side by side
-    values, whole = values[order], (spans[0][order], spans[1][order])
-    data, rows = dump.assignment.document.data if dump.assignment else b"", dump.values.slice[values]
-    own = dump.slices.shape_start[rows], dump.slices.end[rows]
-    index = np.maximum(dump.values.index[values], EMPTY_INDEX)
-    is_element = index > EMPTY_INDEX
-    elements = tuple_elements(text, *whole, np.where(is_element, _element_numbers(dump)[index], NONE))
-    start, end = (np.where(is_element, part, span) for part, span in zip(elements, whole, strict=True))
-    is_same = (start != NONE) & same_texts(data, own, text, (np.maximum(start, 0), np.maximum(end, 0)))
-    read, parts = (NONE, NONE), dict[bytes, tuple[int, int]]()
-    for at in np.flatnonzero(~is_same).tolist():
-        span = int(whole[0][at]), int(whole[1][at])
-        if span != read:
-            read, parts = span, subshape_spans(text[slice(*span)])
-        first, last = parts.get(dump.indices[index[at]], (0, 0))
-        shape, found = data[own[0][at] : own[1][at]], text[span[0] + first : span[0] + last]
-        if shape != found:
-            yield int(values[at]), shape, found, span
-
-
-def _element_numbers(dump: DumpSet) -> Column:
-    """For each index the number of the element in a tuple that is not nested, NONE for other indices."""
-    digits = [text[1:-1] if len(text) < _MAX_DIGITS else b"" for text in dump.indices]
-    numbers = [int(text) if text.isdigit() and b"%d" % int(text) == text else NONE for text in digits]
-    return np.array(numbers, np.int64)
-
-
-_MAX_DIGITS: Final = 12
+    shapes, shape = dump.slice_shapes
+    whole, first = number_texts(text, *(np.maximum(span, 0) for span in spans))
+    # Many values have the same shape at the same index of the same shape.
+    pairs = whole[which] * np.int64(len(dump.indices)) + np.maximum(dump.values.index[values], EMPTY_INDEX)
+    keys, same = np.unique(pairs * len(shapes) + shape[dump.values.slice[values]], return_inverse=True)
+    wrong, parts, read = np.zeros(len(keys), bool), dict[bytes, tuple[int, int]](), NONE
+    found: dict[int, bytes] = {}
+    for key, number in enumerate(keys.tolist()):
+        pair, own = divmod(number, len(shapes))
+        at, index = divmod(pair, len(dump.indices))
+        whole_shape = text[max(spans[0][first[at]], 0) : spans[1][first[at]]]
+        if at != read:
+            read, parts = at, subshape_spans(whole_shape)
+        start, end = parts.get(dump.indices[index], (0, 0))
+        found[key] = whole_shape[start:end]
+        wrong[key] = spans[0][first[at]] != NONE and found[key] != shapes[own]
+    for place in marked(wrong[same]):
+        value, at = int(values[place]), which[place]
+        span = int(spans[0][at]), int(spans[1][at])
+        yield value, dump.shape(value) or b"", found[int(same[place])], span
 
 
 def quotes_of_an_instruction_agree(context: Context) -> Iterator[Finding]:
@@ -174,20 +164,11 @@ def quotes_of_an_instruction_agree(context: Context) -> Iterator[Finding]:
     for name in distinct(used.name[rows[~is_same]]).tolist():
         places = [Place(dump.used, int(start[row]), int(end[row])) for row in dump.quoting(name)]
         texts = [data[place.start : place.end] for place in places]
-        # The text that most values quote is right, or else one that reads only names of the dump.
-        count = Counter(texts)
-        right = max(texts, key=lambda text: (count[text], _has_known_operands(dump, text)))
+        # The text that most values quote is right.
+        right = max(texts, key=Counter(texts).__getitem__)
         odd = next(at for at, text in enumerate(texts) if text != right)
-        instructions = read_instruction(texts[odd]), read_instruction(right)
-        shapes = {instruction.shape if instruction else b"" for instruction in instructions}
-        problem = Problem.QUOTED_SHAPES_MISMATCH if len(shapes) > 1 else Problem.QUOTED_OPERANDS_MISMATCH
         related = Related(places[texts.index(right)], Relation.QUOTED_INSTRUCTION)
-        yield error(places[odd], problem(context.name(name)), related, names=name)
-
-
-def _has_known_operands(dump: DumpSet, text: bytes) -> bool:
-    instruction = read_instruction(text)
-    return instruction is None or all(dump.name_number(name) != NONE for name in instruction.operand_names())
+        yield error(places[odd], Problem.QUOTES_DIFFER(context.name(name)), related, names=name)
 
 
 def sizes_hold_shapes(context: Context) -> Iterator[Finding]:
@@ -196,12 +177,12 @@ def sizes_hold_shapes(context: Context) -> Iterator[Finding]:
     Skips layouts that are split between cores, where a value holds only a part of the array.
     """
     dump, values, logical = context.dump, context.dump.values, context.dump.logical_bytes
-    for value in np.flatnonzero((logical > values.size_bytes) & (values.slice != NONE)).tolist():
+    for value in marked((logical > values.size_bytes) & (values.slice != NONE)):
         text, sizes = dump.shape(value) or b"", (int(values.size_bytes[value]), int(logical[value]))
         shape = None if text.startswith(b"(") else parse_shape(text)
         is_whole = isinstance(shape, ArrayShape) and not shape.is_split
         if is_whole or (text.startswith(b"(") and not _holds_table(*sizes)):
-            place = context.place(dump.slices, int(values.slice[value]))
+            place = context.place(dump.slices, values.slice[value])
             yield error(place, Problem.SIZE_BELOW_SHAPE(context.value(value), text, *sizes), values=value)
 
 

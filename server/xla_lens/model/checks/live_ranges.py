@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, Marks, repeats
+from xla_lens.model.checks.context import Context, Marks, marked, repeats
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
 from xla_lens.model.checks.overlaps import is_passed_on
 from xla_lens.model.checks.problems import Problem
@@ -23,10 +23,10 @@ def live_ranges_lie_in_schedule(context: Context) -> Iterator[Finding]:
     """Live ranges end after they start and within the schedule (HloLiveRange::CalculateBufferStartEndMap)."""
     dump, ranges, last = context.dump, context.dump.live_ranges, _last_step(context.dump)
     start, end = ranges.start_step, ranges.end_step
-    for row in np.flatnonzero((start > end) | (start < 0) | (end > last)).tolist():
+    for row in marked((start > end) | (start < 0) | (end > last)):
         problem = Problem.INVALID_LIVE_RANGE(context.label(ranges, row), start[row], end[row], last)
         related = _scheduled(dump, int(ranges.name[row]))
-        yield error(context.place(ranges, row), problem, *related, values=int(dump.value_of_live_range[row]))
+        yield context.error(ranges, row, problem, *related, values=dump.value_of_live_range[row])
 
 
 def _scheduled(dump: DumpSet, name: int) -> list[Related]:
@@ -57,14 +57,14 @@ def values_have_one_live_range(context: Context) -> Iterator[Finding]:
     for first, row in pairs:
         related = context.related(ranges, first, Relation.OTHER_OCCURRENCE)
         problem = Problem.DUPLICATE_LIVE_RANGE(context.label(ranges, row))
-        yield error(context.place(ranges, row), problem, *related, values=int(value[row]))
+        yield context.error(ranges, row, problem, *related, values=value[row])
     rows = np.flatnonzero(is_own & known & context.free(values=value))
-    for place in np.flatnonzero(np.diff(values.id[value[rows]]) < 0)[:1].tolist():
-        before, row = rows[place : place + 2].tolist()
+    for at in marked(np.diff(values.id[value[rows]]) < 0)[:1]:
+        before, row = rows[at : at + 2].tolist()
         labels = f"`{context.label(ranges, row)}`", f"`{context.label(ranges, before)}`"
         problem = Problem.OUT_OF_ORDER(*labels, "value ids")
-        yield error(context.place(ranges, row), problem, names=ranges.name[[before, row]])
-    nameless = np.flatnonzero(~is_own & known).tolist()
+        yield context.error(ranges, row, problem, names=ranges.name[[before, row]])
+    nameless = marked(~is_own & known)
     if context.is_whole(dump.used or dump.assignment, dump.assignment if dump.used is None else dump.used):
         is_view = views_in_live_ranges(dump)
         for row in nameless:
@@ -72,7 +72,7 @@ def values_have_one_live_range(context: Context) -> Iterator[Finding]:
             yield make(context.place(ranges, row), kind(context.label(ranges, row)))
     is_local = taken(is_thread_local(dump), values.allocation) == 1
     is_missing = (dump.schedule_row_of_name[values.name] != NONE) & (values.live_range == NONE) & ~is_local
-    missing = np.flatnonzero(is_missing & context.free(names=values.name)).tolist()
+    missing = marked(is_missing & context.free(names=values.name))
     # A live range without a value may be that of a value without one.
     if context.is_whole(file) and len(missing) > len(nameless) + len(pairs) + int((~known).sum()):
         for one in missing:
@@ -102,7 +102,7 @@ def live_ranges_match_schedule_and_uses(context: Context) -> Iterator[Finding]:
     step = taken(schedule.step, dump.schedule_row_of_name)
     known = (values.live_range != NONE) & context.free(values=np.arange(len(values)), names=values.name)
     known &= step[values.name] != NONE
-    moved = np.flatnonzero(known & (values.start_step != step[values.name])).tolist()
+    moved = marked(known & (values.start_step != step[values.name]))
     wrong = [value for value in moved if _is_wrong_start(context, value, step)]
     yield from _swapped(context, step, wrong)
     for value in wrong:
@@ -110,7 +110,7 @@ def live_ranges_match_schedule_and_uses(context: Context) -> Iterator[Finding]:
         problem = Problem.WRONG_START(context.value(value), values.start_step[value], own_step)
         related = context.related(schedule, dump.schedule_row(own_step), Relation.STEP)
         # The values of one instruction start together.
-        yield warning(_place(context, value), problem, *related, values=value, names=int(values.name[value]))
+        yield warning(_place(context, value), problem, *related, values=value, names=values.name[value])
     # Where a start or a place is uncertain, a value may have taken over the bytes of another one at any step.
     if not np.any(context.values):
         for value, last_use in _early_ends(context, known, step):
@@ -123,7 +123,7 @@ def live_ranges_match_schedule_and_uses(context: Context) -> Iterator[Finding]:
     is_kept = ((kind & int(Kind.PARAMETER)) != 0) & ((kind & int(Kind.MAYBE_LIVE_OUT)) == 0)
     is_kept &= known & context.free(allocations=values.allocation) & context.is_liveness_known
     is_kept &= last == schedule.step.max() + 1
-    for value in np.flatnonzero(is_kept & ((values.start_step != 0) | (values.end_step != last))).tolist():
+    for value in marked(is_kept & ((values.start_step != 0) | (values.end_step != last))):
         steps = int(values.start_step[value]), int(values.end_step[value])
         problem = Problem.PARAMETER_LIVE_RANGE(context.value(value), steps, (0, last))
         yield warning(_place(context, value), problem, values=value)
@@ -131,7 +131,7 @@ def live_ranges_match_schedule_and_uses(context: Context) -> Iterator[Finding]:
 
 def _place(context: Context, value: int) -> Place:
     """The place of the live range of a value."""
-    return context.place(context.dump.live_ranges, int(context.dump.values.live_range[value]))
+    return context.place(context.dump.live_ranges, context.dump.values.live_range[value])
 
 
 def _swapped(context: Context, step: Column, wrong: list[int]) -> Iterator[Finding]:
@@ -147,7 +147,7 @@ def _swapped(context: Context, step: Column, wrong: list[int]) -> Iterator[Findi
             problem = Problem.SWAPPED_INSTRUCTIONS(context.name(name), step[name], context.name(other), step[other])
             rows = dump.schedule_row_of_name[[name, other]].tolist()
             related = context.related(dump.schedule, rows[1], Relation.SWAPPED)
-            yield error(context.place(dump.schedule, rows[0]), problem, *related, names=(name, other))
+            yield context.error(dump.schedule, rows[0], problem, *related, names=(name, other))
 
 
 def _is_wrong_start(context: Context, value: int, step: Column) -> bool:
@@ -175,7 +175,7 @@ def _early_ends(context: Context, known: Marks, step: Column) -> Iterator[tuple[
     is_known = context.free(values=value, names=uses.name)
     last_use = np.full(len(values), NONE)
     np.maximum.at(last_use, value[is_known], step[uses.name[is_known]])
-    early_ends = np.flatnonzero(known & (values.end_step < last_use)).tolist()
+    early_ends = marked(known & (values.end_step < last_use))
     starts = [column.tolist() for column in (values.allocation, values.offset, values.start_step)] if early_ends else []
     number = Counter(zip(*starts, strict=True))
     for early in early_ends:

@@ -75,4 +75,4 @@ def live_values_do_not_overlap(context: Context, memory: Memory) -> Iterator[Fin
         rows = (int(values.slice[other]) for other in others[:MAXIMUM_RELATED])
         related = (one for row in rows for one in context.related(slices, row, Relation.OVERLAPPED_SLICE))
         make = warning if values.color[value] else error
-        yield make(context.place(slices, int(values.slice[value])), problem, *related, values=value)
+        yield make(context.place(slices, values.slice[value]), problem, *related, values=value)

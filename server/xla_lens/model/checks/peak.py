@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, Marks
+from xla_lens.model.checks.context import Context, Marks, marked
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.dataflow import index_path
@@ -43,13 +43,13 @@ def printed_peak_matches_live_ranges(context: Context) -> Iterator[Finding]:
     if by_rule is not None and by_rule != step:
         scheduled = schedule_place(dump, dump.schedule_row(by_rule))
         related = [Related(scheduled, Relation.STEP)] if scheduled else []
-        yield error(context.place(dump.peaks, 0), Problem.PEAK_STEP_MISMATCH(step, by_rule), *related)
+        yield context.error(dump.peaks, 0, Problem.PEAK_STEP_MISMATCH(step, by_rule), *related)
         return
     found = [*_list(context)] or [*_order(context)]
     yield from found
     if not found:
         sums, expected = dump.peak_buffers.cumulative_bytes, dump.peak_buffers.size_bytes.cumsum()
-        for row in np.flatnonzero((sums != NONE) & (sums != expected))[:MAXIMUM_RELATED].tolist():
+        for row in marked((sums != NONE) & (sums != expected))[:MAXIMUM_RELATED]:
             place = context.place(dump.peak_buffers, row)
             yield error(place, Problem.CUMULATIVE_MISMATCH(sums[row], expected[row]))
         yield from _stack_traces(context)
@@ -78,10 +78,10 @@ def _list(context: Context) -> Iterator[Finding]:
             extra += 1
             related = context.related(buffers, first.get(key, NONE), Relation.OTHER_OCCURRENCE)
             problem = Problem.PEAK_VALUE_TWICE(label) if related else Problem.PEAK_VALUE_NOT_LIVE(label, step)
-            yield error(context.place(buffers, row), problem, *related)
+            yield context.error(buffers, row, problem, *related)
         elif is_wrong[row]:
             problem = Problem.PEAK_VALUE_SIZE(label, buffers.size_bytes[row], sizes[row])
-            yield error(context.place(buffers, row), problem)
+            yield context.error(buffers, row, problem)
         first.setdefault(key, row)
     missing = [key for key, count in left.items() if count > 0]
     # An extra row in the place of a missing one has the same cause.
@@ -89,7 +89,7 @@ def _list(context: Context) -> Iterator[Finding]:
         rows = (int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED])
         related = tuple(Related(context.place(ranges, row), Relation.LIVE_RANGE) for row in rows)
         problem = Problem.PEAK_VALUES_MISSING(dump.label(*missing[0]), len(missing) - 1, step)
-        yield error(context.place(dump.peaks, 0), problem, *related)
+        yield context.error(dump.peaks, 0, problem, *related)
 
 
 def _is_out_of_place(
@@ -124,13 +124,13 @@ def _order(context: Context) -> Iterator[Finding]:
     order, keys = "by size", -buffers.size_bytes
     if np.any(buffers.cumulative_bytes == NONE):
         order, keys = "in the order of the live ranges", taken(dump.values.live_range, dump.value_of_peak_buffer)
-    if np.any(keys == NONE):
-        return
-    back = np.flatnonzero(keys != np.sort(keys)).tolist()
+        if NONE in keys:
+            return
+    back = marked(keys != np.sort(keys))
     for row in back[:1]:
         others = (context.place(buffers, other) for other in back[1 : 1 + MAXIMUM_RELATED])
         problem = Problem.PEAK_OUT_OF_ORDER(context.label(buffers, row), order)
-        yield error(context.place(buffers, row), problem, *(Related(other, Relation.OUT_OF_ORDER) for other in others))
+        yield context.error(buffers, row, problem, *(Related(other, Relation.OUT_OF_ORDER) for other in others))
 
 
 # ---------------------------------------------------------------- the stack trace breakdown
@@ -167,7 +167,7 @@ def _stack_traces(context: Context) -> Iterator[Finding]:
     )
     for what, numbers, words, expected in wrong:
         # Report the first row only: one wrong row makes the next one look wrong, too.
-        for row in np.flatnonzero((numbers != expected) & (remaining != NONE))[:1].tolist():
+        for row in marked((numbers != expected) & (remaining != NONE))[:1]:
             problem = Problem.STACK_TRACE_MISMATCH(what, numbers[row], words, expected[row])
-            yield error(context.place(tree, row), problem)
+            yield context.error(tree, row, problem)
             return

@@ -61,7 +61,6 @@ class ModuleDamage(StrEnum):
     TWICE = "is defined twice"
     ROOT = "does not have exactly one `ROOT` instruction"
     ORDER = "reads an instruction that its computation does not define before"
-    CALL = "calls a computation that is missing"
 
 
 def _row(
@@ -264,15 +263,10 @@ class Problem(Enum):
 
     # ------------------------------------------------------------ instructions and parameters
 
-    QUOTED_OPERANDS_MISMATCH = _row(
+    QUOTES_DIFFER = _row(
         Code.OPERAND_MISMATCH,
         "instruction",
         "The dump quotes `{instruction}` with two different texts. All values of an instruction quote the same text.",
-    )
-    QUOTED_SHAPES_MISMATCH = _row(
-        Code.SHAPE_MISMATCH,
-        "instruction",
-        "The dump quotes `{instruction}` with two different shapes. All values of an instruction quote the same text.",
     )
     SHARED_OPERAND = _row(
         Code.OPERAND_MISMATCH,

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.checks.allocations import rounded_size_agrees
-from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, of_another_compilation
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
@@ -192,7 +192,7 @@ def _tables(context: Context, file: DumpFile) -> Iterator[Finding]:
     """The table of an allocation has a row for each offset at which values start. Reports the first wrong row."""
     dump, tables = context.dump, file.columns.report_tables
     allocations = report_table_allocations(dump, tables, np.arange(len(tables)))
-    for table in np.flatnonzero(allocations != NONE).tolist():
+    for table in marked(allocations != NONE):
         values = dump.values_of_allocation(int(allocations[table]))
         if np.any(context.values[values]):
             continue
@@ -233,7 +233,7 @@ def _rows(context: Context, file: DumpFile, table: int, groups: Mapping[int, Col
             ("number of values", b"%d" % rows.values[row], b"%d" % len(values)),
             ("list of shapes", shapes, _shapes((dump.shape(value) or b"" for value in values.tolist()), shapes)),
         )
-        related = context.related(dump.slices, int(dump.values.slice[values[0]]), Relation.SLICE)
+        related = context.related(dump.slices, dump.values.slice[values[0]], Relation.SLICE)
         if wrong := _first_wrong(place, cells, *related):
             return wrong
     return []

@@ -66,29 +66,26 @@ def unknown_lines(dump: DumpSet) -> tuple[UnknownLine, ...]:
 
 def is_proven(dump: DumpSet, line: UnknownLine, *, has_module: bool) -> bool:
     """Whether the checks would find that a row like the line is missing. If they find nothing, the line is no row."""
-    if line.stands_for_row or line.row is Row.ATTRIBUTE:
+    if line.stands_for_row or line.row is Row.ATTRIBUTE or line.row is None:
         return False
     if line.row in _SECTIONS and _section_at(line.file, line.start) is not _SECTIONS[line.row]:
         # It is no row where it stands.
         return True
-    match line.row:
-        case Row.ALLOCATION:
-            return len(dump.totals) > 0
-        case Row.SLICE:
-            return dump.used is not None
-        case Row.USED_VALUE:
-            return dump.assignment is not None
-        case Row.POSITION | Row.USE:
-            return has_module
-        case Row.STEP:
-            return len(dump.live_range_headers) > 0
-        case Row.LIVE_RANGE:
-            return dump.used is not None and len(dump.schedule) > 0
-        case Row.PEAK_BUFFER:
-            return len(dump.live_ranges) > 0
-        case _:
-            return True
+    if line.row in (Row.POSITION, Row.USE):
+        return has_module
+    needed = (getattr(dump, name) for name in _PROOFS.get(line.row, ()))
+    return all(part is not None and (isinstance(part, DumpFile) or len(part)) for part in needed)
 
+
+_PROOFS: Final = {
+    Row.ALLOCATION: ("totals",),
+    Row.SLICE: ("used",),
+    Row.USED_VALUE: ("assignment",),
+    Row.STEP: ("live_range_headers",),
+    Row.LIVE_RANGE: ("used", "schedule"),
+    Row.PEAK_BUFFER: ("live_ranges",),
+}
+"""The parts of a dump set that contradict it if a row is missing."""
 
 _SECTIONS: Final = {
     Row.ALLOCATION: Section.BUFFER_ASSIGNMENT,

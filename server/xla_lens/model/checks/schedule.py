@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, Marks, repeats
+from xla_lens.model.checks.context import Context, Marks, marked, repeats
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.places.places import Place
@@ -47,7 +47,7 @@ def _steps(context: Context, rows: Column) -> Iterator[Finding]:
         first, *others = displaced
         problem = Problem.WRONG_STEP(context.name(names[first]), schedule.step[first], first, len(others))
         related = (Related(context.place(schedule, row), Relation.OUT_OF_ORDER) for row in others[:MAXIMUM_RELATED])
-        yield error(context.place(schedule, first), problem, *related, names=names[displaced])
+        yield context.error(schedule, first, problem, *related, names=names[displaced])
         return
     expected = 0
     # If no row is missing, a last row with a higher step is wrong itself.
@@ -56,10 +56,10 @@ def _steps(context: Context, rows: Column) -> Iterator[Finding]:
         name = context.name(names[row])
         if number < expected or (number > expected and following == expected + 1):
             problem = Problem.WRONG_STEP(name, number, expected, 0)
-            yield error(context.place(schedule, row), problem, names=int(names[row]))
+            yield context.error(schedule, row, problem, names=names[row])
         elif number > expected:
             if context.is_whole(context.dump.live):
-                yield error(context.place(schedule, row), Problem.MISSING_STEP(expected, number, name))
+                yield context.error(schedule, row, Problem.MISSING_STEP(expected, number, name))
             expected = number
         expected += 1
 
@@ -82,7 +82,7 @@ def mentioned_instructions_are_scheduled(context: Context) -> Iterator[Finding]:
         if table is uses and context.is_whole(dump.used):
             # Instructions of other computations, such as those of reductions, are not scheduled but hold values.
             is_live |= ~_is_held(dump)[uses.name]
-        for row in np.flatnonzero(is_live & ~is_scheduled[table.name] & ~context.names[table.name]).tolist():
+        for row in marked(is_live & ~is_scheduled[table.name] & ~context.names[table.name]):
             places.setdefault(int(table.name[row]), {})[context.place(table, row)] = None
     # Deleted and repeated rows of the schedule have a finding of their own.
     missing = max(_maximum(dump), int(schedule.step.max()) + 1) - len(distinct(schedule.step))

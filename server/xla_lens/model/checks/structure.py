@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.context import marked
 from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.resemblance import Damage, UnknownLine
@@ -93,7 +94,7 @@ def _deep_shapes(dump: DumpSet) -> Iterator[Finding]:
     """The shapes in allocations that nest too deeply to be read."""
     shapes, shape = dump.slice_shapes
     deep = [number for number, text in enumerate(shapes) if nests_too_deeply(text)]
-    for row in np.flatnonzero(np.isin(shape, deep)).tolist() if deep else ():
+    for row in marked(np.isin(shape, deep)) if deep else ():
         assert dump.assignment is not None, "it has the shapes"
         place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
         yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINE_PART(None))

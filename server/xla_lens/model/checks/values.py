@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, Marks, repeats
+from xla_lens.model.checks.context import Context, Marks, marked, repeats
 from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.places.places import Place, row_place
@@ -29,7 +29,7 @@ def value_ids_are_unique(context: Context) -> Iterator[Finding]:
                 covered = np.append(covered, np.flatnonzero(np.isin(values.name, names)))
             problem = Problem.DUPLICATE_VALUE(table.id[row], label, other if other != label else "")
             related = context.related(table, before, Relation.OTHER_OCCURRENCE)
-            yield error(context.place(table, row), problem, *related, values=covered, names=names)
+            yield context.error(table, row, problem, *related, values=covered, names=names)
 
 
 def value_ids_ascend(context: Context) -> Iterator[Finding]:
@@ -37,11 +37,11 @@ def value_ids_ascend(context: Context) -> Iterator[Finding]:
     slices, used = context.dump.slices, context.dump.used_values
     is_same = (np.diff(slices.allocation) == 0) & context.free(allocations=slices.allocation[1:])
     for table, is_below in ((slices, is_same), (used, np.True_)):
-        for row in np.flatnonzero(is_below & (np.diff(table.id) < 0) & (table.id[1:] != NONE)).tolist():
+        for row in marked(is_below & (np.diff(table.id) < 0) & (table.id[1:] != NONE)):
             before, number = table.id[row : row + 2].tolist()
             problem = Problem.OUT_OF_ORDER(f"Value {number}", f"value {before}", "value ids")
             values = (context.dump.value_of_id(one) for one in (before, number))
-            yield error(context.place(table, row + 1), problem, values=values)
+            yield context.error(table, row + 1, problem, values=values)
 
 
 # ---------------------------------------------------------------- the lists
@@ -81,7 +81,7 @@ def value_names_agree(context: Context) -> Iterator[Finding]:
     is_renamed = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
     # If only the lengths differ, the longer one has ` (phi)`.
     is_longer = (slices.value_end - slices.value_start)[row] != (used.end - used.start)[other]
-    for at in np.flatnonzero(is_renamed | (is_longer & (slices.color[row] == used.color[other]))).tolist():
+    for at in marked(is_renamed | (is_longer & (slices.color[row] == used.color[other]))):
         one, listed = int(row[at]), int(other[at])
         file = context.file(slices)
         places = (
@@ -95,7 +95,7 @@ def value_names_agree(context: Context) -> Iterator[Finding]:
         place, related = reversed(places) if is_used_wrong else places
         names = (slices.name[one], used.name[listed]) if is_renamed[at] else ()
         problem = Problem.LISTS_DIFFER(*texts)
-        yield error(place, problem, Related(related, Relation.OTHER_LIST), values=int(both[at]), names=names)
+        yield error(place, problem, Related(related, Relation.OTHER_LIST), values=both[at], names=names)
 
 
 def values_are_in_both_lists(context: Context) -> Iterator[Finding]:
@@ -105,8 +105,8 @@ def values_are_in_both_lists(context: Context) -> Iterator[Finding]:
     if dump.assignment is None or used is None:
         return
     is_view = views_in_used_values(dump) & (values.slice == NONE) & context.is_whole(dump.assignment)
-    undefined = np.flatnonzero((values.used_value == NONE) & ~context.values).tolist()
-    unassigned = np.flatnonzero((values.slice == NONE) & ~context.values & ~is_view).tolist()
+    undefined = marked((values.used_value == NONE) & ~context.values)
+    unassigned = marked((values.slice == NONE) & ~context.values & ~is_view)
     labels: dict[str, list[int]] = {}
     for other in reversed(unassigned):
         labels.setdefault(context.value(other), []).append(other)
@@ -114,18 +114,18 @@ def values_are_in_both_lists(context: Context) -> Iterator[Finding]:
         # Two values of one name that are in one list each are one value with a wrong id.
         if labels.get(context.value(value)):
             other = labels[context.value(value)].pop()
-            place = context.place(slices, int(values.slice[value]))
+            place = context.place(slices, values.slice[value])
             problem = Problem.LISTS_DIFFER(*(f"{values.id[one]} {context.value(one)}" for one in (value, other)))
-            related = context.related(table, int(values.used_value[other]), Relation.OTHER_LIST)
+            related = context.related(table, values.used_value[other], Relation.OTHER_LIST)
             yield error(place, problem, *related, values=(value, other))
         elif context.is_whole(used):
-            place = context.place(slices, int(values.slice[value]))
+            place = context.place(slices, values.slice[value])
             yield error(place, Problem.UNDEFINED_VALUE(values.id[value], context.value(value)), values=value)
-    for value in np.flatnonzero(is_view).tolist():
+    for value in marked(is_view):
         place = row_place(used, table, int(values.used_value[value]))
         yield hint(place, Problem.VIEW(context.value(value)), values=value)
     for value in unassigned if dump.used and context.is_whole(dump.assignment) else ():
-        place = context.place(table, int(values.used_value[value]))
+        place = context.place(table, values.used_value[value])
         yield error(place, Problem.UNASSIGNED_VALUE(values.id[value], context.value(value)), values=value)
 
 
@@ -173,11 +173,11 @@ def values_quote_their_instruction(context: Context) -> Iterator[Finding]:
         if last >= 0 and data[first:last].removeprefix(b"%") != name:
             problem = Problem.FOREIGN_QUOTE(name, data[first:last].removeprefix(b"%"))
             related = context.related(used, row, Relation.QUOTING_VALUE)
-            yield error(Place(dump.used, first, last), problem, *related, values=int(value[row]))
+            yield error(Place(dump.used, first, last), problem, *related, values=value[row])
     # If any value quotes its instruction, each does.
     if context.is_whole(dump.used) and np.any(start != NONE):
-        for row in np.flatnonzero((start == NONE) & context.free(values=value)).tolist():
-            yield error(context.place(used, row), Problem.MISSING_QUOTE(context.label(used, row)))
+        for row in marked((start == NONE) & context.free(values=value)):
+            yield context.error(used, row, Problem.MISSING_QUOTE(context.label(used, row)))
 
 
 # ---------------------------------------------------------------- positions and uses
@@ -190,13 +190,13 @@ def first_positions_define_values(context: Context) -> Iterator[Finding]:
         return
     first = np.where(used.position_count > 0, used.first_position, NONE)
     differs = (taken(positions.name, first) != used.name) | (taken(positions.index, first) != used.index)
-    for row in np.flatnonzero(differs & context.free(values=dump.value_of_used_value)).tolist():
+    for row in marked(differs & context.free(values=dump.value_of_used_value)):
         at = int(first[row])
         label, place = "", context.place(used, row)
         if at != NONE:
             label, place = context.label(positions, at), context.place(positions, at)
         problem = Problem.DEFINITION_MISMATCH(context.label(used, row), label)
-        yield error(place, problem, values=int(dump.value_of_used_value[row]))
+        yield error(place, problem, values=dump.value_of_used_value[row])
 
 
 def positions_are_unique(context: Context) -> Iterator[Finding]:
@@ -211,7 +211,7 @@ def positions_are_unique(context: Context) -> Iterator[Finding]:
         other = context.value(value[right]) if value[first] != value[row] else ""
         problem = Problem.SHARED_POSITION(context.label(positions, row), context.value(value[wrong]), other)
         related = context.related(positions, right, Relation.OTHER_OCCURRENCE)
-        yield error(context.place(positions, wrong), problem, *related, values=value[[first, row]])
+        yield context.error(positions, wrong, problem, *related, values=value[[first, row]])
 
 
 def uses_are_unique(context: Context) -> Iterator[Finding]:
@@ -229,13 +229,13 @@ def _repeated_uses(context: Context, keys: tuple[Column, ...]) -> Iterator[Findi
     value = context.value_of(uses)
     known = context.free(values=value, names=uses.name)
     for first, row in repeats((uses.index, uses.operand, uses.name, *keys), known):
-        label, *use = use_labels(context, row, int(value[row]))
+        label, *use = use_labels(context, row, value[row])
         problem = Problem.DUPLICATE_USE(label, *use)
         if value[first] != value[row]:
             problem = Problem.SHARED_OPERAND(label, context.value(value[first]), *use)
         related = context.related(uses, first, Relation.OTHER_OCCURRENCE)
         # One of the two may stand for another use of the value.
-        yield error(context.place(uses, row), problem, *related, values=int(value[row]))
+        yield context.error(uses, row, problem, *related, values=value[row])
 
 
 def use_labels(context: Context, row: int, value: int) -> tuple[str, str, str]:

@@ -4,17 +4,13 @@ It is written in C and reads only the usual form, `%name = shape opcode(operands
 all other forms, one instruction at a time. A test holds the two equal.
 """
 
-import re
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
 
 import numpy as np
 
 import tree_sitter_xla_dump
-from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, Texts
-from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME
-from xla_lens.syntax.hlo.shapes import subshape_spans
+from xla_lens.syntax.columns import NO_TEXTS, Column, Texts
 from xla_lens.syntax.texts import column, span_cells
 
 
@@ -53,21 +49,6 @@ def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, name
     return Quotes(*map(column, (*found, *operands)))
 
 
-def tuple_elements(data: bytes, start: Column, end: Column, number: Column) -> tuple[Column, Column]:
-    """Return the span of one element of each shape, without comments: element `number` of the tuple at `start` to
-    `end`. NONE if the shape is not a tuple or has fewer elements. Rows of equal shapes should follow each other,
-    because each shape is then read once.
-    """
-    spans = np.full((len(start), 2), NONE)
-    before, elements = (NONE, NONE), dict[bytes, tuple[int, int]]()
-    for row, (first, last, wanted) in enumerate(zip(start.tolist(), end.tolist(), number.tolist(), strict=True)):
-        if (first, last) != before:
-            before, elements = (first, last), subshape_spans(data[first:last])
-        if element := elements.get(b"{%d}" % wanted):
-            spans[row] = first + element[0], first + element[1]
-    return spans[:, 0], spans[:, 1]
-
-
 class Difference(IntEnum):
     """The first part in which two texts of an instruction differ."""
 
@@ -84,23 +65,3 @@ def differences(data: bytes, span: tuple[Column, Column], module: bytes, module_
     """
     spans, module_spans = span_cells(data, *span), span_cells(module, *module_span)
     return np.frombuffer(tree_sitter_xla_dump.differences(data, spans, module, module_spans), np.int8)
-
-
-def unknown_computation(data: bytes, start: Column, end: Column, names: Texts) -> tuple[int, int, int] | None:
-    """Return the row of the first attributes that call a computation which is not in `names`, and the span of its name,
-    None if there are none.
-    """
-    known = frozenset(names)
-    for row, (first, last) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        metadata = data.find(b", metadata=", first, last)
-        for called in _CALLED.finditer(data, first, metadata if metadata >= 0 else last):
-            for name in _NAME.finditer(data, *called.span(1)):
-                if name[0] not in known:
-                    return row, *name.span()
-    return None
-
-
-_CALLED: Final = re.compile(
-    rb"[ {](?=[bcfst])(?:" + b"|".join(sorted(CALLING_ATTRIBUTES)) + rb")=(\{[^{}]*+|%?" + NAME + rb")"
-)
-_NAME: Final = re.compile(NAME)

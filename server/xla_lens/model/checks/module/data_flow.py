@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.instructions import wrong_uses
 from xla_lens.model.checks.module.instructions import related_in_module
@@ -36,9 +36,9 @@ def positions_follow_data_flow(graph: ModuleGraph, context: Context) -> Iterator
     for row in (*strange.tolist(), *distinct(edges.position[is_wrong]).tolist()):
         name, other = int(positions.name[row]), int(shown[row])
         labels = context.value(value[row]), context.label(positions, row), context.value(other) if other != NONE else ""
-        related = related_in_module(graph, int(graph.row[name]))
+        related = related_in_module(graph, graph.row[name])
         problem = Problem.POSITION_MISMATCH(*labels)
-        yield error(context.place(positions, row), problem, *related, names=name, values=(value[row], other))
+        yield context.error(positions, row, problem, *related, names=name, values=(value[row], other))
 
 
 def instructions_have_their_positions(graph: ModuleGraph, _context: Context) -> Iterator[Finding]:
@@ -47,7 +47,7 @@ def instructions_have_their_positions(graph: ModuleGraph, _context: Context) -> 
     row = row[row != NONE]
     count = np.bincount(row, minlength=len(graph.name))
     is_covered = np.isin(graph.computation, distinct(graph.computation[row]))
-    for few in np.flatnonzero(is_covered & (count < graph.subshape_count)).tolist():
+    for few in marked(is_covered & (count < graph.subshape_count)):
         problem = Problem.MISSING_POSITION_OF(graph.module.name(few), graph.subshape_count[few] - count[few])
         yield error(graph.module.place(few), problem)
 
@@ -63,8 +63,8 @@ def uses_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]
     for use, value, read in wrong_uses(context, known, name, index):
         label = dump.label(int(name[use]), int(index[use]) or NONE) if name[use] != NONE else ""
         problem = Problem.OPERAND_MISMATCH(*use_labels(context, use, value), label)
-        related = related_in_module(graph, int(row[use]))
-        yield error(context.place(uses, use), problem, *related, values=(value, read))
+        related = related_in_module(graph, row[use])
+        yield context.error(uses, use, problem, *related, values=(value, read))
 
 
 def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
@@ -79,13 +79,13 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Fin
     present = np.unique(keys(uses.value, uses.name, uses.operand, uses.index))
     for user, number, at, index in _reads(graph):
         header, name = positions.value[at], graph.name[user]
-        for place in np.flatnonzero(found(present, keys(header, name, number, index)) == NONE).tolist():
+        for place in marked(found(present, keys(header, name, number, index)) == NONE):
             value = int(dump.value_of_used_value[header[place]])
             path = dump.indices[int(index[place])].decode() if index[place] > EMPTY_INDEX else ""
             operand = f"{number[place]} {path}".rstrip()
             problem = Problem.MISSING_USE(context.value(value), context.name(name[place]), operand)
-            related = related_in_module(graph, int(user[place]))
-            yield error(context.place(dump.used_values, int(header[place])), problem, *related, values=value)
+            related = related_in_module(graph, user[place])
+            yield context.error(dump.used_values, header[place], problem, *related, values=value)
 
 
 _CHUNK: Final = 1 << 15

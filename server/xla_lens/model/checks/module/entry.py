@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.findings import Finding, error
 from xla_lens.model.checks.module.instructions import related_in_module
 from xla_lens.model.checks.problems import KindConflict, Problem
@@ -27,10 +27,10 @@ def entry_parameters_are_numbered(graph: ModuleGraph, _context: Context) -> Iter
     if np.any(graph.row[graph.dump.used_values.name] == NONE):
         # One of them is missing.
         return
-    for place in np.flatnonzero(numbers != np.arange(len(rows)))[-1:].tolist():
+    for place in marked(numbers != np.arange(len(rows)))[-1:]:
         row = int(rows[place])
         problem = Problem.ENTRY_PARAMETER_NUMBER(module.name(row), numbers[place], len(rows))
-        yield error(module.place(row), problem, names=int(graph.name[row]))
+        yield error(module.place(row), problem, names=graph.name[row])
 
 
 _LAYOUT: Final = re.compile(rb"entry_computation_layout=\{(.*)")
@@ -70,7 +70,7 @@ def results_live_out(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
     stays = int(Kind.MAYBE_LIVE_OUT) | int(Kind.CONSTANT)
     for row in distinct(allocation[(taken(dump.allocations.kind, allocation) & stays) == 0]).tolist():
         problem = Problem.KIND_CONFLICT(dump.allocations.index[row], KindConflict.RESULT)
-        yield error(context.place(dump.allocations, row), problem, *related_in_module(graph, root))
+        yield context.error(dump.allocations, row, problem, *related_in_module(graph, root))
 
 
 _ALIASES: Final = re.compile(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\),?)*) \}")
@@ -109,10 +109,10 @@ def aliased_parameters_live_out(graph: ModuleGraph, context: Context) -> Iterato
     aliased = {(integer(alias[2]), _path(alias[3])) for alias in _aliases(graph)}
     if _result(graph) == NONE:
         return
-    for row in np.flatnonzero((allocations.kind & int(Kind.PARAMETER)) != 0).tolist():
+    for row in marked((allocations.kind & int(Kind.PARAMETER)) != 0):
         path = dump.indices[max(int(allocations.parameter_index[row]), EMPTY_INDEX)]
         lives_out = bool(allocations.kind[row] & int(Kind.MAYBE_LIVE_OUT))
         parameter = int(allocations.parameter[row])
         if lives_out != ((parameter, path) in aliased):
             problem = Problem.LIVE_OUT_PARAMETER(allocations.index[row], parameter, path[1:-1], lives_out)
-            yield error(context.place(allocations, row), problem)
+            yield context.error(allocations, row, problem)

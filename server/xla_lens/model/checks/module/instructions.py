@@ -5,11 +5,11 @@ of XLA follow, and is named after it.
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Final
+from typing import Final, SupportsIndex
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, Marks
+from xla_lens.model.checks.context import Context, Marks, marked
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.instructions import shape_place, wrong_shapes
 from xla_lens.model.checks.problems import ModuleDamage, Problem
@@ -17,14 +17,14 @@ from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Texts
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.quotes import Difference, differences, unknown_computation
+from xla_lens.syntax.hlo.quotes import Difference, differences
 
 
-def related_in_module(graph: ModuleGraph, row: int) -> tuple[Related, ...]:
+def related_in_module(graph: ModuleGraph, row: SupportsIndex) -> tuple[Related, ...]:
     """The instruction in the module, if there is one."""
-    place = Place(graph.module.file, *graph.module.span(row))
+    place = Place(graph.module.file, *graph.module.span(int(row)))
     return (Related(place, Relation.MODULE_INSTRUCTION),) if row != NONE else ()
 
 
@@ -38,7 +38,7 @@ def module_is_well_formed(graph: ModuleGraph, _context: Context) -> Iterator[Fin
     is_late = (operand >= user) | (graph.computation[operand] != graph.computation[user])
     late = user[is_late & (operand != NONE)]
     roots = np.bincount(graph.computation[np.flatnonzero(table.is_root)], minlength=len(module.columns.computations))
-    for computation in np.flatnonzero(roots != 1)[:1].tolist():
+    for computation in marked(roots != 1)[:1]:
         problem = Problem.DAMAGED_MODULE(module.computation_name(computation), ModuleDamage.ROOT)
         yield error(module.computation_place(computation), problem)
         return
@@ -46,26 +46,6 @@ def module_is_well_formed(graph: ModuleGraph, _context: Context) -> Iterator[Fin
         for row in rows[:1].tolist():
             yield error(module.place(row), Problem.DAMAGED_MODULE(module.name(row), damage))
             return
-    yield from _missing_computations(graph)
-
-
-_CALLERS: Final = re.compile(
-    rb"fusion|call|while|conditional|map|sort|scatter|select-and-scatter|async-start|reduce.*|all-reduce.*"
-)
-"""Opcodes of instructions that call computations."""
-
-
-def _missing_computations(graph: ModuleGraph) -> Iterator[Finding]:
-    module, table = graph.module, graph.module.columns.computations
-    spans = zip(table.name_start.tolist(), table.name_end.tolist(), strict=True)
-    rows = np.flatnonzero(graph.has_opcode_like(_CALLERS) & (graph.quotes.opcode_end != NONE))
-    ends = module.columns.instructions.end[rows]
-    names = Texts.of({module.data[start:end] for start, end in spans})
-    missing = unknown_computation(module.data, graph.quotes.opcode_end[rows], ends, names)
-    if missing:
-        row, *span = missing
-        problem = Problem.DAMAGED_MODULE(module.name(int(rows[row])), ModuleDamage.CALL)
-        yield error(Place(module.file, *span), problem)
 
 
 def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
@@ -73,9 +53,9 @@ def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Iterator
     dump = graph.dump
     is_unknown = (graph.row == NONE) & ~_may_be_element(graph)
     for table in (dump.used_values, dump.positions, dump.uses, dump.schedule):
-        for row in np.flatnonzero(is_unknown[table.name]).tolist():
+        for row in marked(is_unknown[table.name]):
             name = int(table.name[row])
-            yield error(context.place(table, row), Problem.MISSING_FROM_MODULE(context.name(name)), names=name)
+            yield context.error(table, row, Problem.MISSING_FROM_MODULE(context.name(name)), names=name)
 
 
 def _may_be_element(graph: ModuleGraph) -> Marks:
@@ -116,8 +96,8 @@ def quotes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Findin
             (start, end), in_module = _differing_part(quoted, other, Difference(int(difference[place])))
             text = data[start:end].removeprefix(b"%")
             problem = Problem.QUOTE_MISMATCH(context.name(names[place]), text, in_module)
-            related = related_in_module(graph, int(row[place]))
-            yield error(Place(file, start, end), problem, *related, names=int(names[place]))
+            related = related_in_module(graph, row[place])
+            yield error(Place(file, start, end), problem, *related, names=names[place])
 
 
 def _reads_missing(graph: ModuleGraph, quoted: Instruction) -> bool:
@@ -161,12 +141,12 @@ def shapes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Findin
     """A value has the shape of its instruction, with the layout and its memory space."""
     dump = graph.dump
     row = graph.row[dump.values.name]
-    known = (dump.values.slice != NONE) & (row != NONE)
-    values = np.flatnonzero(known & (taken(graph.quotes.shape_start, row) != NONE))
-    spans = graph.quotes.shape_start[row[values]], graph.quotes.shape_end[row[values]]
-    for value, shape, found, _ in wrong_shapes(dump, values, graph.module.data, spans):
+    values = np.flatnonzero((dump.values.slice != NONE) & (row != NONE))
+    rows, which = np.unique(row[values], return_inverse=True)
+    spans = graph.quotes.shape_start[rows], graph.quotes.shape_end[rows]
+    for value, shape, found, _ in wrong_shapes(dump, values, which, graph.module.data, spans):
         problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", "the HLO module", found)
-        yield error(shape_place(context, value), problem, *related_in_module(graph, int(row[value])))
+        yield error(shape_place(context, value), problem, *related_in_module(graph, row[value]))
 
 
 def schedule_is_order_of_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
@@ -183,8 +163,8 @@ def schedule_is_order_of_module(graph: ModuleGraph, context: Context) -> Iterato
         before, row = rows[place : place + 2].tolist()
         problem = Problem.SCHEDULE_ORDER(context.name(graph.name[row]), context.name(graph.name[before]))
         step = int(dump.schedule_row_of_name[graph.name[row]])
-        yield error(context.place(schedule, step), problem, *related_in_module(graph, row))
+        yield context.error(schedule, step, problem, *related_in_module(graph, row))
     is_missing = np.isin(graph.computation, distinct(graph.computation[rows]))
     is_missing[rows] = False
-    for row in np.flatnonzero(is_missing).tolist():
+    for row in marked(is_missing):
         yield error(module.place(row), Problem.MISSING_FROM_SCHEDULE(module.name(row)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.findings import Finding, warning
 from xla_lens.model.checks.module.instructions import related_in_module
 from xla_lens.model.checks.problems import Problem
@@ -33,7 +33,7 @@ def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[F
     by_call = _read_by_calls(graph, context)
     columns = values.allocation, values.offset, values.start_step
     starts = Counter(zip(*(column.tolist() for column in columns), strict=True))
-    for value in np.flatnonzero(known & (is_wrong_start | (values.end_step != end))).tolist():
+    for value in marked(known & (is_wrong_start | (values.end_step != end))):
         label, ended, expected = context.value(value), int(values.end_step[value]), int(end[value])
         if is_wrong_start[value]:
             problem = Problem.WRONG_START(label, values.start_step[value], start[value])
@@ -48,8 +48,8 @@ def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[F
             if is_passed_on or by_call[value]:
                 continue
             problem = Problem.EARLY_END(label, ended, expected, dump.instruction_at(expected) or "")
-        place = context.place(dump.live_ranges, int(values.live_range[value]))
-        yield warning(place, problem, *related_in_module(graph, int(row[value])), values=value)
+        place = context.place(dump.live_ranges, values.live_range[value])
+        yield warning(place, problem, *related_in_module(graph, row[value]), values=value)
 
 
 def _spans(graph: ModuleGraph, step: Column) -> tuple[Column, Column]:
