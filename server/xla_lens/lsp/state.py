@@ -306,7 +306,8 @@ class State:
             return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
-        return await self.file_snapshot(method, uri)
+        needs_module = isinstance(handler, DocumentHandler) and handler.needs_module
+        return await self._file_snapshot(method, uri, needs_module=needs_module)
 
     async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
         """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in
@@ -327,15 +328,12 @@ class State:
         newer_than = naming[0].dump_time if is_newer else None
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
 
-    async def file_snapshot(self, method: str, uri: str) -> Snapshot | None:
-        """Take a snapshot of an open document, which is not a page."""
+    async def _file_snapshot(self, method: str, uri: str, *, needs_module: bool) -> Snapshot | None:
         found = self.sets.find(uri)
         if found is None:
             return None
         state, path = found
         analysis = await state.analysis_for(path)
-        handler = HANDLERS[method]
-        needs_module = isinstance(handler, DocumentHandler) and handler.needs_module
         if analysis is None or state.is_module(path) or needs_module:
             analysis, _ = await state.loaded_for(path)
         # The document may have been closed in the meantime.

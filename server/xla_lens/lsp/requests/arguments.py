@@ -9,9 +9,9 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.dump_set_state import DumpSetState
-from xla_lens.lsp.errors import DocumentClosed, InvalidParams
+from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.snapshot import Snapshot
-from xla_lens.lsp.state import State, is_page
+from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -84,56 +84,38 @@ class Arguments:
         """Return the set of a property, which may be an open document, a page, or a file on disk, and its analysis on
         the user's device. For the output of XLA without a line or a position, that is the set with the highest peak.
         """
-        uri = self.uri(name)
-        if output := self.state.sets.output(uri):
-            loaded = [(one, await self._analysis(one, one.path)) for one in self.state.sets.sets_of_output(output)]
-            if worst := max(((one, found) for one, found in loaded if found), key=_peak, default=None):
-                return worst
-        dump_set, path = self.state.sets.find(uri) or (self.state.set_for_page(uri), None)
-        dump_set = dump_set or await self.state.set_for_command(path_of(uri))
-        analysis = await self._analysis(dump_set, path or dump_set.path) if dump_set else None
-        if dump_set is None or analysis is None:
+        uri, sets = self.uri(name), self.state.sets
+        if output := sets.output(uri):
+            pairs = [(one, one.path) for one in sets.sets_of_output(output)]
+        else:
+            dump_set, path = sets.find(uri) or (self.state.set_for_page(uri), None)
+            dump_set = dump_set or await self.state.set_for_command(path_of(uri))
+            pairs = [(dump_set, path or dump_set.path)] if dump_set else []
+        # A file may be the HLO module, which is loaded last.
+        loaded = [(one, await one.analysis_for(path) or (await one.loaded_for(path))[0]) for one, path in pairs]
+        found = [(one, analysis) for one, analysis in loaded if analysis]
+        if not found:
             raise InvalidParams(f"{uri} is neither open nor a dump")
-        return dump_set, analysis
+        dump_set, analysis = max(found, key=_peak)
+        return dump_set, analysis.on_device(self.state.settings.device_memory)
 
     async def loaded(self) -> tuple[DumpSetState, Analysis, HloModule | None]:
         """Return what `analysed` returns and the HLO module, both as they are at the same moment."""
         dump_set, analysis = await self.analysed()
         await dump_set.module_for(dump_set.path)
         # The set may have been loaded again while its module was awaited.
-        now = dump_set.analysis if dump_set.has_files else None
-        return dump_set, self._on_device(now) or analysis, dump_set.module
-
-    async def _analysis(self, dump_set: DumpSetState, path: Path) -> Analysis | None:
-        analysis = await dump_set.analysis_for(path)
-        if analysis is None:
-            # The file may be the HLO module, which is loaded last.
-            analysis, _ = await dump_set.loaded_for(path)
-        return self._on_device(analysis)
-
-    def _on_device(self, analysis: Analysis | None) -> Analysis | None:
-        return analysis.on_device(self.state.settings.device_memory) if analysis else None
+        if dump_set.analysis and dump_set.has_files:
+            analysis = dump_set.analysis.on_device(self.state.settings.device_memory)
+        return dump_set, analysis, dump_set.module
 
     async def snapshot(self) -> Snapshot:
-        """Return a snapshot of the property `uri`, which must be an open document."""
-        uri = self.uri()
-        if is_page(uri):
-            raise DocumentClosed(uri)
-        snapshot = await self.state.while_open(uri, self.state.file_snapshot(lsp.WORKSPACE_EXECUTE_COMMAND, uri))
-        if snapshot is None:
-            raise DocumentClosed(uri)
-        return snapshot
-
-    async def snapshot_of_file(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which may be an open document or a file on disk."""
-        uri = self.uri()
-        if self.state.sets.find(uri):
-            return await self.snapshot()
-        dump_set, _ = await self.analysed()
+        uri, state = self.uri(), self.state
+        dump_set, _ = await state.while_open(uri, self.analysed())
         path = self.path()
         if dump_set.file(path) is None:
-            await dump_set.module_for(path)
-        snapshot = self.state.snapshot_now(dump_set, path, lambda _: None)
+            await state.while_open(uri, dump_set.module_for(path))
+        snapshot = state.snapshot_now(dump_set, path, lambda _: None)
         if snapshot is None:
             raise InvalidParams(f"{uri} cannot be read")
         return snapshot

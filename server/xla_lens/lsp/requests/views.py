@@ -246,7 +246,7 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
     position = arguments.position()
     page = await arguments.state.page(arguments.need("uri", str))
     if page is None:
-        snapshot = await arguments.snapshot_of_file()
+        snapshot = await arguments.snapshot()
         return snapshot.analysis.dump, *_target(snapshot, position)
     _, analysis = await arguments.analysed()
     link = page.link_at(position, arguments.state.client.capabilities.encoding)
