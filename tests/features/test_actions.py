@@ -80,6 +80,7 @@ def test_live_range_has_actions() -> None:
         analysis_of(SEED),
         "    negate.0{}:5-7\n      ^",
         """
+Go to the real HBM peak: 580.0 KiB at step 4 -> cublas-gemm.1
 Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
 Show what would lower the peak

@@ -12,13 +12,11 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
-from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import (
     Allocation,
     Instruction,
     Mention,
-    Peak,
     Role,
     Step,
     Value,
@@ -135,7 +133,7 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
     step = step_of(dump, mention)
     if step is not None:
         yield Action(f"Show values live at step {step}", LiveSetPage(step))
-    yield from islice(_peaks(analysis, mention, step), _MOST)
+    yield from _peak(analysis, mention, step)
     match mention.target:
         case Value(row) if dump.values.allocation[row] != NONE:
             yield from _allocation_history(analysis, int(dump.values.allocation[row]))
@@ -143,30 +141,14 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
             yield from _allocation_history(analysis, row)
 
 
-def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
-    """The real peaks to go to: on a step, that of memory space 0; on the printed peak, those at other steps; on a
-    value, the one that it is part of.
-    """
-    values, memory = analysis.dump.values, analysis.memory
-    if isinstance(mention.target, Peak) and step is not None:
-        for space in memory.spaces:
-            if space.live.at(step) < space.peak_live_bytes:
-                yield from _peak(analysis, space)
-    elif step is not None:
-        default = memory.space(DEFAULT_COLOR)
-        if default and default.peak_step != step:
-            yield from _peak(analysis, default)
-    elif isinstance(mention.target, Value):
-        row = mention.target.row
-        own = memory.space(int(values.color[row]))
-        is_timed = own is not None and own.peak_step is not None and values.start_step[row] != NONE
-        if own and is_timed and values.start_step[row] <= own.peak_step <= values.end_step[row]:
-            yield from _peak(analysis, own)
-
-
-def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
-    if space.peak_step is not None and space.live_bound is not Bound.UNKNOWN:
-        place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
+def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
+    """The real peak to go to from a step or a value: that of the memory space of the value, else of memory space 0."""
+    target, color = mention.target, DEFAULT_COLOR
+    if step is None and isinstance(target, Value):
+        color = int(analysis.dump.values.color[target.row])
+    space = analysis.memory.space(color) if step is not None or isinstance(target, Value) else None
+    if space and space.peak_step not in (None, step) and space.live_bound is not Bound.UNKNOWN:
+        place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step or 0))
         if place:
             yield Action(f"Go to the {real_peak(space)}", place)
 

@@ -13,7 +13,7 @@ from typing import Final
 from xla_lens.files import set_key
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.outputs import Output, PrintedDocument, edits_of, output_of, split_line
+from xla_lens.lsp.outputs import Output, PrintedDocument, output_of, split_line
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
 
@@ -70,27 +70,22 @@ class DumpSets:
     # ---------------------------------------------------------------- documents
 
     def open_document(self, uri: str, path: Path, version: int, document: Document) -> None:
-        """Add a document that the editor has opened. Two URIs may denote the same file: they share the document."""
-        self.close_document(uri)
-        if output := next((one for one in self._outputs.values() if one.path == path), None):
-            self._outputs[uri] = output
-            if document.data != output.document.data:
-                self.change_document(uri, version, document, [])
-            return
+        """Add a document that the editor has opened, in place of one with another URI of the same path."""
+        for known, one in self._paths().items():
+            if known == uri or one == path:
+                self.close_document(known)
         if output := output_of(uri, path, document):
             self._outputs[uri] = output
             for part in output.parts:
                 self._open(part.key, _opened(output, part, version))
             return
-        shared = next((pair for pair in self._opened.values() if pair[1] == path), None)
-        if shared:
-            self._opened[uri] = shared
-            before = shared[0].open[path].document.data
-            if document.data != before:
-                self.change_document(uri, version, document, [Edit(0, len(before), len(document.data))])
-            return
         opened = OpenDocument(uri, path, version, document, object())
         self._opened[uri] = self._open(set_key(path, document), opened), path
+
+    def _paths(self) -> dict[str, Path]:
+        """The paths of all open documents of the editor by their URIs."""
+        paths = {uri: path for uri, (_, path) in self._opened.items()}
+        return paths | {uri: output.path for uri, output in self._outputs.items()}
 
     def _open(self, key: Path, opened: OpenDocument) -> DumpSetState:
         state = self._sets.get(key) or self._take_recent(key) or DumpSetState(key, opened.path, self.events)
@@ -102,20 +97,18 @@ class DumpSets:
         """Replace the text of an open document. `edits` lead from the old text to the new one."""
         output = self._outputs.get(uri)
         path = output.path if output else self._opened[uri][1]
-        new = output_of(output.uri if output else uri, path, document)
+        new = output_of(uri, path, document)
         if output and new:
-            self._change_output(output, new, version, edits)
+            self._change_output(output, new, version)
         elif output or new:
-            for one in [one for one, known in self._outputs.items() if known is output]:
-                self.close_document(one)
             self.open_document(uri, path, version, document)
         else:
             state = self._opened[uri][0]
             _change(state, replace(state.open[path], version=version), document, edits)
 
-    def _change_output(self, output: Output, new: Output, version: int, edits: list[Edit]) -> None:
+    def _change_output(self, output: Output, new: Output, version: int) -> None:
         """Replace the text of an open document that is the output of XLA."""
-        self._outputs |= {uri: new for uri, known in self._outputs.items() if known is output}
+        self._outputs[new.uri] = new
         before = {part.path: part for part in output.parts}
         after = {part.path: part for part in new.parts}
         self._close_parts([before[path] for path in before.keys() - after.keys()])
@@ -127,7 +120,8 @@ class DumpSets:
                 continue
             state.open[path] = opened = replace(opened, version=version, first_row=part.first_row)
             if part.document.data != opened.document.data:
-                _change(state, opened, part.document, edits_of(before[path], edits, part.document))
+                whole = Edit(0, len(opened.document.data), len(part.document.data))
+                _change(state, opened, part.document, [whole])
         # The diagnostics of the other sets have moved.
         self.events.loaded(self._sets[new.parts[0].key])
 
@@ -149,15 +143,11 @@ class DumpSets:
 
     def close_document(self, uri: str) -> None:
         """Remove a document that the editor has closed. From now on the file on disk counts."""
-        if output := self._outputs.get(uri):
-            if sum(one is output for one in self._outputs.values()) == 1:
-                self._close_parts(output.parts)
-            del self._outputs[uri]
+        if output := self._outputs.pop(uri, None):
+            self._close_parts(output.parts)
         if uri not in self._opened:
             return
         state, path = self._opened.pop(uri)
-        if (state, path) in self._opened.values():
-            return
         state.remove(path)
         if not state.open:
             del self._sets[state.key]
@@ -171,8 +161,7 @@ class DumpSets:
         if found := self._opened.get(uri):
             return found
         whole, row = split_line(uri)
-        # Answers have the URI with which the output was opened first.
-        output = next((one for known, one in self._outputs.items() if whole in (known, one.uri)), None)
+        output = self._outputs.get(whole)
         if output is None or row is None:
             return self._opened.get(whole)
         part = output.at(row)

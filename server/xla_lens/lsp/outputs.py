@@ -16,7 +16,6 @@ from xla_lens.files import printed_files, set_key
 from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.syntax.file_names import is_from_cache, split_name
 from xla_lens.text.document import Document
-from xla_lens.text.edits import Edit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,23 +71,6 @@ def output_of(uri: str, path: Path, document: Document) -> Output | None:
 
 _MARKER: Final = b"*** Begin "
 _MODULE: Final = b"HloModule"
-
-
-def edits_of(part: PrintedDocument, edits: Sequence[Edit], new: Document) -> list[Edit]:
-    """Return the edits of a document as edits of a file in it whose text is `new` afterwards."""
-    start, length, found = part.start, len(part.document.data), list[Edit]()
-    for edit in edits:
-        grown = edit.length - (edit.end - edit.start)
-        if edit.end <= start:
-            start += grown
-        elif start <= edit.start and edit.end <= start + length:
-            found.append(Edit(edit.start - start, edit.end - start, edit.length))
-            length += grown
-        elif edit.start < start + length:
-            found = []
-            break
-    is_mapped = length == len(new.data)
-    return found if is_mapped and found else [Edit(0, len(part.document.data), len(new.data))]
 
 
 def split_line(uri: str) -> tuple[str, int | None]:
