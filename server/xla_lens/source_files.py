@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,7 +17,7 @@ FILE_LIMIT: Final = 50_000
 """Maximum number of files to search; files in deeper folders are left out first."""
 
 _FRESH_SECONDS: Final = 30.0
-"""How long the list of files is used without reading the folders again."""
+"""For at most how long the list of files is used without reading the folders again."""
 
 _SKIPPED_FOLDERS: Final = frozenset(("node_modules", "__pycache__"))
 
@@ -25,31 +25,23 @@ FileIndex: TypeAlias = Mapping[str, Sequence[Path]]
 """Files by their names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The files in some folders at a point in time."""
-
-    folders: tuple[Path, ...]
-    read_at: float
-    files: FileIndex
-
-
 def find_source(
-    path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...], listing: Listing | None
-) -> tuple[Path | None, Listing | None]:
-    """Return the source file of a path in a dump, None if there is none, and the listing that was used.
+    path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...], version: object
+) -> Path | None:
+    """Return the source file of a path in a dump, None if there is none.
 
     That is the mapped path or the path itself if the file exists, else the file in the folders with the most similar
-    path. The folders are listed at the first search that needs it.
+    path. The folders are listed at the first search that needs it, and again for another version.
     """
     absolute = _absolute(mapped(path, mapping), folders)
-    if absolute is None:
-        return None, listing
-    if _is_file(absolute):
-        return absolute, listing
-    if listing is None or listing.folders != folders or time.monotonic() - listing.read_at > _FRESH_SECONDS:
-        listing = Listing(folders, time.monotonic(), file_index(folders, FILE_LIMIT))
-    return nearest(listing.files, path), listing
+    if absolute is None or _is_file(absolute):
+        return absolute
+    return nearest(_listed(folders, version, time.monotonic() // _FRESH_SECONDS), path)
+
+
+@lru_cache(maxsize=1)
+def _listed(folders: tuple[Path, ...], _version: object, _period: float) -> FileIndex:
+    return file_index(folders, FILE_LIMIT)
 
 
 def _absolute(path: str, folders: Sequence[Path]) -> Path | None:

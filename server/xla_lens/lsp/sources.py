@@ -12,7 +12,7 @@ from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.render.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
-from xla_lens.source_files import Listing, find_source
+from xla_lens.source_files import find_source
 
 _Context: TypeAlias = tuple[Sequence[tuple[str, str]], tuple[Path, ...]]
 
@@ -39,21 +39,15 @@ class Sources:
         self._sets, self._index, self._context = sets, index, context
         self._known: dict[Path, tuple[object, NamedFiles | None]] = {}
         """What each set names, with all that this depends on."""
-        self._listing: Listing | None = None
-        self._version = 0
+        self._version = object()
 
     def invalidate(self) -> None:
         """Find all files again: files have changed."""
-        self._version += 1
-        self._listing = None
+        self._version = object()
 
     async def find(self, path: str) -> Path | None:
         """Return the file that a dump names by a path, None if it is not here."""
-        before, version = self._listing, self._version
-        found, listing = await in_thread(find_source, path, *self._context(), before)
-        if self._listing is before and self._version == version:
-            self._listing = listing
-        return found
+        return await in_thread(find_source, path, *self._context(), self._version)
 
     async def named(self) -> list[NamedFiles]:
         """Return the sets in memory that name files of the program, that with the greatest peak first. Waits for those
