@@ -141,11 +141,8 @@ def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -
         for first, last, named in line.spans:
             start = len(data) + len(_encoded(line.text[:first]))
             end = start + len(_encoded(line.text[first:last]))
-            if isinstance(named, StackFrame):
-                if is_file(named.file):
-                    links.append(SourceLink(start, end, named))
-            elif target := place_of(named):
-                links.append(PageLink(start, end, named, target))
+            if link := _link(named, start, end, place_of):
+                links.append(link)
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
 
@@ -164,13 +161,10 @@ def _markdown_page(outline: Outline, place_of: Callable[[Entity], Place | None],
                 text, target = words.lstrip(" ·"), inline
                 lead = words.removesuffix(text)
             case Name(name, entity, _, _, frame):
-                if frame and is_file(frame.file):
-                    target = frame
-                    if frame.file in short_files:
-                        text = code(name.removeprefix(frame.file[: frame.file.rfind("/") + 1])).translate(_NO_MARKS)
-                elif entity and place_of(entity):
-                    target = entity
-            case Linked(_, entity) if place_of(entity):
+                target = frame or entity
+                if frame and frame.file in short_files:
+                    text = code(name.removeprefix(frame.file[: frame.file.rfind("/") + 1])).translate(_NO_MARKS)
+            case Linked(_, entity):
                 target = entity
         if target is None:
             return text
@@ -182,8 +176,8 @@ def _markdown_page(outline: Outline, place_of: Callable[[Entity], Place | None],
     for number, piece in enumerate(re.split(f"[{_OPEN}{_CLOSE}]", marked)):
         start = len(data)
         data += _encoded(piece)
-        if number % 2:
-            links.append(_link(targets[number // 2], start, len(data), place_of))
+        if number % 2 and (link := _link(targets[number // 2], start, len(data), place_of)):
+            links.append(link)
     return PageText(data.decode(), tuple(links))
 
 
@@ -195,15 +189,15 @@ _NO_MARKS: Final = {ord(_OPEN): None, ord(_CLOSE): None}
 
 def _link(
     target: Entity | StackFrame | Jump, start: int, end: int, place_of: Callable[[Entity], Place | None]
-) -> AnyLink:
+) -> AnyLink | None:
+    """The link to a target, None if it has no place."""
     match target:
         case Jump():
             return JumpLink(start, end, target.target)
         case StackFrame():
-            return SourceLink(start, end, target)
+            return SourceLink(start, end, target) if is_file(target.file) else None
     place = place_of(target)
-    assert place is not None
-    return PageLink(start, end, target, place)
+    return PageLink(start, end, target, place) if place else None
 
 
 def _unambiguous_files(outline: Outline) -> frozenset[str]:

@@ -4,7 +4,7 @@ Where several modules have one name, those with the same parameters and equally 
 with the same parameters, then the others, each in their order.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
@@ -38,21 +38,18 @@ def paired(
         """What the partner of a module has, from strict to lenient."""
         of_old, of_new = (count[name(module)] for count in counts)
         has_choice = of_old and of_new and of_old + of_new > 2
-        return (*(fingerprint_of(module) if has_choice else (None, None)), None)
+        return (*(fingerprint_of(module) if has_choice else (None, None)), name(module))
 
-    old_keys, new_keys = ([(name(module), keys(module)) for module in side] for side in (old, new))
-    partner: dict[int, int] = {}
+    left_old, left_new = (dict(enumerate(map(keys, side))) for side in (old, new))
+    pairs: dict[int, int] = {}
     for level in range(3):
-        left: defaultdict[Hashable, deque[int]] = defaultdict(deque)
-        for number, (own, of_module) in enumerate(old_keys):
-            if number not in partner.values():
-                left[own, of_module[level]].append(number)
-        for number, (own, of_module) in enumerate(new_keys):
-            if number not in partner and left[own, of_module[level]]:
-                partner[number] = left[own, of_module[level]].popleft()
-    used = set(partner.values())
+        for number, wanted in [*left_new.items()]:
+            same = (other for other, found in left_old.items() if found[level:] == wanted[level:])
+            if (partner := next(same, None)) is not None:
+                pairs[number] = partner
+                del left_old[partner], left_new[number]
     return (
-        [(old[partner[number]], new[number]) for number in sorted(partner)],
-        [module for number, module in enumerate(old) if number not in used],
-        [module for number, module in enumerate(new) if number not in partner],
+        [(old[pairs[number]], new[number]) for number in sorted(pairs)],
+        [old[number] for number in left_old],
+        [new[number] for number in left_new],
     )

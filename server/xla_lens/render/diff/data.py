@@ -15,6 +15,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.diff.words import cause_text, difference_text
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.report.blocks import plain_text
+from xla_lens.render.report.data import value_name
 from xla_lens.render.report.values import op_name, shape_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -76,20 +77,14 @@ def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
 
 def _rows(rows: tuple[Row, ...], top: int | None, by: By | None = None) -> list[dict[str, Any]]:
     return [
-        {
-            **_key(row.key),
-            "old_bytes": row.size_bytes.old,
-            "new_bytes": row.size_bytes.new,
-            "old_count": row.count.old,
-            "new_count": row.count.new,
-            **(
-                {"old_derived_bytes": row.derived_bytes.old, "new_derived_bytes": row.derived_bytes.new}
-                if by in WITH_SOURCES
-                else {}
-            ),
-        }
+        {**_key(row.key), **_sides("bytes", row.size_bytes), **_sides("count", row.count)}
+        | (_sides("derived_bytes", row.derived_bytes) if by in WITH_SOURCES else {})
         for row in rows[:top]
     ]
+
+
+def _sides(name: str, pair: Pair) -> dict[str, int]:
+    return {f"old_{name}": pair.old, f"new_{name}": pair.new}
 
 
 def _key(key: Key) -> dict[str, Any]:
@@ -125,17 +120,13 @@ def _value(one: Comparison, row: int) -> dict[str, Any]:
 def _one_value(dump: DumpSet, value: int) -> dict[str, Any] | None:
     if value == NONE:
         return None
-    table = dump.values
-    name, index = int(table.name[value]), int(table.index[value])
-    start, end, size_bytes = int(table.start_step[value]), int(table.end_step[value]), int(table.size_bytes[value])
+    steps = {name: int(getattr(dump.values, name)[value]) for name in ("start_step", "end_step")}
+    size_bytes = int(dump.values.size_bytes[value])
     return {
-        "id": int(table.id[value]),
-        "name": dump.label(name, NONE),
-        "index": dump.indices[index].decode() if index != NONE else None,
+        **value_name(dump, value),
         "size_bytes": size_bytes if size_bytes != NONE else None,
         "shape": shape_text(dump, value) or None,
-        "color": int(table.color[value]),
-        "start_step": start if start != NONE else None,
-        "end_step": end if end != NONE else None,
+        "color": int(dump.values.color[value]),
+        **{name: step if step != NONE else None for name, step in steps.items()},
         "op_name": op_name(dump, value),
     }
