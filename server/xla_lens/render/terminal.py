@@ -140,6 +140,15 @@ def _tail(text: str, width: int) -> str:
     return text
 
 
+def clipped(pieces: Pieces, width: int) -> list[Piece]:
+    """Return pieces of at most `width` columns, of which the widest are shortened."""
+    found = [*pieces]
+    for number in sorted(range(len(found)), key=lambda number: -len(found[number].text)):
+        if (excess := width_of(found) - width) > 0:
+            found[number] = shortened(found[number], max(1, columns(found[number].text) - excess))
+    return found
+
+
 def wrapped(pieces: Pieces, width: int, hanging: int = 0) -> list[list[Piece]]:
     """Wrap pieces into lines of at most `width` columns. Lines after the first are indented by `hanging` more than the
     first.
@@ -147,59 +156,36 @@ def wrapped(pieces: Pieces, width: int, hanging: int = 0) -> list[list[Piece]]:
     if width_of(pieces) <= width:
         return [list(pieces)]
     lines: list[list[Piece]] = [[]]
-    used, indent = 0, 0
-    for number, (spaces, word) in enumerate(_words(pieces)):
-        size = width_of(word)
+    used = indent = 0
+    for number, (spaces, word) in enumerate(_words(pieces, width // 2)):
+        gap = spaces
         if number == 0:
-            indent, spaces_here = min(spaces + hanging, width // 2), min(spaces, width // 2)
-        elif used + spaces + size <= width:
-            spaces_here = spaces
-        else:
+            indent, gap = min(spaces + hanging, width // 2), min(spaces, width // 2)
+        elif used + spaces + width_of(word) > width:
             lines.append([])
-            used, spaces_here = 0, indent
-        for part in _fitted(word, width - indent) if size > width - used - spaces_here else [word]:
-            if lines[-1] and part is not word and used + width_of(part) > width:
-                lines.append([])
-                used, spaces_here = 0, indent
-            style = part[0].style if lines[-1] and lines[-1][-1].style is part[0].style else Style.PLAIN
-            lines[-1] += [Piece(" " * spaces_here, style), *part] if spaces_here else part
-            used += spaces_here + width_of(part)
-            spaces_here = 0
+            used, gap = 0, indent
+        fitted = clipped(word, width - used - gap)
+        style = fitted[0].style if lines[-1] and lines[-1][-1].style is fitted[0].style else Style.PLAIN
+        lines[-1] += [Piece(" " * gap, style), *fitted] if gap else fitted
+        used += gap + width_of(fitted)
     return lines
 
 
-def _words(pieces: Pieces) -> Iterator[tuple[int, list[Piece]]]:
+def _words(pieces: Pieces, longest: int) -> Iterator[tuple[int, list[Piece]]]:
     """Yield what must stay in one line, and the number of spaces before it. A name sticks to the words beside it unless
-    there is a space.
+    there is a space. Words that are longer than `longest` are broken.
     """
     spaces, word = 0, list[Piece]()
     for piece in pieces:
-        parts = re.findall(r" +|[^ ]+", piece.text) if piece.cut is Cut.WORDS else [piece.text]
-        for part in parts:
-            if part.startswith(" ") and piece.cut is Cut.WORDS:
-                if word:
-                    yield spaces, word
-                    spaces, word = 0, []
+        is_words = piece.cut is Cut.WORDS
+        for part in re.findall(rf" +|[^ ]{{1,{longest}}}", piece.text) if is_words else [piece.text]:
+            is_space = is_words and part.startswith(" ")
+            if word and (is_space or (is_words and len(part) == longest)):
+                yield spaces, word
+                spaces, word = 0, []
+            if is_space:
                 spaces += len(part)
             elif part:
                 word.append(piece._replace(text=part))
     if word:
         yield spaces, word
-
-
-def _fitted(word: list[Piece], room: int) -> Iterator[list[Piece]]:
-    """The parts of a word that is too wide: its names are shortened, and it is broken if that is not enough."""
-    room = max(room, 1)
-    names = [piece for piece in word if piece.cut is not Cut.WORDS]
-    if names:
-        share = max(4, (room - width_of(word) + width_of(names)) // len(names))
-        word = [piece if piece.cut is Cut.WORDS else shortened(piece, share) for piece in word]
-    if width_of(word) <= room:
-        yield word
-        return
-    for piece in word:
-        rest = piece.text
-        while rest:
-            head = _head(rest, room) or rest[0]
-            yield [piece._replace(text=head)]
-            rest = rest[len(head) :]

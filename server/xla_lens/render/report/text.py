@@ -28,7 +28,7 @@ from xla_lens.render.report.blocks import (
     bar_text,
     inlines,
 )
-from xla_lens.render.terminal import NARROWEST, Cut, Piece, Style, Terminal, columns, painted, shortened, width_of
+from xla_lens.render.terminal import NARROWEST, Cut, Piece, Style, Terminal, clipped, painted, width_of
 from xla_lens.render.terminal import wrapped as wrapped_lines
 
 _GAP: Final = 2
@@ -232,7 +232,7 @@ class _Drawing:
         """A row, whose last cell wraps on a terminal if it is text."""
         line = [Piece(" " * margin)]
         for column in kept[:-1]:
-            cell = _clipped(cells[column], widths[column])
+            cell = clipped(cells[column], widths[column])
             blank = Piece(" " * (widths[column] - width_of(cell)))
             line += [*cell, blank] if table.header[column].is_text else [blank, *cell]
             line.append(Piece(" " * _GAP))
@@ -257,15 +257,6 @@ def _stripped(line: list[Piece]) -> list[Piece]:
     while line and not line[-1].text.strip(" "):
         line.pop()
     return line
-
-
-def _clipped(cell: Sequence[Piece], width: int) -> list[Piece]:
-    """A cell of at most some columns, whose widest pieces are shortened."""
-    pieces = [*cell]
-    for number in sorted(range(len(pieces)), key=lambda number: -len(pieces[number].text)):
-        if (excess := width_of(pieces) - width) > 0:
-            pieces[number] = shortened(pieces[number], max(1, columns(pieces[number].text) - excess))
-    return pieces
 
 
 def _fit(table: Table, rows: Sequence[_Cells], widths: list[int], width: int) -> tuple[list[int], list[int]]:
