@@ -6,7 +6,7 @@ path, whichever value they hold: the parameter, what a loop makes of it in place
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -120,48 +120,36 @@ _PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", r
 # ---------------------------------------------------------------- layers
 
 
-class _Node:
-    """The parts that follow some parts of a path, and what they are folded to."""
-
-    __slots__ = ("children", "folded")
-
-    def __init__(self) -> None:
-        self.children: dict[str | None, _Node] = {}
-        self.folded: dict[str | None, str | None] = {}
-
-    def fold(self) -> tuple[object, ...]:
-        """Fold the parts that differ in their numbers only and are followed by the same parts, if there are many.
-        Returns what is below, folded, which is equal for alike nodes.
-        """
-        alike: dict[tuple[str | None, tuple[object, ...]], list[str | None]] = {}
-        for part, child in self.children.items():
-            alike.setdefault((part and _NUMBER.sub("*", part), child.fold()), []).append(part)
-        below = []
-        for (pattern, structure), parts in alike.items():
-            is_folded = len(parts) > _MOST_UNFOLDED
-            self.folded |= {part: pattern if is_folded else part for part in parts}
-            below += [(pattern, structure)] if is_folded else [(part, structure) for part in parts]
-        return tuple(sorted(below, key=str))
+_Parts: TypeAlias = tuple[str | None, ...]
 
 
 def folded_paths(paths: Iterable[str]) -> Mapping[str, str]:
     """Return each of some paths with ``*`` in place of the numbers of layers. Parts are layers if there are more than
     `_MOST_UNFOLDED` that differ in their numbers only and have the same structure.
     """
-    root = _Node()
     split = {path: path_parts(path) for path in paths}
-    for parts in split.values():
-        node = root
-        for part in parts:
-            node = node.children.setdefault(part, _Node())
-    root.fold()
-    return {path: "".join(_folded(root, parts)) for path, parts in split.items()}
+    folded, _ = _folded(split.values())
+    return {path: "".join(part or "" for part in folded[parts]) for path, parts in split.items()}
 
 
-def _folded(node: _Node, parts: tuple[str | None, ...]) -> Iterable[str]:
-    for part in parts:
-        yield node.folded[part] or ""
-        node = node.children[part]
+def _folded(paths: Iterable[_Parts]) -> tuple[dict[_Parts, _Parts], tuple[object, ...]]:
+    """Fold the first parts that differ in their numbers only and are followed by the same parts, if there are many, and
+    likewise what follows. Returns each path with its folded one, and their structure, which is equal for alike paths.
+    """
+    below: dict[str | None, set[_Parts]] = {}
+    for first, *rest in filter(None, paths):
+        below.setdefault(first, set()).add(tuple(rest))
+    inner = {part: _folded(rests) for part, rests in below.items()}
+    alike: dict[tuple[str | None, tuple[object, ...]], list[str | None]] = {}
+    for part, (_, structure) in inner.items():
+        alike.setdefault((part and _NUMBER.sub("*", part), structure), []).append(part)
+    found, structures = dict[_Parts, _Parts]({(): ()}), list[object]()
+    for (pattern, structure), parts in alike.items():
+        names = dict.fromkeys(parts, pattern) if len(parts) > _MOST_UNFOLDED else {part: part for part in parts}
+        structures += [(name, structure) for name in dict.fromkeys(names.values())]
+        for part, name in names.items():
+            found |= {(part, *rest): (name, *folded) for rest, folded in inner[part][0].items()}
+    return found, tuple(sorted(structures, key=str))
 
 
 _NUMBER: Final = re.compile(r"\d+")

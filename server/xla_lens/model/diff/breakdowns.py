@@ -150,9 +150,9 @@ def moved_lines(pairs: Iterable[tuple[Breakdown, Breakdown]]) -> dict[str, str]:
                 for (before, count), (after, new_count) in zip(rows, others, strict=True):
                     votes[before, after] += min(count, new_count)
     sums: tuple[Counter[_Source], Counter[_Source]] = Counter(), Counter()
-    for lines, count in votes.items():
-        for side, line in zip(sums, lines, strict=True):
-            side[line] += count
+    for (before, after), count in votes.items():
+        sums[0][before] += count
+        sums[1][after] += count
     moved = {
         line_key(*before): line_key(*after)
         for (before, after), count in votes.items()

@@ -146,15 +146,16 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     """Matched values that are in the default memory space at both peaks, and whose shapes differ. If one is not, its
     time or its place is what makes the difference.
     """
-    values = compared.values
-    rows = np.flatnonzero((values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0))
-    sizes: defaultdict[CauseKind, list[tuple[int, int]]] = defaultdict(list)
+    values, dumps = compared.values, (compared.old.dump, compared.new.dump)
+    is_resized = (values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0)
+    sizes: defaultdict[CauseKind, list[tuple[int, ...]]] = defaultdict(list)
     types: defaultdict[CauseKind, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for row in rows.tolist():
-        old, old_bytes = _array(compared.old.dump, int(values.old[row]), is_live=bool(values.is_at_old_peak[row]))
-        new, new_bytes = _array(compared.new.dump, int(values.new[row]), is_live=bool(values.is_at_new_peak[row]))
-        if old is None or new is None or old_bytes == new_bytes or not (old_bytes and new_bytes):
+    for row in np.flatnonzero(is_resized & values.is_at_old_peak & values.is_at_new_peak).tolist():
+        pair = [*zip(dumps, (int(values.old[row]), int(values.new[row])), strict=True)]
+        old, new = (_ARRAY.match((dump.shape(value) or b"").decode("utf-8", "replace")) for dump, value in pair)
+        if old is None or new is None or any(dump.values.color[value] != DEFAULT_COLOR for dump, value in pair):
             continue
+        old_bytes, new_bytes = (int(dump.values.size_bytes[value]) for dump, value in pair)
         kind = CauseKind.TYPE if old[2] == new[2] else CauseKind.SIZE
         sizes[kind].append((old_bytes, new_bytes))
         for change in [(old[1], new[1])] if kind is CauseKind.TYPE else _other_dimensions(old[2], new[2]):
@@ -173,14 +174,6 @@ def _other_dimensions(old: str, new: str) -> Iterable[tuple[str, str]]:
 
 
 _ARRAY: Final = re.compile(r"([a-z]\w*)\[([^\]]*)\]")
-
-
-def _array(dump: DumpSet, value: int, *, is_live: bool) -> tuple[re.Match[str] | None, int]:
-    """The element type and the dimensions of an array, None for a tuple; and its bytes if it is live in the default
-    memory space.
-    """
-    size_bytes = int(dump.values.size_bytes[value]) if is_live and dump.values.color[value] == DEFAULT_COLOR else 0
-    return _ARRAY.match((dump.shape(value) or b"").decode("utf-8", "replace")), size_bytes
 
 
 # ---------------------------------------------------------------- fusions

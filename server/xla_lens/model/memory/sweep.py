@@ -9,18 +9,17 @@ updated event by event in C, which takes O(log n) for each.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import as_rows, distinct_pairs
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Columns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slots:
+class Slots(Columns):
     """Values in allocations: bytes `offset` up to, not including, `end_offset`, and steps `start_step` to `end_step`,
     both included. No slot is empty in either direction. `allocation` is any number; slots share bytes only if theirs
     are equal.
@@ -33,19 +32,9 @@ class Slots:
     start_step: Column
     end_step: Column
 
-    def __len__(self) -> int:
-        return len(self.value)
-
     def take(self, rows: Column) -> "Slots":
         """The slots of some rows."""
-        return Slots(
-            self.value[rows],
-            self.allocation[rows],
-            self.offset[rows],
-            self.end_offset[rows],
-            self.start_step[rows],
-            self.end_step[rows],
-        )
+        return Slots(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
