@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import set_key
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.outputs import Output, PrintedDocument, output_of, split_line
+from xla_lens.lsp.outputs import EditorDocument, Part, read_document, split_line
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
 
@@ -48,8 +47,7 @@ class DumpSets:
         self.events = Events()
         self.kept = kept
         self._sets: dict[Path, DumpSetState] = {}
-        self._opened: dict[str, tuple[DumpSetState, Path]] = {}
-        self._outputs: dict[str, Output] = {}
+        self._documents: dict[str, EditorDocument] = {}
         self._recent: dict[Path, _Recent] = {}
 
     @property
@@ -71,116 +69,98 @@ class DumpSets:
 
     def open_document(self, uri: str, path: Path, version: int, document: Document) -> None:
         """Add a document that the editor has opened, in place of one with another URI of the same path."""
-        for known, one in self._paths().items():
-            if known == uri or one == path:
+        for known, one in list(self._documents.items()):
+            if known == uri or one.path == path:
                 self.close_document(known)
-        if output := output_of(uri, path, document):
-            self._outputs[uri] = output
-            for part in output.parts:
-                self._open(part.key, _opened(output, part, version))
-            return
-        opened = OpenDocument(uri, path, version, document, object())
-        self._opened[uri] = self._open(set_key(path, document), opened), path
+        self._documents[uri], texts = read_document(uri, path, document)
+        for part, text in zip(self._documents[uri].parts, texts, strict=True):
+            self._open(uri, part, version, text)
 
-    def _paths(self) -> dict[str, Path]:
-        """The paths of all open documents of the editor by their URIs."""
-        paths = {uri: path for uri, (_, path) in self._opened.items()}
-        return paths | {uri: output.path for uri, output in self._outputs.items()}
-
-    def _open(self, key: Path, opened: OpenDocument) -> DumpSetState:
-        state = self._sets.get(key) or self._take_recent(key) or DumpSetState(key, opened.path, self.events)
-        self._sets[key] = state
-        state.add(opened)
-        return state
+    def _open(self, uri: str, part: Part, version: int, text: Document) -> None:
+        state = (
+            self._sets.get(part.key) or self._take_recent(part.key) or DumpSetState(part.key, part.path, self.events)
+        )
+        self._sets[part.key] = state
+        state.add(OpenDocument(uri, part.path, version, text, object(), first_row=part.first_row))
 
     def change_document(self, uri: str, version: int, document: Document, edits: list[Edit]) -> None:
         """Replace the text of an open document. `edits` lead from the old text to the new one."""
-        output = self._outputs.get(uri)
-        path = output.path if output else self._opened[uri][1]
-        new = output_of(uri, path, document)
-        if output and new:
-            self._change_output(output, new, version)
-        elif output or new:
-            self.open_document(uri, path, version, document)
-        else:
-            state = self._opened[uri][0]
-            _change(state, replace(state.open[path], version=version), document, edits)
-
-    def _change_output(self, output: Output, new: Output, version: int) -> None:
-        """Replace the text of an open document that is the output of XLA."""
-        self._outputs[new.uri] = new
-        before = {part.path: part for part in output.parts}
-        after = {part.path: part for part in new.parts}
-        self._close_parts([before[path] for path in before.keys() - after.keys()])
-        for path, part in after.items():
+        before = self._documents[uri]
+        after, texts = read_document(uri, before.path, document)
+        if (before.output is None) != (after.output is None):
+            self.open_document(uri, before.path, version, document)
+            return
+        # A single file stays in its set.
+        self._documents[uri] = after = after if after.output else before
+        kept = {part.path for part in after.parts}
+        self._close(before, [part for part in before.parts if part.path not in kept])
+        for part, text in zip(after.parts, texts, strict=True):
             state = self._sets.get(part.key)
-            opened = state.open.get(path) if state else None
+            opened = state.open.get(part.path) if state else None
             if state is None or opened is None:
-                self._open(part.key, _opened(new, part, version))
+                self._open(uri, part, version, text)
                 continue
-            state.open[path] = opened = replace(opened, version=version, first_row=part.first_row)
-            if part.document.data != opened.document.data:
-                whole = Edit(0, len(opened.document.data), len(part.document.data))
-                _change(state, opened, part.document, [whole])
-        # The diagnostics of the other sets have moved.
-        self.events.loaded(self._sets[new.parts[0].key])
-
-    def _close_parts(self, parts: Sequence[PrintedDocument]) -> None:
-        """Remove files in the output of XLA. They are on no disk, so a set is of no more use without open documents."""
-        states = {part.key: self._sets[part.key] for part in parts}
-        for part in parts:
-            del states[part.key].open[part.path]
-        closed = [state for state in states.values() if not state.open]
-        for state in closed:
-            del self._sets[state.key]
-            state.close()
-        for state in closed:
-            self.events.closed(state)
-            self.events.evicted(state)
-        for state in states.values():
-            if state.open:
+            state.open[part.path] = opened = replace(opened, version=version, first_row=part.first_row)
+            if text.data != opened.document.data:
+                whole = Edit(0, len(opened.document.data), len(text.data))
+                made = (*opened.edits, *([whole] if after.output else edits))
+                state.open[part.path] = replace(opened, document=text, edits=made)
                 state.reload()
+        if after.output:
+            # The diagnostics of the other sets have moved.
+            self.events.loaded(self._sets[after.parts[0].key])
 
     def close_document(self, uri: str) -> None:
         """Remove a document that the editor has closed. From now on the file on disk counts."""
-        if output := self._outputs.pop(uri, None):
-            self._close_parts(output.parts)
-        if uri not in self._opened:
-            return
-        state, path = self._opened.pop(uri)
-        state.remove(path)
-        if not state.open:
+        if document := self._documents.pop(uri, None):
+            self._close(document, document.parts)
+
+    def _close(self, document: EditorDocument, parts: Sequence[Part]) -> None:
+        states = {part.key: self._sets[part.key] for part in parts}
+        for part in parts:
+            states[part.key].remove(part.path)
+        closed = [state for state in states.values() if not state.open]
+        for state in closed:
             del self._sets[state.key]
-            self._recent[state.key] = _Recent(state, time.monotonic(), is_awaited=False)
+            if document.output:
+                # It is on no disk, so it is of no more use.
+                state.close()
+            else:
+                self._recent[state.key] = _Recent(state, time.monotonic(), is_awaited=False)
+        for state in closed:
             self.events.closed(state)
+            if document.output:
+                self.events.evicted(state)
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
         """Return the set of an open document and the document's path, None if it is not open. In the output of XLA, a
         line after ``#L`` selects the document.
         """
-        if found := self._opened.get(uri):
-            return found
-        whole, row = split_line(uri)
-        output = self._outputs.get(whole)
-        if output is None or row is None:
-            return self._opened.get(whole)
-        part = output.at(row)
+        whole, row = (uri, 0) if uri in self._documents else split_line(uri)
+        document = self._documents.get(whole)
+        if document is None or row is None or (document.output and whole == uri):
+            return None
+        part = document.at(row)
         return self._sets[part.key], part.path
 
     def text(self, uri: str) -> Document | None:
         """Return the text of an open document, None if it is not open."""
-        if output := self._outputs.get(uri):
-            return output.document
-        found = self._opened.get(uri)
-        return found[0].open[found[1]].document if found else None
+        document = self._documents.get(uri)
+        if document is None or document.output:
+            return document.output if document else None
+        (part,) = document.parts
+        return self._sets[part.key].open[part.path].document
 
-    def output(self, uri: str) -> Output | None:
+    def output(self, uri: str) -> EditorDocument | None:
         """Return an open document that is the output of XLA, None if it is none."""
-        return self._outputs.get(uri)
+        document = self._documents.get(uri)
+        return document if document and document.output else None
 
-    def sets_of_output(self, output: Output) -> list[DumpSetState]:
-        """Return the sets in the output of XLA, in its order."""
-        return [self._sets[key] for key in dict.fromkeys(part.key for part in output.parts) if key in self._sets]
+    def sets_of(self, uri: str) -> list[tuple[DumpSetState, Path]]:
+        """Return the sets in an open document, in its order, each with a file in it. Empty if it is not open."""
+        document = self._documents.get(uri)
+        paths = {part.key: part.path for part in reversed(document.parts)} if document else {}
+        return [(self._sets[key], path) for key, path in reversed(paths.items()) if key in self._sets]
 
     @property
     def versions(self) -> dict[str, int]:
@@ -240,12 +220,3 @@ class DumpSets:
         """Cancel all loads."""
         for state in self:
             state.close()
-
-
-def _opened(output: Output, part: PrintedDocument, version: int) -> OpenDocument:
-    return OpenDocument(output.uri, part.path, version, part.document, object(), first_row=part.first_row)
-
-
-def _change(state: DumpSetState, opened: OpenDocument, document: Document, edits: list[Edit]) -> None:
-    state.open[opened.path] = replace(opened, document=document, edits=(*opened.edits, *edits))
-    state.reload()

@@ -1,11 +1,12 @@
-"""Documents with the standard output of XLA (`--xla_dump_to=-`), which contains the files of several dump sets.
+"""The documents that the editor has open, and the files of dump sets in them: one, or several in the standard output of
+XLA (`--xla_dump_to=-`).
 
-Each file in it is a document of its own for the rest of the server, which knows where it begins. `DumpSets` finds the
-file around a line, and here the answers about several files become one answer.
+Each file is a document of its own for the rest of the server, which knows where it begins. `DumpSets` finds the file
+around a line, and here the answers about several files become one answer.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,55 +19,61 @@ from xla_lens.syntax.file_names import is_from_cache, split_name
 from xla_lens.text.document import Document
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrintedDocument:
-    """A file in the output, and the key of its set. Its text is in the lines from `first_row` up to `end_row`, and
-    begins at the byte `start`.
-    """
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file in a document, in the lines from `first_row` up to `end_row`, and the key of its set."""
 
     key: Path
     path: Path
-    document: Document
-    start: int
     first_row: int
     end_row: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Output:
-    """An open document with the standard output of XLA, and the files of dump sets in it, at least one."""
+class EditorDocument:
+    """A document that the editor has open, and the files in it, at least one. `output` is the text if that is the
+    standard output of XLA, None for a single file, whose text its set has.
+    """
 
     uri: str
     path: Path
-    document: Document
-    parts: tuple[PrintedDocument, ...]
+    output: Document | None
+    parts: tuple[Part, ...]
 
-    def around(self, first: int, last: int) -> list[PrintedDocument]:
+    def around(self, first: int, last: int) -> list[Part]:
         """Return the files that have any of some lines."""
         return [part for part in self.parts if part.first_row <= last and first < part.end_row]
 
-    def at(self, row: int) -> PrintedDocument:
+    def at(self, row: int) -> Part:
         """Return the file at a line, the one before it if it is between two. A URI may be older than the text."""
         return next((part for part in reversed(self.parts) if part.first_row - 1 <= row), self.parts[0])
 
 
-def output_of(uri: str, path: Path, document: Document) -> Output | None:
-    """Return a document as the output of XLA, None if it has no file of a dump set."""
+def read_document(uri: str, path: Path, document: Document) -> tuple[EditorDocument, list[Document]]:
+    """Return a document of the editor, and the text of each file in it."""
+    parts, texts = list[Part](), list[Document]()
+    for one, text, first_row, end_row in _printed(path, document):
+        parts.append(Part(set_key(one, text), one, first_row, end_row))
+        texts.append(text)
+    if parts:
+        return EditorDocument(uri, path, document, tuple(parts)), texts
+    return EditorDocument(uri, path, None, (Part(set_key(path, document), path, 0, 0),)), [document]
+
+
+def _printed(path: Path, document: Document) -> Iterator[tuple[Path, Document, int, int]]:
+    """The files of dump sets in the standard output of XLA: their paths, texts and lines."""
     data = document.data
     # The search comes last: it takes 100 ms in the biggest dumps.
     if split_name(path.name)[1] or data.startswith(_MODULE) or _MARKER not in data:
-        return None
+        return
     found = list(printed_files(path, data))
     names = [one.name for one, _ in found]
     stems = {one.parent / stem for one, _ in found for stem, kind in (split_name(one.name),) if kind}
-    parts = []
     for one, file in found:
         stem, kind = split_name(one.name)
         if kind or one.parent / stem in stems or is_from_cache(one.name, names):
-            text = Document(data[file.start : file.end])
-            rows = document.row(file.start), document.row(max(file.start, file.next_line - 1)) + 1
-            parts.append(PrintedDocument(set_key(one, text), one, text, file.start, *rows))
-    return Output(uri, path, document, tuple(parts)) if parts else None
+            last = document.row(max(file.start, file.next_line - 1))
+            yield one, Document(data[file.start : file.end]), document.row(file.start), last + 1
 
 
 _MARKER: Final = b"*** Begin "
@@ -95,7 +102,7 @@ def rows_of(params: Any) -> tuple[int, int] | None:
     return (position.line, position.line) if position is not None else None
 
 
-def joined(method: str, parts: Sequence[PrintedDocument], answers: Sequence[Any], *, is_tree: bool) -> Any:
+def joined(method: str, parts: Sequence[Part], answers: Sequence[Any], *, is_tree: bool) -> Any:
     """Join the answers about some files of an output. `is_tree` is whether the editor supports a tree as outline."""
     if method == lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE:
         return lsp.SemanticTokens(_joined_tokens([answer.data for answer in answers if answer]))
@@ -107,7 +114,7 @@ def joined(method: str, parts: Sequence[PrintedDocument], answers: Sequence[Any]
     return RawJson([item for items in found for item in items])
 
 
-def _file_symbol(part: PrintedDocument, symbols: list[Json]) -> Json:
+def _file_symbol(part: Part, symbols: list[Json]) -> Json:
     begin = {"line": part.first_row - 1, "character": 0}
     return {
         "name": part.path.name,

@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 from xla_lens.lsp.converter import RawJson, to_json
 from xla_lens.lsp.errors import DocumentClosed
 from xla_lens.lsp.handlers import HANDLERS, DocumentHandler, StateHandler
-from xla_lens.lsp.outputs import Output, joined, rows_of
+from xla_lens.lsp.outputs import EditorDocument, joined, rows_of
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 
@@ -41,7 +41,9 @@ def _nothing(method: str, params: Any) -> Any:
     return params if method.endswith("/resolve") else None
 
 
-async def _answer_output(state: State, handler: DocumentHandler, output: Output, method: str, params: Any) -> Any:
+async def _answer_output(
+    state: State, handler: DocumentHandler, output: EditorDocument, method: str, params: Any
+) -> Any:
     """Return the result of a request about the output of XLA, from the results for the files in it."""
     if isinstance(params, lsp.SelectionRangeParams):
         ranges = []

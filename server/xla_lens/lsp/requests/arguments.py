@@ -85,18 +85,16 @@ class Arguments:
         the user's device. For the output of XLA without a line or a position, that is the set with the highest peak.
         """
         uri, sets = self.uri(name), self.state.sets
-        if output := sets.output(uri):
-            pairs = [(one, one.path) for one in sets.sets_of_output(output)]
-        else:
-            dump_set, path = sets.find(uri) or (self.state.set_for_page(uri), None)
-            dump_set = dump_set or await self.state.set_for_command(path_of(uri))
-            pairs = [(dump_set, path or dump_set.path)] if dump_set else []
+        pairs = [found] if (found := sets.find(uri)) else sets.sets_of(uri)
+        if not pairs:
+            dump_set = self.state.set_for_page(uri) or await self.state.set_for_command(path_of(uri))
+            pairs = [(dump_set, dump_set.path)] if dump_set else []
         # A file may be the HLO module, which is loaded last.
         loaded = [(one, await one.analysis_for(path) or (await one.loaded_for(path))[0]) for one, path in pairs]
-        found = [(one, analysis) for one, analysis in loaded if analysis]
-        if not found:
+        known = [(one, analysis) for one, analysis in loaded if analysis]
+        if not known:
             raise InvalidParams(f"{uri} is neither open nor a dump")
-        dump_set, analysis = max(found, key=_peak)
+        dump_set, analysis = max(known, key=_peak)
         return dump_set, analysis.on_device(self.state.settings.device_memory)
 
     async def loaded(self) -> tuple[DumpSetState, Analysis, HloModule | None]:

@@ -40,7 +40,7 @@ async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams
     except DocumentClosed:
         return lsp.RelatedFullDocumentDiagnosticReport([])
     # Taken again: an edit may have changed which files the output of XLA has.
-    if not (pairs := _sets_of(state, uri)):
+    if not (pairs := state.sets.sets_of(uri)):
         return lsp.RelatedFullDocumentDiagnosticReport([])
     for dump_set, path in pairs:
         dump_set.record_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
@@ -52,15 +52,9 @@ async def document_diagnostic(state: State, params: lsp.DocumentDiagnosticParams
     return lsp.RelatedFullDocumentDiagnosticReport(diagnostics, result_id=result_id)
 
 
-def _sets_of(state: State, uri: str) -> list[tuple[DumpSetState, Path]]:
-    """Return the sets of an open document, each with a file in the document."""
-    output, found = state.sets.output(uri), state.sets.find(uri)
-    return [(one, one.path) for one in state.sets.sets_of_output(output)] if output else [found] if found else []
-
-
 async def _loaded(state: State, uri: str) -> None:
     """Wait until the diagnostics of a document are known."""
-    for dump_set, path in _sets_of(state, uri):
+    for dump_set, path in state.sets.sets_of(uri):
         if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in state.client.capabilities.refreshes:
             await dump_set.analysis_for(path)
         else:
