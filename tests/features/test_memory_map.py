@@ -5,21 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 
 from protocol import check
 from samples import (
-    DUMPS,
     SEED,
-    SHARED_DUMPS,
     SPLIT,
     analysis_of,
     analysis_of_text,
     dump_file,
-    facts,
     malformed_texts,
     module_of,
-    on_all_dumps,
+    on_dumps,
 )
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origins
@@ -96,37 +92,16 @@ def _covered(data: Mapping[str, Any], color: int, step: int) -> int:
     return covered
 
 
-def _check_curves(data: Mapping[str, Any], count: int) -> None:
+@on_dumps
+def test_curves_are_what_the_values_cover(analysis: Analysis) -> None:
+    data = _data(analysis)
+    check(data, "MemoryMap")
+    _check_form(data)
     for space in data["spaces"]:
-        last = len(data["steps"])
-        for step in {*np.linspace(0, last, count).astype(int).tolist(), max(space["peakStep"], 0)}:
+        for step in {*np.linspace(0, len(data["steps"]), 4).astype(int).tolist(), max(space["peakStep"], 0)}:
             at = np.searchsorted(space["curveStep"], step, "right") - 1
             live_bytes = space["curveBytes"][at] if at >= 0 else 0
             assert live_bytes == _covered(data, space["color"], step)
-
-
-@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_curves_are_what_the_values_cover(fact: Mapping[str, Any]) -> None:
-    data = _data(analysis_of(DUMPS / fact["file"]))
-    check(data, "MemoryMap")
-    _check_form(data)
-    _check_curves(data, 40)
-
-
-def _sampled(analysis: Analysis) -> dict[str, Any]:
-    """Return the small parts of a map, after checks of its form and its curves."""
-    data = _data(analysis)
-    _check_form(data)
-    _check_curves(data, 3)
-    spaces = [{**space, "curveStep": space["curveStep"][:0]} for space in data["spaces"]]
-    return {"fact": data["printedPeak"], "spaces": spaces, "values": len(analysis.dump.values)}
-
-
-@on_all_dumps(_sampled)
-def test_maps_are_consistent_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
-    expected = {fact["file"]: fact["values"] for fact in facts(SHARED_DUMPS)}
-    assert {file: found["values"] for file, found in of_all_dumps.items()} == expected
-    assert len(expected) == 286
 
 
 def test_damaged_dumps_have_a_map() -> None:

@@ -1,20 +1,18 @@
 """Navigation in HLO modules, and between a module and its dump."""
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
-from samples import SPLIT, analysis_of, module_of, never, on_all_dumps, on_each_dump
+from samples import SPLIT, analysis_of, module_of, never, on_dumps
 from xla_lens.features.navigation import definition, implementation, type_definition
 from xla_lens.features.references import references
-from xla_lens.files import NotADump, find_set, load_module
+from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, Role, Value
 from xla_lens.model.places.places import Place, slice_place, used_value_place
+from xla_lens.syntax.file_names import FileKind
 
 WHILE = next(SPLIT.parent.parent.glob("nested_tuples/module_0010*-buffer-assignment.txt"))
 SHORT = next(SPLIT.parent.parent.parent.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
@@ -64,31 +62,17 @@ def test_name_behind_a_comment_is_found() -> None:
     assert shown(definition(_NOTHING, module_of(SHORT), mention, 9))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
 
 
-@on_each_dump
-def test_values_lead_to_their_lines_and_back(path: Path) -> None:
-    try:
-        loaded = load_module(find_set(path), {}, None, never)
-    except NotADump:
-        loaded = None
-    if loaded is None:
-        pytest.skip("no HLO module in this set")
-    there_and_back(analysis_of(path), loaded.module, 10**6)
-
-
-def _some_values(analysis: Analysis) -> int:
-    loaded = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never)
-    return there_and_back(analysis, loaded.module, 100) if loaded else 0
-
-
-@on_all_dumps(_some_values)
-def test_values_of_all_dumps_lead_to_their_lines_and_back(of_all_dumps: Mapping[str, int]) -> None:
-    assert sum(count > 0 for count in of_all_dumps.values()) > 270
-
-
-def there_and_back(analysis: Analysis, module: HloModule, most: int) -> int:
-    """Goes from values to the lines that define them, and back to their rows in the buffer assignment."""
+@on_dumps
+def test_values_lead_to_their_lines_and_back(analysis: Analysis) -> None:
+    """From values to the lines that define them, and back to their rows in the buffer assignment."""
     dump = analysis.dump
-    values = random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values)))
+    files = find_set(Path(dump.files[0].label))
+    loaded = load_module(files, {}, None, never)
+    assert (loaded is None) == (FileKind.HLO not in files.paths)
+    if loaded is None:
+        return
+    module = loaded.module
+    values = random.Random(0).sample(range(len(dump.values)), min(100, len(dump.values)))
     for value in values:
         (line,) = implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0), 1)
         assert module.data.startswith(dump.names[dump.values.name[value]] + b" = ", line.start)
@@ -98,4 +82,3 @@ def there_and_back(analysis: Analysis, module: HloModule, most: int) -> int:
         assert (slice_place(dump, value) or used_value_place(dump, value)) in type_definition(
             dump, module, mention, 10**6
         )
-    return len(values)

@@ -1,22 +1,14 @@
 """What is live at a peak, by source line and by parameter path."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from samples import (
-    SEED,
     SHARED_DUMPS,
-    SPLIT,
-    TPU,
     analysis_of,
-    facts,
     module_of,
     needs_shared_dumps,
-    on_all_dumps,
+    on_dumps,
 )
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import path_parts
@@ -64,30 +56,13 @@ def _check_groups(found: PeakGroups, peak_bytes: int) -> None:
     assert set(parameters) <= set(lines) <= set(found["values"])
 
 
-def _check(analysis: Analysis) -> list[int]:
-    """Return the sum of the lines of each memory space, after a check of each level."""
-    sums = []
+@on_dumps
+def test_groups_add_up_to_the_peak(analysis: Analysis) -> None:
     for space in analysis.memory.spaces:
         found = peak_groups_data(analysis, None, space.color)
         assert (found is None) == (space.peak_step is None)
         if found:
             _check_groups(found, space.peak_live_bytes)
-        sums.append(sum(line["sizeBytes"] for line in found["lines"]) if found else 0)
-    return sums
-
-
-@on_all_dumps(_check)
-def test_groups_add_up_to_the_peak_on_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
-    expected = {
-        fact["file"]: [space.get("peak_live_bytes") or 0 for space in fact["memory_spaces"]]
-        for fact in facts(SHARED_DUMPS)
-    }
-    assert dict(of_all_dumps) == expected
-
-
-@pytest.mark.parametrize("path", [SEED, SPLIT, TPU], ids=lambda path: path.parent.name)
-def test_groups_add_up_to_the_peak(path: Any) -> None:
-    assert sum(_check(analysis_of(path)))
 
 
 def test_parts_of_parameter_paths() -> None:

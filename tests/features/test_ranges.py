@@ -1,7 +1,7 @@
 """Folding and selection ranges of dump files and HLO modules."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,10 +23,10 @@ from samples import (
     module_of,
     module_of_text,
     modules,
-    on_all_dumps,
-    on_each_dump,
+    on_dumps,
 )
 from xla_lens.features.ranges import folds, selection
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
@@ -210,19 +210,13 @@ def _check_module_folds(module: HloModule) -> int:
     return _check_folds(module.file.document, lambda limit: folds(module.file, module, limit))
 
 
-@on_each_dump
-def test_every_block_folds(path: Path) -> None:
-    dump = analysis_of(path).dump
+@on_dumps
+def test_every_block_folds(analysis: Analysis) -> None:
+    dump = analysis.dump
     used = dump.used_values
-    least = np.count_nonzero(dump.allocations.slice_count) + len(used)
-    least += np.count_nonzero(used.position_count > 1) + np.count_nonzero(used.use_count > 1)
-    assert sum(map(_check_file_folds, dump.files)) > least
-
-
-@on_all_dumps(lambda analysis: sum(map(_check_file_folds, analysis.dump.files)))
-def test_folds_of_all_dumps_nest_or_are_disjoint(of_all_dumps: Mapping[str, int]) -> None:
-    assert len(of_all_dumps) == 286
-    assert all(of_all_dumps.values())
+    least = int(np.count_nonzero(dump.allocations.slice_count)) + len(used)
+    least += int(np.count_nonzero(used.position_count > 1) + np.count_nonzero(used.use_count > 1))
+    assert sum(map(_check_file_folds, dump.files)) > min(least, 10_000)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

@@ -1,21 +1,16 @@
 """Summaries of dump sets that are not open."""
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
 
 from samples import (
-    DUMPS,
     SEED,
-    SHARED_DUMPS,
     analysis_of,
     analysis_of_text,
     dump_file,
-    facts,
-    on_all_dumps,
+    on_dumps,
 )
 from xla_lens.model import summary as summary_module
 from xla_lens.model.analysis import Analysis, analyse
@@ -33,8 +28,8 @@ def _size_bytes(entries: Entries) -> int:
     return texts + sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
 
 
-def _check_places(analysis: Analysis, summary: SetSummary) -> int:
-    """Check that the text at the places of some entries is their label. Return the number of entries checked."""
+def _check_places(analysis: Analysis, summary: SetSummary) -> None:
+    """Check that the text at the places of some entries is their label."""
     entries, files = summary.entries, analysis.dump.files
     rows = np.unique(np.linspace(0, len(entries) - 1, min(_SAMPLES, len(entries))).astype(int)).tolist()
     for row in rows:
@@ -42,7 +37,6 @@ def _check_places(analysis: Analysis, summary: SetSummary) -> int:
         start = to_offset(document, int(entries.row[row]), int(entries.column[row]), Encoding.UTF16)
         text = document.data[start : start + int(entries.width[row])].decode()
         assert text == ("" if entries.kind[row] == EntryKind.MODULE else entries.label(row))
-    return len(rows)
 
 
 def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
@@ -67,48 +61,16 @@ def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
         assert summary.is_truncated or entries.size_bytes[at_peak].sum() >= space.peak_live_bytes
 
 
-def _check(analysis: Analysis) -> dict[str, Any]:
-    """The facts of an independent parser, computed from a summary."""
-    summary = summarise(analysis, Encoding.UTF16)
-    assert _check_places(analysis, summary)
+@on_dumps
+def test_summaries_have_the_numbers_of_the_analysis(analysis: Analysis) -> None:
+    summary, dump = summarise(analysis, Encoding.UTF16), analysis.dump
+    _check_places(analysis, summary)
     _check_entries(analysis, summary)
-    entries = summary.entries
-    assert _size_bytes(entries) < 80 * len(entries) + 500
-    if not summary.is_truncated:
-        allocations = entries.kind == EntryKind.ALLOCATION
-        assert {
-            space.color: int(entries.size_bytes[allocations & (entries.color == space.color)].astype(np.int64).sum())
-            for space in summary.spaces
-        } == {space.color: space.reserved_bytes for space in summary.spaces}
-    return {
-        "allocations": summary.allocation_count,
-        "values": summary.value_count,
-        "memory_spaces": [
-            (space.color, space.reserved_bytes, space.peak_live_bytes, space.peak_step) for space in summary.spaces
-        ],
-    }
-
-
-def _expected(fact: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """The facts, with the computed peaks if the release prints none."""
-    spaces = [
-        (space["color"], space["reserved_bytes"], space.get("peak_live_bytes", peak), space.get("peak_step", step))
-        for space, (*_, peak, step) in zip(fact["memory_spaces"], found["memory_spaces"], strict=True)
-    ]
-    return {"allocations": fact["allocations"], "values": fact["values"], "memory_spaces": spaces}
-
-
-@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_summaries_match_the_facts(fact: dict[str, Any]) -> None:
-    found = _check(analysis_of(DUMPS / fact["file"]))
-    assert found == _expected(fact, found)
-
-
-@on_all_dumps(_check)
-def test_summaries_match_the_facts_on_all_dumps(of_all_dumps: Mapping[str, dict[str, Any]]) -> None:
-    expected = facts(SHARED_DUMPS)
-    assert of_all_dumps == {fact["file"]: _expected(fact, of_all_dumps[fact["file"]]) for fact in expected}
-    assert len(expected) == 286
+    assert _size_bytes(summary.entries) < 80 * len(summary.entries) + 500
+    assert (summary.allocation_count, summary.value_count) == (len(dump.allocations), len(dump.values))
+    for space, own in zip(summary.spaces, analysis.memory.spaces, strict=True):
+        for name in ("color", "reserved_bytes", "peak_live_bytes", "peak_step"):
+            assert getattr(space, name) == getattr(own, name)
 
 
 def test_the_biggest_entries_are_kept_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
