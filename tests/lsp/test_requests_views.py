@@ -1,6 +1,7 @@
 """Commands for views that draw and list dumps, and the `didLoad` notification."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -366,3 +367,21 @@ async def test_what_is_at_works_in_closed_files(reader: Reader) -> None:
         uri = reader.open(path)
         assert closed == await reader.run("whatIsAt", {"uri": uri, "position": place}) != _NOTHING
         reader.close(uri)
+
+
+async def test_heat_marks_the_steps_near_the_peak(reader: Reader) -> None:
+    await reader.start()
+    path = sibling(SPLIT, "live-range")
+    uri = reader.open(path)
+    found = await reader.run("heat", {"uri": uri})
+    lines = path.read_text().split("\n")
+    runs = [*zip(found["firstRow"], found["lastRow"], found["level"], strict=True)]
+    # The hints have the live bytes, such as `+8.0 KiB → 4.21 MiB live` at the peak.
+    assert [lines[first].strip() for first, _, level in runs if level == 3] == ["36:ynn_fusion.1"]
+    assert all(first <= last and 0 <= level <= 3 for first, last, level in runs)
+    assert {row for first, last, _ in runs for row in range(first, last + 1)} == {
+        hint["position"]["line"]
+        for hint in await reader.ask("inlayHint", uri, range=reader.whole(uri))
+        if (match := re.search(r"([\d.]+) MiB live", hint["label"])) and float(match[1]) >= 0.75 * 4.21
+    }
+    assert await reader.run("heat", {"uri": reader.open(SPLIT)}) == {"firstRow": [], "lastRow": [], "level": []}

@@ -253,6 +253,18 @@ export interface SourceMemory {
   others: SourceModule[];
 }
 
+/**
+ * The lines of a schedule whose steps are near the peak of the device's main memory, in runs of one level. Each column
+ * has an entry for each run.
+ */
+export interface StepHeat {
+  /** From 0. */
+  firstRow: number[];
+  lastRow: number[];
+  /** From 0 to 3, the greater the nearer to the peak. */
+  level: number[];
+}
+
 /** An allocation. */
 export interface AllocationEntry {
   /** The row of the allocation in `MemoryMap.allocations`. */
@@ -466,6 +478,7 @@ export interface Commands {
     answer: Description;
   };
   "xla-lens.sourceMemory": { arguments: { uri: string; dump?: string; search?: boolean }; answer: SourceMemory | null };
+  "xla-lens.heat": { arguments: { uri: string }; answer: StepHeat };
   "xla-lens.findValues": { arguments: { query: string; limit?: number }; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
   "xla-lens.showSummary": { arguments: { uri: string }; answer: unknown };

@@ -10,6 +10,7 @@ import { registerCommands } from "./commands";
 import { Comparing } from "./comparing";
 import { followCursor } from "./cursor";
 import { dumpInTab, isDump, recognizeDumps } from "./documents";
+import { HEATS, STALE, showHeatOfSteps } from "./heat";
 import { Maps } from "./maps";
 import { registerOutOfMemory } from "./outOfMemory";
 import { registerPages } from "./pages";
@@ -54,6 +55,9 @@ export function activate(context: vscode.ExtensionContext): Api {
     recognizeDumps(log),
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
+    ...HEATS,
+    STALE,
+    showHeatOfSteps(server),
     registerPages(maps),
     registerOutOfMemory(server, sets),
     registerTreeCommands(maps),

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 
 import { human } from "../shared/numbers";
 import type { SourceLineMemory, SourceMemory, ValueEntry } from "../shared/protocol";
+import { HEATS, STALE } from "./heat";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
 import { LINKED_COMMANDS, SECTION, type Server } from "./server";
@@ -31,8 +32,6 @@ export class SourceLines implements vscode.Disposable {
   private readonly files = new Map<string, SourceFile>();
   private readonly lensesChanged = new vscode.EventEmitter<void>();
   private readonly labels = vscode.window.createTextEditorDecorationType({ isWholeLine: false });
-  private readonly heats = HEATS.map(heat);
-  private readonly stale = heat({ color: "128, 128, 128", opacity: 0.08 });
   private readonly subscriptions: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
   private lit = "";
@@ -53,8 +52,6 @@ export class SourceLines implements vscode.Disposable {
       this.item,
       this.lensesChanged,
       this.labels,
-      ...this.heats,
-      this.stale,
       server.onDidLoad(refreshSoon),
       server.onDidStart(() => {
         this.searchAgain();
@@ -218,7 +215,7 @@ export class SourceLines implements vscode.Disposable {
   private decorate(editor: vscode.TextEditor): void {
     const memory = this.isOn ? this.files.get(editor.document.uri.toString())?.memory : undefined;
     const labels: vscode.DecorationOptions[] = [];
-    const behind: vscode.Range[][] = [...this.heats, this.stale].map(() => []);
+    const behind: vscode.Range[][] = [...HEATS, STALE].map(() => []);
     for (const line of memory?.lines ?? []) {
       if (!line.isShown) continue;
       const row = Math.min(line.row, editor.document.lineCount - 1);
@@ -226,10 +223,10 @@ export class SourceLines implements vscode.Disposable {
       const color = new vscode.ThemeColor(memory!.isNewer ? "disabledForeground" : "editorCodeLens.foreground");
       const after = { contentText: line.label, margin: "0 0 0 3em", color };
       labels.push({ range: new vscode.Range(range.end, range.end), renderOptions: { after } });
-      behind[memory!.isNewer ? this.heats.length : level(line.sizeBytes / memory!.peakLiveBytes)]!.push(range);
+      behind[memory!.isNewer ? HEATS.length : level(line.sizeBytes / memory!.peakLiveBytes)]!.push(range);
     }
     editor.setDecorations(this.labels, labels);
-    [...this.heats, this.stale].forEach((type, index) => {
+    [...HEATS, STALE].forEach((type, index) => {
       editor.setDecorations(type, behind[index]!);
     });
   }
@@ -307,38 +304,9 @@ function itemOf(entry: ValueEntry): vscode.QuickPickItem & { entry: ValueEntry }
   return { label: entry.label, description: `${human(entry.sizeBytes)}  ${entry.shape}`, detail: entry.opName, entry };
 }
 
-// ---------------------------------------------------------------- heat
-
-interface Heat {
-  color: string;
-  opacity: number;
-}
-
-/** The colors behind lines, from the smallest share of the peak to the greatest. */
-const HEATS: readonly Heat[] = [0.05, 0.09, 0.13, 0.18].map((opacity) => ({ color: "230, 110, 30", opacity }));
-
 /** The shares of the peak at which the color changes. */
 const LEVELS = [0.05, 0.15, 0.35];
 
 function level(share: number): number {
   return LEVELS.filter((least) => share >= least).length;
-}
-
-function heat({ color, opacity }: Heat): vscode.TextEditorDecorationType {
-  return vscode.window.createTextEditorDecorationType({
-    isWholeLine: true,
-    // The end of a long line is out of sight.
-    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;utf8,${encodeURIComponent(bar(color, opacity))}`),
-    gutterIconSize: "contain",
-    backgroundColor: `rgba(${color}, ${opacity})`,
-    overviewRulerColor: `rgba(${color}, ${Math.min(1, 0.3 + 4 * opacity)})`,
-    overviewRulerLane: vscode.OverviewRulerLane.Right,
-  });
-}
-
-/** A bar for the gutter, the higher the greater the share of the peak. */
-function bar(color: string, opacity: number): string {
-  const height = Math.min(16, Math.round(opacity * 90));
-  const box = `x="4" y="${16 - height}" width="6" height="${height}"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect ${box} fill="rgb(${color})"/></svg>`;
 }

@@ -73,6 +73,7 @@ class Command(StrEnum):
     VALUES = "xla-lens.values"
     WHAT_IS_AT = "xla-lens.whatIsAt"
     DESCRIBE = "xla-lens.describe"
+    HEAT = "xla-lens.heat"
     SOURCE_MEMORY = "xla-lens.sourceMemory"
 
 

@@ -276,6 +276,18 @@ class SourceMemory(TypedDict):
     """The other sets in memory that name the file."""
 
 
+class StepHeat(TypedDict):
+    """The lines of a schedule whose steps are near the peak of the device's main memory, in runs of one level. Each
+    column has an entry for each run.
+    """
+
+    firstRow: list[int]
+    """From 0."""
+    lastRow: list[int]
+    level: list[int]
+    """From 0 to 3, the greater the nearer to the peak."""
+
+
 class AllocationEntry(TypedDict):
     """An allocation."""
 
@@ -491,6 +503,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": ({**_URI, "value?": int, "allocation?": int, "step?": int}, Description),
     "xla-lens.sourceMemory": ({**_URI, "dump?": str, "search?": bool}, SourceMemory | None),
+    "xla-lens.heat": (_URI, StepHeat),
     "xla-lens.findValues": ({"query": str, "limit?": int}, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
     "xla-lens.showSummary": (_URI, None),

@@ -249,5 +249,6 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.VALUES: views.values,
     Command.WHAT_IS_AT: views.what_is_at,
     Command.DESCRIBE: views.describe,
+    Command.HEAT: views.heat,
     Command.SOURCE_MEMORY: source_memory.source_memory,
 }

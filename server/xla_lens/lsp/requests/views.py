@@ -27,18 +27,21 @@ from xla_lens.lsp.uris import uri_of
 from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import entity_target
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
 from xla_lens.model.places.places import (
     Place,
     allocation_place,
     live_range_place,
+    schedule_place,
     slice_place,
     step_place,
     used_value_place,
     value_place,
 )
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, space_data
@@ -315,3 +318,31 @@ def _described(dump: DumpSet, what: str, number: int) -> tuple[Target, Place | N
     if what == "allocation":
         return Allocation(number), allocation_place(dump, number) if number < len(dump.allocations) else None
     return Step(number), step_place(dump, dump.schedule_row(number))
+
+
+# ---------------------------------------------------------------- heat
+
+_NEAR: Final = (0.75, 0.9, 0.97, 1.0)
+"""The shares of the peak at which the levels of heat begin."""
+
+
+async def heat(arguments: Arguments) -> contract.StepHeat:
+    """Return the lines of a file whose steps are near the peak. Empty for a file that is not the schedule's, and if the
+    peak is not exact.
+    """
+    dump_set, analysis = await arguments.analysed()
+    dump, space = analysis.dump, analysis.memory.space(DEFAULT_COLOR)
+    place = schedule_place(dump, 0 if len(dump.schedule) else NONE)
+    is_known = space is not None and space.live_bound is Bound.EXACT and space.peak_live_bytes > 0
+    if space is None or not is_known or place is None or Path(place.file.label) != arguments.path():
+        return {"firstRow": [], "lastRow": [], "level": []}
+    shares = space.live.at_each(dump.schedule.step) / space.peak_live_bytes
+    levels = np.searchsorted(_NEAR, shares, "right") - 1
+    ends = np.flatnonzero(np.diff(levels, append=NONE - 1))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    near = levels[starts] >= 0
+    convert = _converter(arguments, dump_set.open)
+    first, last = (
+        convert.positions(place.file, dump.schedule.start[rows[near]].tolist())[0] for rows in (starts, ends)
+    )
+    return {"firstRow": first, "lastRow": last, "level": levels[starts][near].tolist()}
