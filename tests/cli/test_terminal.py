@@ -144,7 +144,8 @@ def test_reports_fill_the_terminal(width: int) -> None:
     assert (status, errors) == (0, "")
     assert width - 20 < max(map(columns, _plain(output).splitlines())) <= width
     assert "\x1b[36m" in output
-    assert "\x1b]8" not in output
+    assert "\x1b]8;;file:" in output
+    assert "\x1b]8" not in on_terminal(width, "report", PALLAS, FORCE_HYPERLINK="0")[1]
     assert on_terminal(width, "report", PALLAS, NO_COLOR="1")[1] == _plain(output)
 
 

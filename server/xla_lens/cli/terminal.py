@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 WIDTH_OF_FILES: Final = 200
 """The width of text that does not go to a terminal."""
 
-_WITH_LINKS: Final = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio", "mintty")
-"""Values of TERM_PROGRAM whose terminals have links."""
-
 
 def find_terminal(color: str) -> Terminal | None:
     """Return the terminal, None if the output goes elsewhere and `color` (auto, always or never) does not insist."""
@@ -35,7 +32,8 @@ def find_terminal(color: str) -> Terminal | None:
         return None
     is_capable = is_terminal and environment.get("TERM") != "dumb"
     has_colors = color == "always" or (color == "auto" and is_capable)
-    has_links = has_colors and is_capable and _has_links()
+    # Terminals without links ignore them.
+    has_links = has_colors and is_capable and environment.get("FORCE_HYPERLINK") != "0"
     return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
 
 
@@ -85,19 +83,6 @@ def _width() -> int:
             except (AttributeError, OSError, ValueError):
                 continue
     return shutil.get_terminal_size().columns
-
-
-def _has_links() -> bool:
-    environment = os.environ
-    if environment.get("FORCE_HYPERLINK"):
-        return environment["FORCE_HYPERLINK"] != "0"
-    version = environment.get("VTE_VERSION", "0")
-    return (
-        environment.get("TERM_PROGRAM") in _WITH_LINKS
-        or any(name in environment for name in ("WT_SESSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "DOMTERM"))
-        or environment.get("TERM", "").startswith(("xterm-kitty", "xterm-ghostty", "alacritty", "foot"))
-        or (version.isdecimal() and int(version) >= 5000)
-    )
 
 
 def _links() -> Callable[[str, int | None], str | None]:

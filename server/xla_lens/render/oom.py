@@ -27,7 +27,7 @@ from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.oom import OomBuffer, OomKind, OomLog, OomMessage, PrintedSize
+from xla_lens.syntax.oom import OomBuffer, OomFact, OomKind, OomLog, OomMessage, PrintedSize
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -348,46 +348,32 @@ def oom_data(report: OomReport) -> dict[str, Any]:
 
 def _message_data(report: OomReport, message: OomMessage, choice: Choice | None) -> dict[str, Any]:
     join = _join(message, choice)
-    own = ("kind", "is_failure", "line", "times", "sentence", "code", "space", "module", "subject")
-    return {
-        **_data(message, *own, "needed", "capacity", "excess", "free"),
-        "facts": [
-            _data(match.fact, "group", "name", "size", "note") | _data(match, "equals", "meant") for match in join.facts
-        ],
-        "buffers": [_buffer_data(match, choice) for match in join.buffers[: report.top]],
-        "is_cut_off": message.is_cut_off,
-        "dump": choice
-        and {
-            "files": dict(report.files[choice.place]),
-            "chosen_by": choice.by,
-            "sums": {one: {"size_bytes": size, "bound": bound} for one, (size, bound) in choice.join.sums.items()},
-        },
-    }
+    dump: dict[str, Any] | None = None
+    if choice:
+        sums = {one: {"size_bytes": size, "bound": bound} for one, (size, bound) in join.sums.items()}
+        dump = {"files": {**report.files[choice.place]}, "chosen_by": choice.by, "sums": sums}
+    facts = [_data(match.fact) | {"equals": match.equals, "meant": match.meant} for match in join.facts]
+    buffers = [_buffer_data(match, choice) for match in join.buffers[: report.top]]
+    own = {"is_failure": message.is_failure, "facts": facts, "buffers": buffers, "dump": dump}
+    data = _data(message) | own
+    return {"memory_space" if name == "space" else name: value for name, value in data.items()}
 
 
 def _buffer_data(match: BufferMatch, choice: Choice | None) -> dict[str, Any]:
-    return {
-        **_data(match.buffer, *(field.name for field in fields(match.buffer))),
-        "values": [_value_data(choice.analysis.dump, value) for value in match.values] if choice else [],
-        "matched_by": match.by,
-        "is_other_size": match.is_other_size,
-    }
+    values = [_value_data(choice.analysis.dump, value) for value in match.values] if choice else []
+    return _data(match.buffer) | {"values": values, "matched_by": match.by, "is_other_size": match.is_other_size}
 
 
-def _data(record: object, *names: str) -> dict[str, Any]:
-    """Attributes of a record, with sizes as objects and None for empty texts."""
-    found: dict[str, Any] = {}
-    for name in names:
-        value = getattr(record, name)
-        if isinstance(value, PrintedSize):
-            value = {
-                "text": value.text,
-                "size_bytes": value.size_bytes,
-                "least_bytes": value.least_bytes,
-                "most_bytes": value.end_bytes - 1,
-            }
-        found["memory_space" if name == "space" else name] = None if value == "" else value
-    return found
+def _data(record: OomMessage | OomFact | OomBuffer) -> dict[str, Any]:
+    """The fields of a record, with None for empty texts and unknown sizes."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    sizes = {name: _size_data(value) for name, value in values.items() if isinstance(value, PrintedSize)}
+    return {name: None if value == "" else value for name, value in values.items()} | sizes
+
+
+def _size_data(size: PrintedSize) -> dict[str, Any]:
+    most_bytes = size.end_bytes - 1
+    return {"text": size.text, "size_bytes": size.size_bytes, "least_bytes": size.least_bytes, "most_bytes": most_bytes}
 
 
 def _value_data(dump: DumpSet, value: int) -> dict[str, Any]:
