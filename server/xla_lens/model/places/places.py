@@ -20,31 +20,30 @@ class Place:
     end: int
 
 
-def row_places(file: DumpFile, table: Table, rows: range | Column) -> Iterator[Place]:
-    """The places of whole rows of a table."""
-    for start, end in zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True):
-        yield Place(file, start, end)
+def row_places(
+    file: DumpFile, table: Table, rows: range | Column, start: str = "start", end: str = "end"
+) -> Iterator[Place]:
+    """The places of rows of a table, from one column to another."""
+    columns = (getattr(table, column)[rows].tolist() for column in (start, end))
+    return (Place(file, *span) for span in zip(*columns, strict=True))
 
 
-def row_place(file: DumpFile, table: Table, row: int) -> Place:
-    """The place of a whole row of a table."""
-    return Place(file, int(table.start[row]), int(table.end[row]))
+def row_place(file: DumpFile, table: Table, row: int, start: str = "start", end: str = "end") -> Place:
+    """The place of a row of a table, from one column to another."""
+    return Place(file, int(getattr(table, start)[row]), int(getattr(table, end)[row]))
 
 
 def slice_place(dump: DumpSet, value: int) -> Place | None:
     """The place of a value in its row of the allocation: ``<8 fusion{0} @0>``."""
-    row = dump.values.slice[value]
-    if dump.assignment is None or row == NONE:
-        return None
-    return Place(dump.assignment, int(dump.slices.value_start[row]), int(dump.slices.value_end[row]))
+    row, file = int(dump.values.slice[value]), dump.assignment
+    return row_place(file, dump.slices, row, "value_start", "value_end") if file and row != NONE else None
 
 
 def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Place]:
     """The places of the values in the rows of an allocation."""
-    slices, first = dump.slices, int(dump.allocations.first_slice[allocation])
+    first = int(dump.allocations.first_slice[allocation])
     rows = range(first, first + int(dump.allocations.slice_count[allocation]))
-    for start, end in zip(slices.value_start[rows].tolist(), slices.value_end[rows].tolist(), strict=True):
-        yield Place(file, start, end)
+    return row_places(file, dump.slices, rows, "value_start", "value_end")
 
 
 def used_value_place(dump: DumpSet, value: int) -> Place | None:
@@ -69,24 +68,19 @@ def used_value_block(dump: DumpSet, file: DumpFile, row: int) -> Place:
 
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
     """The place of an allocation's header."""
-    if dump.assignment is None or allocation == NONE:
-        return None
-    return row_place(dump.assignment, dump.allocations, allocation)
+    file = dump.assignment
+    return row_place(file, dump.allocations, allocation) if file and allocation != NONE else None
 
 
 def live_range_place(dump: DumpSet, value: int) -> Place | None:
     """The place of a value's name and index in its live range."""
-    row = dump.values.live_range[value]
-    if dump.live is None or row == NONE:
-        return None
-    return Place(dump.live, int(dump.live_ranges.start[row]), int(dump.live_ranges.value_end[row]))
+    row, file = int(dump.values.live_range[value]), dump.live
+    return row_place(file, dump.live_ranges, row, "start", "value_end") if file and row != NONE else None
 
 
 def schedule_place(dump: DumpSet, row: int) -> Place | None:
     """The place of the instruction name in a row of the schedule."""
-    if dump.live is None or row == NONE:
-        return None
-    return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
+    return row_place(dump.live, dump.schedule, row, "name_start") if dump.live and row != NONE else None
 
 
 def step_place(dump: DumpSet, row: int) -> Place | None:

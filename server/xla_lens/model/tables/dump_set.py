@@ -10,15 +10,14 @@ from functools import cached_property
 
 import numpy as np
 
-from xla_lens.model.hlo.rows_by_name import RowsByName
 from xla_lens.model.tables.backend import Backend, SpaceId, backend_of
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.lookup import as_rows, distinct, first_rows, found, taken
-from xla_lens.model.tables.values import Values
+from xla_lens.model.tables.lookup import RowsByName, as_rows, distinct, first_rows, found, taken
 from xla_lens.syntax.columns import (
     NONE,
     Allocations,
     Column,
+    Columns,
     LiveRangeHeaders,
     LiveRanges,
     PeakBuffers,
@@ -43,6 +42,26 @@ _MAX_KEPT_INSTRUCTIONS = 1024
 
 EMPTY_INDEX = 0
 """The number of the index `{}`, in each file and in a set."""
+
+
+class Values(Columns):
+    """One row for each value, by id. `slice`, `used_value` and `live_range` are rows of the tables with these names,
+    NONE if the table lacks the value; then the columns that come from the table are NONE too. `index` is NONE if the
+    instruction has no tuple shape.
+    """
+
+    id: Column
+    name: Column
+    index: Column
+    slice: Column
+    used_value: Column
+    live_range: Column
+    allocation: Column
+    color: Column
+    offset: Column
+    size_bytes: Column
+    start_step: Column
+    end_step: Column
 
 
 @dataclass(frozen=True, eq=False)
