@@ -18,7 +18,6 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.instructions import (
-    operands_have_no_gaps,
     quotes_of_an_instruction_agree,
     shapes_match_instructions,
     sizes_hold_shapes,
@@ -85,7 +84,6 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     live_ranges_lie_in_schedule,
     values_have_one_live_range,
     live_ranges_match_schedule_and_uses,
-    operands_have_no_gaps,
 )
 """Causes before consequences: findings about rows that an earlier one covers are left out."""
 

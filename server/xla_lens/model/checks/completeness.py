@@ -14,6 +14,7 @@ from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 
 _MEMORY: Final = (Quantity.RESERVED, Quantity.LIVE)
+_DATA_FLOW: Final = (Quantity.SOURCES, Quantity.USES)
 
 _OF_SECTION: Final = {
     Section.BUFFER_ASSIGNMENT: (Quantity.RESERVED, Quantity.LIVE, Quantity.VALUES),
@@ -36,37 +37,63 @@ _OF_KIND: Final = {
 }
 """The quantities that rely on a file, or on the part of the same name in a file with several parts."""
 
-_OF_CODE: Final[dict[Code, tuple[Bound, tuple[Quantity, ...]]]] = {
-    Code.DUPLICATE_ALLOCATION: (Bound.UNKNOWN, _MEMORY),
-    Code.SLICE_OUT_OF_BOUNDS: (Bound.UNKNOWN, _MEMORY),
+_OF_CODE: Final[dict[Code, tuple[Quantity, ...]]] = {
+    Code.DUPLICATE_ALLOCATION: _MEMORY,
+    Code.SLICE_OUT_OF_BOUNDS: _MEMORY,
     # Each byte counts once, although two values need it.
-    Code.OVERLAPPING_SLICES: (Bound.AT_LEAST, (Quantity.LIVE,)),
-    Code.MEMORY_SPACE_MISMATCH: (Bound.UNKNOWN, _MEMORY),
-    Code.SIZE_BELOW_SHAPE: (Bound.AT_LEAST, (Quantity.LIVE,)),
-    Code.TOTAL_MISMATCH: (Bound.UNKNOWN, _MEMORY),
-    Code.HUMAN_SIZE_MISMATCH: (Bound.UNKNOWN, (Quantity.TOTAL,)),
-    Code.DUPLICATE_VALUE: (Bound.UNKNOWN, (Quantity.VALUES, Quantity.LIVE)),
-    Code.UNDEFINED_VALUE: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
-    Code.UNASSIGNED_VALUE: (Bound.AT_LEAST, (*_MEMORY, Quantity.VALUES)),
-    Code.DUPLICATE_POSITION: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
-    Code.DUPLICATE_USE: (Bound.UNKNOWN, (Quantity.USES,)),
-    Code.OPERAND_MISMATCH: (Bound.UNKNOWN, (Quantity.USES,)),
-    Code.POSITION_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),
-    Code.MODULE_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES,)),
-    Code.SHAPE_MISMATCH: (Bound.UNKNOWN, (Quantity.SOURCES,)),
-    Code.PARAMETER_MISMATCH: (Bound.UNKNOWN, (Quantity.USES,)),
-    Code.SCHEDULE_MISMATCH: (Bound.UNKNOWN, (Quantity.SCHEDULE, Quantity.LIVE)),
-    Code.UNKNOWN_INSTRUCTION: (Bound.UNKNOWN, (Quantity.SCHEDULE,)),
-    Code.INVALID_LIVE_RANGE: (Bound.UNKNOWN, (Quantity.LIVE,)),
-    Code.DUPLICATE_LIVE_RANGE: (Bound.UNKNOWN, (Quantity.LIVE,)),
-    Code.MISSING_LIVE_RANGE: (Bound.AT_LEAST, (Quantity.LIVE,)),
-    Code.LIVE_RANGE_START: (Bound.UNKNOWN, (Quantity.LIVE,)),
-    Code.LIVE_RANGE_END: (Bound.UNKNOWN, (Quantity.LIVE,)),
-    Code.PEAK_STEP_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK, Quantity.LIVE)),
-    Code.PEAK_LIST_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
-    Code.CUMULATIVE_MISMATCH: (Bound.UNKNOWN, (Quantity.PRINTED_PEAK,)),
+    Code.OVERLAPPING_SLICES: (Quantity.LIVE,),
+    Code.MEMORY_SPACE_MISMATCH: _MEMORY,
+    Code.SIZE_BELOW_SHAPE: (Quantity.LIVE,),
+    Code.TOTAL_MISMATCH: _MEMORY,
+    Code.HUMAN_SIZE_MISMATCH: (Quantity.TOTAL,),
+    Code.DUPLICATE_VALUE: (Quantity.VALUES, Quantity.LIVE),
+    Code.UNDEFINED_VALUE: _DATA_FLOW,
+    Code.UNASSIGNED_VALUE: (*_MEMORY, Quantity.VALUES),
+    Code.DUPLICATE_POSITION: _DATA_FLOW,
+    Code.DUPLICATE_USE: (Quantity.USES,),
+    Code.OPERAND_MISMATCH: (Quantity.USES,),
+    Code.POSITION_MISMATCH: _DATA_FLOW,
+    Code.MODULE_MISMATCH: (Quantity.SOURCES,),
+    Code.SHAPE_MISMATCH: (Quantity.SOURCES,),
+    Code.PARAMETER_MISMATCH: (Quantity.USES,),
+    Code.SCHEDULE_MISMATCH: (Quantity.SCHEDULE, Quantity.LIVE),
+    Code.UNKNOWN_INSTRUCTION: (Quantity.SCHEDULE,),
+    Code.INVALID_LIVE_RANGE: (Quantity.LIVE,),
+    Code.DUPLICATE_LIVE_RANGE: (Quantity.LIVE,),
+    Code.MISSING_LIVE_RANGE: (Quantity.LIVE,),
+    Code.LIVE_RANGE_START: (Quantity.LIVE,),
+    Code.LIVE_RANGE_END: (Quantity.LIVE,),
+    Code.PEAK_STEP_MISMATCH: (Quantity.PRINTED_PEAK, Quantity.LIVE),
+    Code.PEAK_LIST_MISMATCH: (Quantity.PRINTED_PEAK,),
+    Code.CUMULATIVE_MISMATCH: (Quantity.PRINTED_PEAK,),
 }
 """What a contradiction casts doubt on. Codes that are not listed concern facts from which no number is computed."""
+
+_OF_PROBLEM: Final[dict[Problem, tuple[Quantity, ...]]] = {
+    Problem.FOREIGN_FILE: tuple(Quantity),
+    # These files count as missing.
+    Problem.EMPTY_FILE: (),
+    Problem.NO_DUMP_LINES: (),
+    Problem.UNREADABLE_FILE: (),
+    Problem.SECOND_MODULE: (),
+    Problem.MISSING_ALLOCATION: (*_MEMORY, Quantity.VALUES),
+    Problem.REPORT_TOTAL: (Quantity.RESERVED,),
+    Problem.FOREIGN_REPORT: (Quantity.RESERVED,),
+    Problem.SIZES_TOO_LARGE: (*_MEMORY, Quantity.PRINTED_PEAK),
+    # The lists and the live ranges know the value by different names.
+    Problem.LISTS_DIFFER: (Quantity.VALUES, Quantity.LIVE, *_DATA_FLOW),
+    Problem.UNDEFINED_VALUE: (Quantity.VALUES, Quantity.LIVE, *_DATA_FLOW),
+    Problem.QUOTES_DIFFER: _DATA_FLOW,
+    # Either the list or a live range is wrong.
+    Problem.PEAK_VALUE_NOT_LIVE: (Quantity.PRINTED_PEAK, Quantity.LIVE),
+    Problem.PEAK_VALUES_MISSING: (Quantity.PRINTED_PEAK, Quantity.LIVE),
+}
+"""The problems that cast doubt on other quantities than their code."""
+
+_AT_LEAST: Final = frozenset(
+    {Code.OVERLAPPING_SLICES, Code.SIZE_BELOW_SHAPE, Code.UNASSIGNED_VALUE, Code.MISSING_LIVE_RANGE}
+)
+"""What is missing can only make numbers larger. Other contradictions may change them in any way."""
 
 
 def warrants(dump: DumpSet, findings: Iterable[Finding]) -> Warrants:
@@ -97,50 +124,26 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
 
 
 def _gaps(finding: Finding) -> Iterator[Gap]:
-    file, problem, facts = finding.place.file, finding.problem.kind, finding.problem.facts
-    cause, bound, quantities = Cause.CONTRADICTION, Bound.UNKNOWN, tuple[Quantity, ...]()
-    match problem:
-        case Problem.FOREIGN_FILE:
-            quantities = tuple(Quantity)
-        case Problem.TRUNCATED_FILE:
-            cause, bound, quantities = Cause.CUT_OFF, Bound.AT_LEAST, _at(file, file.document.content_end)
-        case Problem.EMPTY_FILE | Problem.NO_DUMP_LINES | Problem.UNREADABLE_FILE:
-            # The file counts as missing.
-            return
-        case Problem.SECOND_MODULE:
-            return
-        case Problem.UNKNOWN_LINES | Problem.UNKNOWN_LINE_PART:
-            rows = facts["rows"] if problem is Problem.UNKNOWN_LINES else (facts["row"],)
-            for row in filter(None, rows):
-                for bound, quantities in _lost(file, finding.place.start, row):
-                    for quantity in quantities:
-                        yield Gap(quantity, bound, Cause.UNREADABLE, file.kind, finding.code)
-            return
-        case Problem.MISSING_ALLOCATION:
-            cause, quantities = Cause.UNREADABLE, (*_MEMORY, Quantity.VALUES)
-        case Problem.TOTAL_MISMATCH | Problem.REPORT_TOTAL:
-            bound = Bound.AT_LEAST if facts["reserved_bytes"] < facts["printed_bytes"] else Bound.UNKNOWN
-            quantities = _MEMORY if problem is Problem.TOTAL_MISMATCH else (Quantity.RESERVED,)
-        case Problem.FOREIGN_REPORT:
-            quantities = (Quantity.RESERVED,)
-        case Problem.MISSING_HEADER if facts["header"].startswith("Total"):
-            cause, quantities = Cause.UNREADABLE, (Quantity.TOTAL,)
-        case Problem.SIZES_TOO_LARGE:
-            quantities = (Quantity.RESERVED, Quantity.LIVE, Quantity.PRINTED_PEAK)
-        case Problem.LISTS_DIFFER | Problem.UNDEFINED_VALUE:
-            # The lists and the live ranges know the value by different names.
-            quantities = (Quantity.VALUES, Quantity.LIVE, Quantity.SOURCES, Quantity.USES)
-        case Problem.QUOTES_DIFFER:
-            quantities = (Quantity.SOURCES, Quantity.USES)
-        case Problem.PEAK_VALUE_NOT_LIVE | Problem.PEAK_VALUES_MISSING:
-            # Either the list or a live range is wrong.
-            quantities = (Quantity.PRINTED_PEAK, Quantity.LIVE)
-        case _ if problem.code is Code.SYNTAX:
-            cause, quantities = Cause.UNREADABLE, _at(file, finding.place.start)
-        case _ if problem.code in _OF_CODE:
-            bound, quantities = _OF_CODE[problem.code]
-    for quantity in quantities:
-        yield Gap(quantity, bound, cause, file.kind, finding.code)
+    file, problem, facts, code = finding.place.file, finding.problem.kind, finding.problem.facts, finding.code
+    is_unreadable = code is Code.SYNTAX and problem is not Problem.SIZES_TOO_LARGE
+    cause = Cause.UNREADABLE if is_unreadable else Cause.CONTRADICTION
+    bound = Bound.AT_LEAST if code in _AT_LEAST else Bound.UNKNOWN
+    if problem is Problem.TRUNCATED_FILE:
+        cause, parts = Cause.CUT_OFF, [(Bound.AT_LEAST, _at(file, file.document.content_end))]
+    elif problem in (Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART):
+        rows = facts["rows"] if problem is Problem.UNKNOWN_LINES else (facts["row"],)
+        parts = [part for row in filter(None, rows) for part in _lost(file, finding.place.start, row)]
+    elif problem in _OF_PROBLEM or code in _OF_CODE:
+        if facts.get("reserved_bytes", 0) < facts.get("printed_bytes", 0):
+            bound = Bound.AT_LEAST
+        parts = [(bound, _OF_PROBLEM.get(problem, _OF_CODE.get(code, ())))]
+    elif problem is Problem.MISSING_HEADER and facts["header"].startswith("Total"):
+        parts = [(bound, (Quantity.TOTAL,))]
+    else:
+        parts = [(bound, _at(file, finding.place.start) if code is Code.SYNTAX else ())]
+    for one, quantities in parts:
+        for quantity in quantities:
+            yield Gap(quantity, one, cause, file.kind, code)
 
 
 _OF_ROW: Final[dict[Row, tuple[tuple[Bound, tuple[Quantity, ...]], ...]]] = {

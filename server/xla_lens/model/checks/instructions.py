@@ -10,7 +10,7 @@ from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.context import Context, Marks, marked
 from xla_lens.model.checks.findings import Finding, Related, Relation, error
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.checks.values import use_labels, views_in_live_ranges
+from xla_lens.model.checks.values import use_labels
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
@@ -65,24 +65,6 @@ def wrong_uses(context: Context, is_known: Marks, operand: Column, index: Column
     wrong &= (read == NONE) | context.free(values=read)
     rows = np.flatnonzero(wrong)
     yield from zip(rows.tolist(), value[rows].tolist(), read[rows].tolist(), strict=True)
-
-
-def operands_have_no_gaps(context: Context) -> Iterator[Finding]:
-    """An instruction whose uses are listed has one for each of its operands. A view may have no list of uses."""
-    dump, uses = context.dump, context.dump.uses
-    if not context.is_whole(dump.used) or not context.is_liveness_known or np.any(views_in_live_ranges(dump)):
-        return
-    value = context.value_of(uses)
-    last = np.full(len(dump.names), NONE)
-    np.maximum.at(last, uses.name, uses.operand)
-    reads = distinct(uses.name * (np.int64(last.max(initial=0)) + 1) + uses.operand)
-    count = np.bincount(reads // (last.max(initial=0) + 1), minlength=len(last))
-    for name in marked(count <= last):
-        own = np.flatnonzero(uses.name == name)
-        use = int(own[uses.operand[own].argmax()])
-        missing = min({*range(int(last[name]))} - {*uses.operand[own].tolist()})
-        problem = Problem.OPERAND_GAP(*use_labels(context, use, value[use]), missing)
-        yield context.error(uses, use, problem, *_quoted(context, name), values=value[use], names=name)
 
 
 def _quoted(context: Context, name: int) -> list[Related]:

@@ -24,30 +24,26 @@ def over_limits(
     """
     if not dump.files:
         return
-    space = memory.space(DEFAULT_COLOR)
+    space, name = memory.space(DEFAULT_COLOR), dump.space_id(DEFAULT_COLOR)
     if max_memory_bytes is not None:
         over = over_bytes(space, max_memory_bytes) if space else 0
-        if dump.assignment is None:
-            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, Lack.ALLOCATIONS))
-        elif over is None:
-            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, Lack.PARTS))
+        if dump.assignment is None or over is None:
+            lack = Lack.ALLOCATIONS if dump.assignment is None else Lack.PARTS
+            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, lack))
         elif over:
-            problem = Problem.MEMORY_ABOVE_LIMIT(
-                dump.space_id(DEFAULT_COLOR), max_memory_bytes + over, max_memory_bytes
-            )
+            problem = Problem.MEMORY_ABOVE_LIMIT(name, max_memory_bytes + over, max_memory_bytes)
             yield error(_largest(dump), problem)
     if max_peak_bytes is not None:
-        peak = space.peak_live_bytes if space else 0
-        step = space.peak_step if space and space.peak_step is not None else NONE
-        row = dump.schedule_row(step)
+        peak, step, bound = 0, NONE, Bound.EXACT
+        if space and space.peak_step is not None:
+            peak, step, bound = space.peak_live_bytes, space.peak_step, space.live_bound
+        row, has_ranges = dump.schedule_row(step), dump.assignment is not None and len(dump.live_ranges) > 0
         place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _first_byte(dump)
-        if dump.assignment is None or not len(dump.live_ranges):
-            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.LIVE_RANGES))
-        elif peak > max_peak_bytes and (space is None or space.live_bound is not Bound.UNKNOWN):
-            yield error(place, Problem.PEAK_ABOVE_LIMIT(dump.space_id(DEFAULT_COLOR), peak, step, max_peak_bytes))
-        elif space and space.live_bound is not Bound.EXACT:
+        if has_ranges and peak > max_peak_bytes and bound is not Bound.UNKNOWN:
+            yield error(place, Problem.PEAK_ABOVE_LIMIT(name, peak, step, max_peak_bytes))
+        elif not has_ranges or bound is not Bound.EXACT:
             # A lower bound below the limit proves nothing.
-            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.PARTS))
+            yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.PARTS if has_ranges else Lack.LIVE_RANGES))
 
 
 def _first_byte(dump: DumpSet) -> Place:

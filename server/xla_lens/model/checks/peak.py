@@ -4,20 +4,20 @@ all of this follows from the live ranges.
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, Marks, marked
+from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, xla_peak_step
 from xla_lens.model.places.places import row_place, schedule_place
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE
 
 
 def printed_peak_is_highest(context: Context, memory: Memory) -> Iterator[Finding]:
@@ -45,13 +45,12 @@ def printed_peak_matches_live_ranges(context: Context) -> Iterator[Finding]:
         related = [Related(scheduled, Relation.STEP)] if scheduled else []
         yield context.error(dump.peaks, 0, Problem.PEAK_STEP_MISMATCH(step, by_rule), *related)
         return
-    found = [*_list(context)] or [*_order(context)]
+    found = list(_list(context))
     yield from found
     if not found:
         sums, expected = dump.peak_buffers.cumulative_bytes, dump.peak_buffers.size_bytes.cumsum()
         for row in marked((sums != NONE) & (sums != expected))[:MAXIMUM_RELATED]:
-            place = context.place(dump.peak_buffers, row)
-            yield error(place, Problem.CUMULATIVE_MISMATCH(sums[row], expected[row]))
+            yield context.error(dump.peak_buffers, row, Problem.CUMULATIVE_MISMATCH(sums[row], expected[row]))
         yield from _stack_traces(context)
 
 
@@ -59,19 +58,29 @@ def printed_peak_matches_live_ranges(context: Context) -> Iterator[Finding]:
 
 
 def _list(context: Context) -> Iterator[Finding]:
-    """The list has each value that is live at the step once, with the size of its shape."""
+    """The list has each value that is live at the step once, with the size of its shape. With cumulative sizes, it is
+    sorted by size, else in the order of the live ranges. Until jaxlib 0.6.0 it had no indices, and the sizes of the
+    whole shapes of the instructions.
+    """
     dump, buffers, ranges = context.dump, context.dump.peak_buffers, context.dump.live_ranges
-    step = int(dump.peaks.step[0])
-    is_indexed = bool(np.any(buffers.index != NONE))
+    step, is_indexed = int(dump.peaks.step[0]), bool(np.any(buffers.index != NONE))
     live = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
-    # Lists without indices have the sizes of the whole shapes of the instructions.
     sizes = taken(dump.logical_bytes if is_indexed else dump.whole_bytes, dump.value_of_peak_buffer)
     is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
-    expected = _pairs(ranges.name[live], ranges.index[live], is_indexed=is_indexed)
-    listed = _pairs(buffers.name, buffers.index, is_indexed=is_indexed)
+    rows, words, size = live.tolist(), "in the order of the live ranges", dict[int, int]()
+    if np.all(buffers.cumulative_bytes != NONE):
+        words, known = "by size", taken(dump.logical_bytes, dump.value_of_live_range[live]).tolist()
+        size = dict(zip(rows, known, strict=True))
+        rows.sort(key=lambda row: (-size[row], dump.names[ranges.name[row]], index_path(dump, int(ranges.index[row]))))
+    expected = [(int(ranges.name[row]), max(int(ranges.index[row]), 0) if is_indexed else NONE) for row in rows]
+    indices = np.maximum(buffers.index, 0 if is_indexed else NONE).tolist()
+    listed = list(zip(buffers.name.tolist(), indices, strict=True))
+    is_moved = np.array([one != other for one, other in zip_longest(listed, expected)], bool)[: len(listed)]
+    # The order is unknown if a size is.
+    is_moved &= NONE not in size.values()
     left, first, extra = Counter(expected), dict[tuple[int, int], int](), 0
     # Of two rows with one name, the one with the right size and at the right place counts as the value's own.
-    for row in np.lexsort((_is_out_of_place(dump, live, listed, expected), is_wrong)).tolist():
+    for row in np.lexsort((is_moved, is_wrong)).tolist():
         key, label = listed[row], context.label(buffers, row)
         left[key] -= 1
         if left[key] < 0:
@@ -83,54 +92,17 @@ def _list(context: Context) -> Iterator[Finding]:
             problem = Problem.PEAK_VALUE_SIZE(label, buffers.size_bytes[row], sizes[row])
             yield context.error(buffers, row, problem)
         first.setdefault(key, row)
-    missing = [key for key, count in left.items() if count > 0]
+    missing = [row for row, key in zip(rows, expected, strict=True) if left[key] > 0]
     # An extra row in the place of a missing one has the same cause.
     if len(missing) > extra:
-        rows = (int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED])
-        related = tuple(Related(context.place(ranges, row), Relation.LIVE_RANGE) for row in rows)
-        problem = Problem.PEAK_VALUES_MISSING(dump.label(*missing[0]), len(missing) - 1, step)
+        related = tuple(Related(context.place(ranges, row), Relation.LIVE_RANGE) for row in missing[:MAXIMUM_RELATED])
+        problem = Problem.PEAK_VALUES_MISSING(dump.label(*expected[rows.index(missing[0])]), len(missing) - 1, step)
         yield context.error(dump.peaks, 0, problem, *related)
-
-
-def _is_out_of_place(
-    dump: DumpSet, live: Column, listed: list[tuple[int, int]], expected: list[tuple[int, int]]
-) -> Marks:
-    """For each row of the list whether another value belongs there; all false if the list has another length.
-
-    `expected` are the keys of the rows `live` of the live ranges.
-    """
-    if len(live) != len(listed):
-        return np.zeros(len(listed), bool)
-    order = list(range(len(live)))
-    if np.all(dump.peak_buffers.cumulative_bytes != NONE):
-        sizes = taken(dump.logical_bytes, dump.value_of_live_range[live]).tolist()
-        order.sort(key=lambda place: (-sizes[place], *_name_and_path(dump, *expected[place])))
-    return np.array([key != expected[place] for key, place in zip(listed, order, strict=True)], bool)
-
-
-def _name_and_path(dump: DumpSet, name: int, index: int) -> tuple[bytes, tuple[int, ...]]:
-    return dump.names[name], index_path(dump, index)
-
-
-def _pairs(name: Column, index: Column, *, is_indexed: bool) -> list[tuple[int, int]]:
-    """Names and indices, NONE where the list has no indices, as until jaxlib 0.6.0."""
-    indices = np.maximum(index, 0) if is_indexed else np.full(len(name), NONE)
-    return list(zip(name.tolist(), indices.tolist(), strict=True))
-
-
-def _order(context: Context) -> Iterator[Finding]:
-    """Lists with cumulative sizes are sorted by size, others are in the order of the live ranges."""
-    dump, buffers = context.dump, context.dump.peak_buffers
-    order, keys = "by size", -buffers.size_bytes
-    if np.any(buffers.cumulative_bytes == NONE):
-        order, keys = "in the order of the live ranges", taken(dump.values.live_range, dump.value_of_peak_buffer)
-        if NONE in keys:
-            return
-    back = marked(keys != np.sort(keys))
-    for row in back[:1]:
-        others = (context.place(buffers, other) for other in back[1 : 1 + MAXIMUM_RELATED])
-        problem = Problem.PEAK_OUT_OF_ORDER(context.label(buffers, row), order)
-        yield context.error(buffers, row, problem, *(Related(other, Relation.OUT_OF_ORDER) for other in others))
+    elif not missing and not extra and not np.any(is_wrong):
+        for row, *others in [marked(is_moved)] if np.any(is_moved) else []:
+            places = (context.place(buffers, other) for other in others[:MAXIMUM_RELATED])
+            problem = Problem.PEAK_OUT_OF_ORDER(context.label(buffers, row), words)
+            yield context.error(buffers, row, problem, *(Related(place, Relation.OUT_OF_ORDER) for place in places))
 
 
 # ---------------------------------------------------------------- the stack trace breakdown

@@ -273,11 +273,6 @@ class Problem(Enum):
         "value other user operand",
         "Operand {operand} of `{user}` is listed as a use of both `{value}` and `{other}`. An operand is one value.",
     )
-    OPERAND_GAP = _row(
-        Code.OPERAND_MISMATCH,
-        "value user operand missing",
-        "`{value}` is listed as operand {operand} of `{user}`, but no value as its operand {missing}.",
-    )
     OPERAND_MISMATCH = _row(
         Code.OPERAND_MISMATCH,
         "value user operand read",
