@@ -51,28 +51,23 @@ def _baseline(report: Mapping[str, Any], label: str) -> Baseline:
 
 
 def _space(space: Mapping[str, Any]) -> SpaceSide:
-    # Older reports do not have the needed bytes.
-    bounds, numbers = (
-        space.get("bounds", {}),
-        [space["peak_live_bytes"], space["reserved_bytes"], space.get("needed_bytes")],
-    )
-    names = "peak_live_bytes", "reserved_bytes", "reserved_bytes"
-    live_bound, reserved_bound, needed_bound = (
-        Bound(bounds.get(name, Bound.EXACT)) if number is not None else Bound.UNKNOWN
-        for name, number in zip(names, numbers, strict=True)
-    )
-    peak, reserved, needed = (int(number or 0) for number in numbers)
+    def bound(name: str) -> Bound:
+        return Bound(space["bounds"].get(name, Bound.EXACT)) if space[name] is not None else Bound.UNKNOWN
+
     found = {by: added(rows) for by, rows in _breakdowns(space)}
+    peak, reserved, needed = (int(space[name] or 0) for name in ("peak_live_bytes", "reserved_bytes", "needed_bytes"))
     return SpaceSide(
         peak_live_bytes=peak,
-        live_bound=live_bound,
+        live_bound=bound("peak_live_bytes"),
         peak_step=space["peak_step"],
         reserved_bytes=reserved,
-        reserved_bound=reserved_bound,
+        reserved_bound=bound("reserved_bytes"),
         needed_bytes=needed,
-        needed_bound=needed_bound,
+        needed_bound=bound("needed_bytes"),
         breakdowns={
-            by: rows for by, rows in found.items() if sum(row.size_bytes for row in rows.values()) == numbers[0]
+            by: rows
+            for by, rows in found.items()
+            if sum(row.size_bytes for row in rows.values()) == space["peak_live_bytes"]
         },
     )
 
@@ -88,10 +83,9 @@ def _breakdowns(space: Mapping[str, Any]) -> Iterator[tuple[By, _Rows]]:
     line_of: dict[int, str | None] = {}
     rows: list[tuple[Key, Part]] = []
     for line in lines.get("lines", ()):
-        argument = line.get("argument")
+        argument = line["argument"]
         key = line_key(line["file"], line["line"]) if line["file"] is not None else None
-        # Older reports have no derived sources.
-        part = Part(int(line["size_bytes"]), len(line["values"]), NONE, int(line.get("derived_bytes", 0)))
+        part = Part(int(line["size_bytes"]), len(line["values"]), NONE, int(line["derived_bytes"]))
         rows.append((Argument(argument) if argument is not None else key, part))
         line_of |= dict.fromkeys(line["values"], key)
     yield By.LINE, iter(rows)
@@ -113,7 +107,7 @@ def _groups(space: Mapping[str, Any], line_of: Mapping[int, str | None], opcode_
     for value in space.get("live_at_peak", ()):
         if value["owned_bytes"]:
             number, size_bytes = int(value["id"]), int(value["owned_bytes"])
-            is_derived = bool(value.get("derived_from"))
+            is_derived = bool(value["derived_from"])
             op_name = plain_op_name(value["op_name"] if not is_derived else None)
             group = group_of(value["shape"].encode(), op_name, opcode_of.get(number), line_of.get(number))
             yield group, Part(size_bytes, 1, NONE, size_bytes if is_derived else 0)

@@ -11,9 +11,8 @@ from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
-from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, Role, Text, joined, plain_text
-from xla_lens.render.report.values import kind_counted, space_of, step_link
-from xla_lens.render.sources import frame_text
+from xla_lens.render.report.blocks import Inline, Linked, Name, Role, Text, joined, plain_text
+from xla_lens.render.report.values import kind_counted, source_name, space_of, step_link
 from xla_lens.render.warrants import bounded_size, reasons
 
 
@@ -136,10 +135,8 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
     line = next((line for line in one.lines.lines if line.frame), None)
     found: list[tuple[int, tuple[Inline, ...]]] = []
     if line and line.frame:
-        in_function = (" in ", Name(line.frame.function)) if line.frame.function else ()
-        place = Name(frame_text(line.frame), widest=LONGEST_NAME, role=Role.SOURCE, frame=line.frame)
-        share = percent(line.size_bytes, total)
-        found.append((line.size_bytes, (f"{share} of the peak comes from ", place, *in_function)))
+        words = f"{percent(line.size_bytes, total)} of the peak comes from "
+        found.append((line.size_bytes, (words, *source_name(line.frame))))
     arguments = one.lines.arguments
     if arguments:
         size_bytes = sum(line.size_bytes for line in arguments)
