@@ -11,7 +11,8 @@ from xla_lens.files import SetFiles
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.report.data import report_data
-from xla_lens.render.report.outline import report_markdown, report_text
+from xla_lens.render.report.html import html_lines
+from xla_lens.render.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
@@ -122,8 +123,8 @@ def texts_of(files: SetFiles) -> dict[FileKind, bytes]:
     return {kind: path.read_bytes() for kind, path in files.paths.items()}
 
 
-def analysis_of_texts(texts: Mapping[FileKind, bytes]) -> tuple[Analysis, dict[str, Any], str, str]:
-    """Analyze a set. Return the analysis, and the report as data without findings, as text and as Markdown."""
+def analysis_of_texts(texts: Mapping[FileKind, bytes]) -> tuple[Analysis, dict[str, Any], str, str, str]:
+    """Analyze a set. Return the analysis, and the report as data without findings, as text, as Markdown and as HTML."""
     one = analyse(dump_file(text, kind) for kind, text in texts.items() if kind is not FileKind.HLO)
     module = module_of_text(texts[FileKind.HLO]) if FileKind.HLO in texts else None
     one = one.with_module(module)
@@ -131,7 +132,8 @@ def analysis_of_texts(texts: Mapping[FileKind, bytes]) -> tuple[Analysis, dict[s
     made = report(one, paths, ReportOptions(parts=frozenset(Part) - {Part.BUDGET}), module)
     data = report_data(made)
     del data["findings"]
-    return one, data, "\n".join(report_text(made, 120)), "\n".join(report_markdown(made))
+    text, markdown, html = report_text(made, 120), report_markdown(made), html_lines(report_outline(made))
+    return one, data, "\n".join(text), "\n".join(markdown), "\n".join(html)
 
 
 def numbers(one: Analysis) -> dict[tuple[Quantity, str], int]:

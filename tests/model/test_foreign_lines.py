@@ -31,7 +31,7 @@ def _alarms(analysis: Analysis) -> Counter[str]:
 
 
 def _assert_same(
-    before: tuple[Analysis, object, str, str], texts: Mapping[FileKind, bytes], line: bytes, kind: FileKind
+    before: tuple[Analysis, object, str, str, str], texts: Mapping[FileKind, bytes], line: bytes, kind: FileKind
 ) -> None:
     after = analysis_of_texts(texts)
     assert _alarms(after[0]) == _alarms(before[0]), (line, kind)

@@ -247,7 +247,7 @@ def memory_spaces_agree(context: Context) -> Iterator[Finding]:
     header, used_value = taken(allocations.color, owner), dump.values.used_value[value]
     colors = np.stack((header, _shape_colors(dump), taken(dump.used_values.color, used_value), slices.color))
     is_other = (colors != slices.color) & (colors != NONE)
-    known = (header != NONE) & context.free(values=value)
+    known = (header != NONE) & context.free(values=value, allocations=owner)
     known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
     agree = np.bincount(owner[known & ~is_other[0]], minlength=len(allocations))
     count = np.bincount(owner[known], minlength=len(allocations))

@@ -26,6 +26,8 @@ from xla_lens.model.checks.instructions import (
 from xla_lens.model.checks.live_ranges import (
     live_ranges_lie_in_schedule,
     live_ranges_match_schedule_and_uses,
+    mentioned_instructions_are_scheduled,
+    steps_ascend,
     values_have_one_live_range,
 )
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
@@ -33,7 +35,6 @@ from xla_lens.model.checks.peak import printed_peak_is_highest, printed_peak_mat
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.reports import reports_match_allocations, rounded_sizes_agree
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
-from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
 from xla_lens.model.checks.structure import ends_in, files_are_well_formed, used_values_before_gaps
 from xla_lens.model.checks.values import (
     files_are_of_one_dump,

@@ -12,25 +12,23 @@ from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding, of_another_compilation
 from xla_lens.model.checks.module.data_flow import (
     instructions_have_their_positions,
+    live_ranges_match_module,
     positions_follow_data_flow,
     uses_match_module,
     values_list_their_uses,
 )
-from xla_lens.model.checks.module.entry import (
+from xla_lens.model.checks.module.instructions import (
     aliased_parameters_live_out,
     aliases_share_bytes,
     entry_layout_matches,
     entry_parameters_are_numbered,
-    results_live_out,
-)
-from xla_lens.model.checks.module.instructions import (
     instructions_are_in_module,
     module_is_well_formed,
     quotes_match_module,
+    results_live_out,
     schedule_is_order_of_module,
     shapes_match_module,
 )
-from xla_lens.model.checks.module.live_ranges import live_ranges_match_module
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.hlo.graph import ModuleGraph
