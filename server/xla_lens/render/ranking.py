@@ -1,20 +1,21 @@
 """The ranking of the modules of a folder as blocks and as JSON."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from xla_lens.features.report.ranking import RankedModule, Ranking
 from xla_lens.model.capacity import over_bytes
-from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.model.warrants import Bound, Quantity, Warrant
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import apart, as_given, counted, human, percent
+from xla_lens.render.messages import worded
+from xla_lens.render.numbers import apart, as_given, counted, human
 from xla_lens.render.report.blocks import WIDEST_NAME, Inline, Name, Outline, Role, Section, Text, plain_text, table
 from xla_lens.render.report.html import inline_html, section_html
-from xla_lens.render.warrants import bounded, bounded_size, short_reason
+from xla_lens.render.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
 
 def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_all: str = "--all") -> Outline:
@@ -47,99 +48,78 @@ def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterato
 
 def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
     modules = one.modules
-    words: list[str] = []
-    if budget_bytes is not None:
-        over = sum(bool(over_bytes(module.space, budget_bytes)) for module in modules)
-        words.append(f"{over:,} {'does' if over == 1 else 'do'} not fit into {as_given(budget_bytes)}")
-    elif over := sum(bool(module.over_bytes) for module in modules):
-        words.append(f"{over:,} {'does not fit its' if over == 1 else 'do not fit their'} device")
-    if unreadable := sum(len(module.unreadable) for module in modules):
-        words.append(f"{counted(unreadable, 'file')} cannot be read")
-    incomplete = sum(
-        not (module.unreadable or module.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact) for module in modules
+    size = "" if budget_bytes is None else as_given(budget_bytes)
+    exceeding = [
+        module.over_bytes if budget_bytes is None else over_bytes(module.space, budget_bytes) for module in modules
+    ]
+    readable = [module for module in modules if not module.unreadable]
+    counts = (
+        (_OVER_DEVICE if budget_bytes is None else _OVER_BUDGET, sum(map(bool, exceeding))),
+        ("{count:|# file cannot be read|# files cannot be read}", sum(len(module.unreadable) for module in modules)),
+        ("{count:|# is incomplete|# are incomplete}", sum(not _warrant(module).is_exact for module in readable)),
+        ("{count:|# has errors|# have errors}", sum(bool(module.error_count) for module in readable)),
     )
-    if incomplete:
-        words.append(f"{incomplete:,} {'is' if incomplete == 1 else 'are'} incomplete")
-    errors = sum(bool(module.error_count) and not module.unreadable for module in modules)
-    if errors:
-        words.append(f"{errors:,} {'has' if errors == 1 else 'have'} errors")
-    if words:
+    if words := [text for words, number in counts if (text := worded(words, {"count": number, "size": size}))]:
         yield f"{', '.join(words)}."
+
+
+_OVER_BUDGET: Final = "{count:# does|# do} not fit into {size}"
+_OVER_DEVICE: Final = "{count:|# does not fit its device|# do not fit their device}"
+
+
+def _warrant(module: RankedModule) -> Warrant:
+    return module.warrants.of(Quantity.LIVE, Quantity.RESERVED)
 
 
 def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Section, ...]:
     shown = [(one.modules[number], one.places[number]) for number in one.shown]
     spaces = {space_name(module.space.id) for module, _ in shown}
-    # A folder may have dumps of several backends.
-    title = f"{spaces.pop()} peak" if len(spaces) == 1 else "peak"
-    columns: list[tuple[str, bool, list[Text]]] = [
-        ("needs", False, [_reserved(module, module.space.needed_bytes) for module, _ in shown]),
-        (
-            "of device" if budget_bytes is None else "of budget",
-            False,
-            [_share(module, _limit(module) if budget_bytes is None else budget_bytes) for module, _ in shown],
-        ),
-        (title, False, [_peak(module) for module, _ in shown]),
-        ("no.", False, [f"{module.number:04}" if module.number is not None else "" for module, _ in shown]),
-        ("module", True, [Name(module.name, widest=WIDEST_NAME) for module, _ in shown]),
-        ("temp", False, [_reserved(module, module.temp_bytes) for module, _ in shown]),
-        (
-            "values",
-            False,
-            [bounded(f"{module.value_count:,}", module.warrants.of(Quantity.VALUES).bound) for module, _ in shown],
-        ),
-        ("XLA prints", False, [_printed(module) for module, _ in shown]),
-        ("findings", True, [_findings(module) for module, _ in shown]),
-        ("file", True, [Name(place, widest=None, role=Role.PATH) if place else "" for _, place in shown]),
-    ]
-    kept = [column for column in columns if any(cell != "" for cell in column[2])]
-    titles = " | ".join("<" * is_text + name for name, is_text, _ in kept)
-    rows = zip(*(cells for _, _, cells in kept), strict=True)
+    titles = (
+        "needs",
+        "of device" if budget_bytes is None else "of budget",
+        # A folder may have dumps of several backends.
+        f"{spaces.pop()} peak" if len(spaces) == 1 else "peak",
+        *("no.", "<module", "temp", "values", "XLA prints", "<findings", "<file"),
+    )
+    rows = [_row(module, place, budget_bytes) for module, place in shown]
+    kept = [column for column in range(len(titles)) if any(row[column] != "" for row in rows)]
+    cells = (tuple(row[column] for column in kept) for row in rows)
     rest = (_folded(one, show_all),) if one.folded else ()
     unreadable = [
         (Name(re.split(r"[/\\]", file)[-1], widest=None, role=Role.PATH), f" {reason}.")
         for module in one.modules
         for file, reason in module.unreadable
     ]
-    return (Section("Modules, worst first", (table(titles, rows), *rest, *unreadable)),)
+    modules = table(" | ".join(titles[column] for column in kept), cells)
+    return (Section("Modules, worst first", (modules, *rest, *unreadable)),)
 
 
-def _peak(module: RankedModule) -> str:
-    if module.peak_bytes is None:
-        return "unknown"
-    return bounded_size(module.peak_bytes, module.warrants.of(Quantity.LIVE).bound)
-
-
-def _limit(module: RankedModule) -> int | None:
-    return module.capacity.size_bytes if module.capacity else None
-
-
-def _share(module: RankedModule, budget_bytes: int | None) -> str:
-    is_exact = module.warrants.of(Quantity.RESERVED).is_exact
-    return percent(module.space.needed_bytes, budget_bytes) if budget_bytes and is_exact else ""
-
-
-def _reserved(module: RankedModule, size_bytes: int) -> str:
-    return bounded_size(size_bytes, module.warrants.of(Quantity.RESERVED).bound)
-
-
-def _printed(module: RankedModule) -> str:
-    if (
-        module.printed_bytes is None
-        or module.peak_bytes is None
-        or not module.warrants.of(Quantity.PRINTED_PEAK).is_known
-    ):
-        return ""
-    return bounded(apart(module.printed_bytes, module.peak_bytes), module.warrants.of(Quantity.PRINTED_PEAK).bound)
+def _row(module: RankedModule, place: str, budget_bytes: int | None) -> tuple[Text, ...]:
+    bound = {quantity: module.warrants.of(quantity).bound for quantity in Quantity}
+    reserved, printed = bound[Quantity.RESERVED], bound[Quantity.PRINTED_PEAK]
+    limit = module.capacity.size_bytes if module.capacity and budget_bytes is None else budget_bytes
+    peak = module.peak_bytes
+    is_printed = module.printed_bytes is not None and peak is not None and printed is not Bound.UNKNOWN
+    return (
+        bounded_size(module.space.needed_bytes, reserved),
+        share(module.space.needed_bytes, limit, reserved) if limit else "",
+        bounded_size(peak, bound[Quantity.LIVE]) if peak is not None else UNKNOWN,
+        f"{module.number:04}" if module.number is not None else "",
+        Name(module.name, widest=WIDEST_NAME),
+        bounded_size(module.temp_bytes, reserved),
+        bounded(f"{module.value_count:,}", bound[Quantity.VALUES]),
+        bounded(apart(module.printed_bytes or 0, peak or 0), printed) if is_printed else "",
+        _findings(module),
+        Name(place, widest=None, role=Role.PATH) if place else "",
+    )
 
 
 def _findings(module: RankedModule) -> str:
-    counts = ((module.error_count, "error"), (module.warning_count, "warning"))
-    words = [counted(count, noun) for count, noun in counts if count]
     if module.unreadable:
         return f"{counted(len(module.unreadable), 'file')} cannot be read"
-    reason = short_reason(module.warrants.of(Quantity.LIVE, Quantity.RESERVED))
-    return ", ".join([*([reason] if reason else []), *words])
+    counts = ((module.error_count, "error"), (module.warning_count, "warning"))
+    words = (short_reason(_warrant(module)), *(counted(number, noun) for number, noun in counts if number))
+    return ", ".join(filter(None, words))
 
 
 def _folded(one: Ranking, show_all: str) -> str:
@@ -147,12 +127,9 @@ def _folded(one: Ranking, show_all: str) -> str:
     noun = "small program" if one.are_folded_small else "more module"
     most = max((module.peak_bytes or 0 for module in folded), default=0)
     unknown = sum(module.peak_bytes is None for module in folded)
-    more = f", {unknown:,} of unknown peak" if unknown else ""
-    return f"... and {counted(len(folded), noun)}, {human(most)} at most{more} ({show_all} shows {_them(folded)})"
-
-
-def _them(folded: Sequence[RankedModule]) -> str:
-    return "it" if len(folded) == 1 else "them"
+    unknown_peaks = f", {unknown:,} of unknown peak" if unknown else ""
+    them = "it" if len(folded) == 1 else "them"
+    return f"... and {counted(len(folded), noun)}, {human(most)} at most{unknown_peaks} ({show_all} shows {them})"
 
 
 def ranked_data(one: RankedModule, rank: int) -> dict[str, Any]:
