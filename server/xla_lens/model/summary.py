@@ -22,7 +22,6 @@ from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
-from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import width
 
@@ -171,30 +170,21 @@ def _values(dump: DumpSet, rows: Column) -> tuple[Column, Column, list[bytes]]:
     """The files of some values by their numbers, where their names start there, and their labels."""
     values, slices = dump.values, dump.values.slice[rows]
     file = np.where(slices != NONE, _number(dump, dump.assignment), _number(dump, dump.used))
-    start, end = (
-        np.where(slices != NONE, taken(of_slice, slices), taken(of_used, values.used_value[rows]))
-        for of_slice, of_used in (
-            (dump.slices.value_start, dump.used_values.start),
-            (dump.slices.value_end, dump.used_values.end),
-        )
+    start = np.where(
+        slices != NONE, taken(dump.slices.value_start, slices), taken(dump.used_values.start, values.used_value[rows])
     )
     names = [dump.names[name] for name in values.name[rows].tolist()]
     # The index NONE selects the last cell, which is empty.
     indices = (*dump.indices, b"")
-    places = zip(file.tolist(), start.tolist(), end.tolist(), names, strict=True)
-    starts = [_name_start(dump.files[number].document, *place) for number, *place in places]
+    # A name follows the id: ``<8 fusion{0} @0>``.
+    places = zip(file.tolist(), start.tolist(), strict=True)
+    starts = [dump.files[number].document.data.find(b" ", first) + 1 for number, first in places]
     labels = [name + indices[index] for name, index in zip(names, values.index[rows].tolist(), strict=True)]
     return file, np.array(starts, np.int64), labels
 
 
 def _number(dump: DumpSet, file: DumpFile | None) -> int:
     return dump.files.index(file) if file else NONE
-
-
-def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
-    """The start of the name in ``<8 fusion{0} @0>``."""
-    found = document.data.find(name, document.data.find(b" ", start, end), end)
-    return found if found != NONE else start
 
 
 def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:

@@ -50,12 +50,11 @@ class Coverage:
 
 def coverage(slots: Slots) -> Coverage:
     """The covered bytes of each allocation over time."""
-    event = _events(slots, slots.end_step + 1)
-    deltas = _covered(slots, event)
+    steps, slot, _, deltas = _events(slots, slots.end_step + 1)
     changing = np.flatnonzero(deltas)
-    allocation = slots.allocation[event.slot[changing]]
+    allocation = slots.allocation[slot[changing]]
     order = np.argsort(allocation, kind="stable")
-    return Coverage(allocation[order], event.step[changing[order]], deltas[changing[order]])
+    return Coverage(allocation[order], steps[changing[order]], deltas[changing[order]])
 
 
 def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[int, int]]:
@@ -65,11 +64,11 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
     """
     # A slot without its last step shares no step with its successor.
     slots = slots.take(np.flatnonzero(slots.start_step < slots.end_step))
-    event = _events(slots, slots.end_step)
+    _, slot, is_start, deltas = _events(slots, slots.end_step)
     sizes = slots.end_offset - slots.offset
-    is_shared = _covered(slots, event) != np.where(event.is_start, sizes[event.slot], -sizes[event.slot])
+    is_shared = deltas != np.where(is_start, sizes[slot], -sizes[slot])
     # Dumps that are in order have no collisions, so the search for pairs is limited to allocations that have some.
-    rows = np.flatnonzero(np.isin(slots.allocation, slots.allocation[event.slot[is_shared]]))
+    rows = np.flatnonzero(np.isin(slots.allocation, slots.allocation[slot[is_shared]]))
     slots = slots.take(rows[np.lexsort((slots.start_step[rows], slots.allocation[rows]))])
     before, after = _partners(slots)
     suspects = np.flatnonzero((before != NONE) | (after != NONE))
@@ -83,27 +82,17 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
     return list(zip(later.tolist(), earlier.tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Events:
-    """The starts and ends of slots in the order of time; at the same step, ends come first."""
-
-    step: Column
-    slot: Column
-    is_start: NDArray[np.bool_]
-
-
-def _events(slots: Slots, end: Column) -> _Events:
+def _events(slots: Slots, end: Column) -> tuple[Column, Column, NDArray[np.bool_], Column]:
+    """The starts and ends of slots in the order of time; at the same step, ends come first. Returns for each the step,
+    the slot, whether it is a start, and how many more bytes are covered after it.
+    """
     steps = np.concatenate((end, slots.start_step))
     order = as_rows(steps.argsort(kind="stable"))
-    return _Events(steps[order], order % max(len(slots), 1), order >= len(slots))
-
-
-def _covered(slots: Slots, event: _Events) -> Column:
-    """How many more bytes are covered after each event."""
-    first, end, lengths = segments(slots.allocation, slots.offset, slots.end_offset)
-    counts = np.where(event.is_start, 1, -1)
-    events = np.stack((first[event.slot], end[event.slot], counts), axis=1, dtype=np.int64)
-    return np.frombuffer(covered_changes(np.append(0, lengths.cumsum()), events), np.int64)
+    slot, is_start = order % max(len(slots), 1), order >= len(slots)
+    first, behind, lengths = segments(slots.allocation, slots.offset, slots.end_offset)
+    events = np.stack((first[slot], behind[slot], np.where(is_start, 1, -1)), axis=1, dtype=np.int64)
+    deltas = np.frombuffer(covered_changes(np.append(0, lengths.cumsum()), events), np.int64)
+    return steps[order], slot, is_start, deltas
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:
