@@ -22,9 +22,9 @@ Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentConte
 class OpenDocument:
     """A document that the editor has open.
 
-    It is a whole document of the editor, whose `uri` it has, or a file in one (`EditorDocument`), which begins at the line
-    `first_row`, never 0. `opening` is unique to each time a document is opened. `analysed` is the text that the last
-    analysis has seen, None if it has seen none, and `edits` lead from that text to `document`.
+    It is a whole document of the editor, whose `uri` it has, or a file in one (`EditorDocument`), which begins at the
+    line `first_row`, never 0. `opening` is unique to each time a document is opened. `analysed` is the text that the
+    last analysis has seen, None if it has seen none, and `edits` lead from that text to `document`.
     """
 
     uri: str

@@ -29,7 +29,7 @@ from xla_lens.render.report.sections import (
     totals_sections,
 )
 from xla_lens.render.report.text import Layout, text_lines
-from xla_lens.render.report.values import steps_text
+from xla_lens.render.report.values import space_of, steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines
 
 _USER_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
@@ -53,8 +53,8 @@ _ACCOUNTING_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] 
 _REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
 
 _BIG_BYTES: Final = 1 << 16
-"""Memory spaces other than the default one need this many live bytes at their peak to have all parts. JSON has all
-parts of every memory space.
+"""Memory spaces other than the default one need this many live bytes at their peak to have all parts, and this many
+reserved bytes to be named at the top. JSON has all parts of every memory space.
 """
 
 
@@ -84,7 +84,7 @@ def missing_step(report: Report, step: int) -> str:
 def _parts(report: Report) -> Iterator[Sections]:
     step = report.options.at_step
     spaces = [one for one in report.spaces if report.has_live_ranges]
-    big = [one for one in spaces if one.space.color == DEFAULT_COLOR or one.space.peak_live_bytes >= _BIG_BYTES]
+    big = [one for one in spaces if _is_big(one, one.space.peak_live_bytes)]
     first = [one for one in spaces if one.space.color == DEFAULT_COLOR]
     others = [one for one in spaces if one not in first]
     for one in first:
@@ -103,6 +103,10 @@ def _parts(report: Report) -> Iterator[Sections]:
         yield (Section(missing_step(report, step)),)
 
 
+def _is_big(one: SpaceReport, size_bytes: int) -> bool:
+    return one.space.color == DEFAULT_COLOR or size_bytes >= _BIG_BYTES
+
+
 def _minor(sections: Sections) -> Sections:
     return tuple(replace(section, is_minor=True) for section in sections)
 
@@ -115,7 +119,12 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
     if report.reserved_bytes is not None and report.allocation_count is not None:
         bound = warrants.of(Quantity.RESERVED).bound
         allocations = bounded(counted(report.allocation_count, "allocation"), bound)
-        yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}"
+        big = [one for one in report.spaces if _is_big(one, one.space.reserved_bytes)]
+        small, spaces = len(report.spaces) - len(big), [one for one in big if one.space.reserved_bytes]
+        sizes = (f"{bounded_size(one.space.reserved_bytes, bound)} of {space_of(report, one)}" for one in spaces)
+        more = f" and {counted(small, 'small memory space')}" if small else ""
+        by_space = f": {', '.join(sizes)}{more}" if len(spaces) + small > 1 else ""
+        yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}{by_space}"
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     counts = (

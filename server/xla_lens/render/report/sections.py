@@ -2,7 +2,7 @@
 sections if its part was not requested.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -26,6 +26,7 @@ from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_NAME,
+    WIDEST_SHAPE,
     Bar,
     Inline,
     Linked,
@@ -144,20 +145,18 @@ def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections
         return ()
     dump, warrant = report.dump, report.warrants.of(Quantity.LIVE)
     values = live.values[: report.options.top].tolist()
-    frames = [report.origins.of_value(value).line for value in values] if report.options.has_source_lines else []
-    sources = [Name(frame_text(frame), widest=None, role=Role.SOURCE, frame=frame) if frame else "" for frame in frames]
-    sources = sources if any(sources) else []
+    sources = _sources(report, values)
     rows = (
         (
             human(size_bytes := int(dump.values.size_bytes[value])),
             share(size_bytes, live.live_bytes, warrant.bound),
             value_link(dump, value),
-            *sources[number : number + 1],
+            *((sources.get(value, ""),) if sources else ()),
             shape_name(dump, value),
             live_range_text(dump, value),
             op_name_text(report, value),
         )
-        for number, value in enumerate(values)
+        for value in values
     )
     titles = f"size | share | <value {'| <source ' if sources else ''}| <shape | <live | <op_name"
     rest = (bounded(text, warrant.bound) for text in more(len(live.values) - len(values), "smaller value"))
@@ -167,6 +166,22 @@ def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections
     found = f"{title}: {bounded_size(live.live_bytes, warrant.bound)} in {count} at "
     where = (step_link(live.step, f"step {live.step}"), *runs, suffix(warrant))
     return (Section((found, *where), (table(titles, rows), *rest)),)
+
+
+def _sources(report: Report, values: list[int]) -> Mapping[int, Name]:
+    """The source lines of values, without the folders of their files unless several files have the same name."""
+    if not report.options.has_source_lines:
+        return {}
+    lines = {value: line for value in values if (line := report.origins.of_value(value).line)}
+    paths: dict[str, set[str]] = {}
+    for frame in lines.values():
+        paths.setdefault(frame.file.rpartition("/")[2], set()).add(frame.file)
+    found: dict[int, Name] = {}
+    for value, frame in lines.items():
+        path, name = frame_text(frame), frame.file.rpartition("/")[2]
+        text = path.rpartition("/")[2] if len(paths[name]) == 1 else path
+        found[value] = Name(text, widest=WIDEST_SHAPE, role=Role.SOURCE, frame=frame)
+    return found
 
 
 # ---------------------------------------------------------------- live bytes over time
