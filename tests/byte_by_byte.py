@@ -17,6 +17,7 @@ def live_after(dump: DumpSet, color: int, edit: Edit) -> dict[int, int]:
         place = (allocation << 45) + offset
         for piece_start, piece_end, length in edit.get(value, ((start, end, size),)):
             found.append((place, place + min(length, size), max(piece_start, start), min(piece_end, end)))
+    found += ((1 << 60, (1 << 60) + length, first, last) for first, last, length in edit.get(-1, ()))
     low, high, first, last = np.array(sorted(found), np.int64).reshape(-1, 4).T
     live = {}
     for step in np.unique(np.append(first, last + 1)).tolist():

@@ -63,8 +63,6 @@ class Program:
     """Whether the targets are the inputs, one token later, the logits have a bias, and the moments have names, as with
     Flax and optax.
     """
-    is_flat_cache: bool = False
-    """Whether a cache has one dimension for all heads."""
 
 
 def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
@@ -235,7 +233,7 @@ def state_of(one: Program, mean: Any, square: Any) -> Any:
 
 def written(cache: Any, new: Any, position: Any) -> Any:
     """A cache with the keys or values of one more token."""
-    return lax.dynamic_update_slice(cache, new.reshape(-1, 1, *cache.shape[2:]), (0, position, 0, 0)[: cache.ndim])
+    return lax.dynamic_update_slice(cache, new, (0, position, 0, 0))
 
 
 def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -246,7 +244,7 @@ def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         h = normed(x)
         query, key, value = ((h @ weights[name]).reshape(heads) for name in ("query", "key", "value"))
         cache = jax.tree.map(lambda old, new: written(old, new, position), cache, {"keys": key, "values": value})
-        keys, values = (cache[name].reshape(one.batch, one.length, *heads[2:]) for name in ("keys", "values"))
+        keys, values = cache["keys"], cache["values"]
         scores = jnp.einsum("bqhd,bkhd->bhqk", query, keys, preferred_element_type=FULL)
         scores = jnp.where(jnp.arange(one.length) <= position, scores, -1e9)
         attended = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, -1).astype(one.dtype), values)
@@ -264,8 +262,7 @@ def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return jnp.argmax(normed(x) @ params["embed"].T, -1), cache
 
     of_layer = {name: of(*shape, dtype=one.dtype) for name, shape in shapes(replace(one, kind="transformer")).items()}
-    sizes = (one.width,) if one.is_flat_cache else (one.heads, one.width // one.heads)
-    arrays = of(one.batch, one.length, *sizes, dtype=one.dtype)
+    arrays = of(one.batch, one.length, one.heads, one.width // one.heads, dtype=one.dtype)
     of_cache = {"keys": arrays, "values": arrays}
     layers, cache = (
         jax.tree.map(lambda array: of(one.layers, *array.shape, dtype=one.dtype), tree)
@@ -306,7 +303,7 @@ def compile_program(name: str, one: Program, devices: Any) -> None:
     jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile()
 
 
-BOTH, TPU = ("cpu", "tpu"), ("tpu",)
+BOTH = ("cpu", "tpu")
 
 SMALL = Program(layers=4, width=512, batch=4, length=512)
 TRAINED = Program(donated=(0, 1))
@@ -334,8 +331,6 @@ BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "sharded_scanned": (replace(TRAINED, layers=16, width=2048, batch=32, heads=16, devices=8, is_scanned=True), BOTH),
     "state": (Program("mlp", layers=8, width=4096, batch=1, length=128, donated=(0, 1)), BOTH),
     "state_small": (Program("mlp", layers=16, width=2048, batch=1, length=64, donated=(0, 1)), BOTH),
-    "narrow": (Program("decode", layers=8, batch=16, length=2048, heads=16, donated=(1,)), TPU),
-    "narrow_scanned": (Program("decode", layers=8, batch=8, length=1024, heads=32, donated=(1,), is_scanned=True), TPU),
 }
 
 CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
@@ -364,7 +359,11 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     ),
     "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "shifted", "small")),
     "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled", "shifted")),
-    "flat": ("padding", {"is_flat_cache": True}, ("narrow", "narrow_scanned")),
+    "parts": (
+        "microbatches",
+        {"microbatches": 4},
+        ("mlp_donated", "unrolled", "scanned", "vocab", "shifted", "conv_donated"),
+    ),
 }
 """What is changed: the rule that advises it, the fields, and the programs."""
 

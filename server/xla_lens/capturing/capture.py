@@ -240,7 +240,7 @@ class Capture:
         if not actions or self._donating is None:
             raise ValueError(no_donation(self.name, has_function=self._donating is not None))
         dump = self.analysis.dump
-        donated = dump.values.allocation[[*actions[0].edit]]
+        donated = dump.values.allocation[[value for action in actions for value in action.edit]]
         self._donated = self._donating(dump.allocations.parameter[donated].tolist())
         self._reports.clear()
         return compared(self.analysis, self.module, self._donated.analysis, self._donated.module)

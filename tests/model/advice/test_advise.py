@@ -53,9 +53,9 @@ def _check_peaks(analysis: Analysis, advice: Advice | None) -> int:
         assert 0 < action.saved_needed_bytes == advice.needed_bytes - action.needed_bytes
         assert all(group.size_bytes > 0 and group.count >= len(group.values) > 0 for group in action.groups)
     if advice and advice.actions:
-        edits = [action.edit for action in advice.actions]
+        edits = [advice.actions[row].edit for row in sorted(advice.together)]
         assert (advice.all_peak_bytes, advice.all_peak_step) == peak_after(analysis.dump, 0, combined(edits))
-        assert advice.all_peak_bytes <= min(action.peak_bytes for action in advice.actions)
+        assert advice.all_needed_bytes <= advice.actions[0].needed_bytes
     return len(advice.actions) if advice else 0
 
 

@@ -70,7 +70,8 @@ class Action:
     need. Without any, `saved_needed_bytes` is an estimate: as much as the peak falls. `edit` is what it changes.
     `layers` is the number of layers that each value stacks, 1 if it does not. `factor` is the number of parts into
     which the rule divides the buffers, None if it does not. `call` is what most of the buffers have in common in the
-    program, None if that is unknown.
+    program, None if that is unknown. `with_products_bytes` is `saved_needed_bytes` if products with weights are kept,
+    which are among the buffers; None if none are.
     """
 
     rule: Rule
@@ -86,6 +87,7 @@ class Action:
     layers: int
     factor: int | None
     call: "Call | None"
+    with_products_bytes: int | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -142,17 +144,19 @@ class Budget:
 class Advice:
     """What could be done about the peak of a memory space and what the program needs of it.
 
-    `actions` help each on its own, those that save the most first. After all of them the program needs
-    `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where two change the same value,
-    the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in allocations
-    of `argument_bytes`.
+    `actions` help each on its own, those that save the most first. After those `together` that also help the others,
+    the program needs `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where two change
+    the same value, the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in allocations
+    of `argument_bytes`. XLA computes the values of `rematerialized` instructions again to save memory.
     """
 
     color: int
     needed_bytes: int
     peak_bytes: int
     peak_step: int | None
+    rematerialized: int
     actions: tuple[Action, ...]
+    together: tuple[int, ...]
     all_needed_bytes: int
     all_peak_bytes: int
     all_peak_step: int | None

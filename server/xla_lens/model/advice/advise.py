@@ -10,6 +10,7 @@ from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, 
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Edit, EditableSpace, combined
 from xla_lens.model.advice.facts import Change, Facts
+from xla_lens.model.advice.rematerialize import is_product
 from xla_lens.model.advice.rules import RULES, RuleRow
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
@@ -18,12 +19,13 @@ from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
+from xla_lens.syntax.columns import NONE
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions, because the live bytes after each are computed over all steps."""
 
-LEAST_SHARE: Final = 100
-"""An action that saves less than the peak divided by this is left out."""
+LEAST_SHARE: Final = 40
+"""An action that saves less than the peak divided by this is left out: XLA's new schedule changes about as much."""
 
 
 def advise(
@@ -50,17 +52,19 @@ def advise(
             break
         steps |= new
         facts = facts.also_at(steps)
-    after = search.after(actions)
+    together, states = search.plan(actions, 0)
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
         color=color,
         needed_bytes=space.needed_bytes,
         peak_bytes=space.peak_live_bytes,
         peak_step=space.peak_step,
+        rematerialized=sum(b".remat" in analysis.dump.names[name] for name in analysis.dump.schedule.name.tolist()),
         actions=actions,
-        all_needed_bytes=after.needed_bytes,
-        all_peak_bytes=after.peak_bytes,
-        all_peak_step=after.peak_step,
+        together=tuple(sorted(together)),
+        all_needed_bytes=states[-1].needed_bytes,
+        all_peak_bytes=states[-1].peak_bytes,
+        all_peak_step=states[-1].peak_step,
         arguments=argument_trees(search.facts),
         argument_bytes=argument_bytes,
         budget=search.budget(actions, budget_bytes, argument_bytes) if budget_bytes is not None else None,
@@ -111,6 +115,8 @@ class _Search:
         """
         facts, step, found = self.facts, self.facts.peak_step, 0
         for value, pieces, *_ in changes:
+            if value == NONE:
+                continue
             kept = (piece.size_bytes for piece in pieces if piece.start_step <= step <= piece.end_step)
             found += max(0, min(facts.owned.get(value, 0), facts.size[value] - max(kept, default=0)))
         return max(found, self._unneeded_bytes({row for change in changes for row in change.outputs}))
@@ -122,6 +128,9 @@ class _Search:
         space, edit = self.facts.space, {change.value: change.pieces for change in changes}
         outputs = tuple(output for change in changes for output in change.outputs)
         after = self._after([edit], [outputs])
+        others = [change for change in changes if not is_product(self.facts, change)]
+        is_policy = row.rule is Rule.REMATERIALIZE and len(others) < len(changes)
+        kept = self._after([{change.value: change.pieces for change in others}], [()]) if is_policy else None
         return Action(
             rule=row.rule,
             certainty=row.certainty,
@@ -136,6 +145,7 @@ class _Search:
             layers=changes[0].layers,
             factor=row.factor,
             call=self.facts.call(changes, is_part=row.rule is Rule.REMATERIALIZE),
+            with_products_bytes=space.needed_bytes - kept.needed_bytes if kept else None,
         )
 
     def after(self, actions: Sequence[Action]) -> After:
@@ -155,10 +165,11 @@ class _Search:
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
 
-    def budget(self, actions: Sequence[Action], budget_bytes: int, argument_bytes: int) -> Budget:
-        """Take the actions one after another until the budget is reached, those that are only possible last."""
-        taken: list[int] = []
-        states = [After(self.facts.space.needed_bytes, self.facts.space.peak_live_bytes, self.facts.space.peak_step)]
+    def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[list[int], list[After]]:
+        """Take the actions that help, one after another until the budget is reached, those that are only possible last.
+        Return their rows, and what the program needs before them and after each.
+        """
+        taken, states = list[int](), [self.after(())]
         for row in sorted(range(len(actions)), key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
             if states[-1].needed_bytes <= budget_bytes:
                 break
@@ -166,12 +177,23 @@ class _Search:
             if after.needed_bytes < states[-1].needed_bytes:
                 taken.append(row)
                 states.append(after)
+        return taken, states
+
+    def budget(self, actions: Sequence[Action], budget_bytes: int, argument_bytes: int) -> Budget:
+        """Plan how to reach a budget, without actions that turn out not to be needed."""
+        taken, states = self.plan(actions, budget_bytes)
+        is_reached = states[-1].needed_bytes <= budget_bytes
+        for row in reversed(taken) if is_reached else ():
+            others = [other for other in taken if other != row]
+            if self.after([actions[other] for other in others]).needed_bytes <= budget_bytes:
+                taken = others
+        afters = [self.after([actions[row] for row in taken[:count]]) for count in range(1, len(taken) + 1)]
         return Budget(
             budget_bytes=budget_bytes,
             actions=tuple(taken),
-            needs=tuple(after.needed_bytes for after in states[1:]),
-            peaks=tuple(after.peak_bytes for after in states[1:]),
-            is_reached=states[-1].needed_bytes <= budget_bytes,
+            needs=tuple(after.needed_bytes for after in afters),
+            peaks=tuple(after.peak_bytes for after in afters),
+            is_reached=is_reached,
             argument_bytes=argument_bytes,
         )
 

@@ -129,15 +129,10 @@ def _steps(dump: DumpSet, names: Column) -> Column:
 
 
 def _successor(dump: DumpSet, value: int) -> int:
-    values, end = dump.values, int(dump.values.end_step[value])
-    if values.allocation[value] == NONE or values.size_bytes[value] <= 0:
-        return NONE
-    place = (values.allocation, values.offset, values.size_bytes)
-    for step in (end, end + 1):
-        for other in np.flatnonzero((values.start_step == step) & (values.live_range != NONE)).tolist():
-            if other != value and all(column[other] == column[value] for column in place):
-                return int(other)
-    return NONE
+    values, others = dump.values, neighbours(dump, value)
+    is_same = (values.offset[others] == values.offset[value]) & (values.size_bytes[others] == values.size_bytes[value])
+    late = values.start_step[others] - values.end_step[value]
+    return int(next(iter(others[is_same & (late >= 0) & (late <= 1)]), NONE))
 
 
 def _is_call(dump: DumpSet, name: int) -> bool:

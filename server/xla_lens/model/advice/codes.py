@@ -11,4 +11,4 @@ class Rule(StrEnum):
     OPTIMIZER_STATE = "optimizer-state"
     ATTENTION_SCORES = "attention-scores"
     LOGITS = "logits"
-    PADDING = "padding"
+    MICROBATCHES = "microbatches"

@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
-"""What is left of each value that is changed: no pieces if the value is gone."""
+"""What is left of each value that is changed: no pieces if the value is gone. The pieces of NONE are new buffers."""
 
 
 def removal(values: Collection[int]) -> Edit:
@@ -65,7 +65,8 @@ class EditableSpace:
 
     def rows(self, values: Collection[int]) -> Column:
         """Return the rows of `slots` that are of some values, in the same order."""
-        found = self._row_of_value[np.fromiter(values, np.int64, len(values))]
+        wanted = np.fromiter(values, np.int64, len(values))
+        found = self._row_of_value[wanted[wanted != NONE]]
         rows: Column = found[found != NONE]
         return rows
 
@@ -78,8 +79,10 @@ class EditableSpace:
     def after(self, edit: Edit) -> LiveBytes:
         """Return the live bytes after an edit."""
         live, freed = self.space.live, self.freed(edit)
-        deltas = np.append(self._live_deltas, -np.diff(freed.live_bytes, prepend=0))
-        return accumulated(np.append(live.steps, freed.steps), deltas)
+        added = [delta for start, end, size in edit.get(NONE, ()) for delta in ((start, size), (end + 1, -size))]
+        steps, new = np.array(added, np.int64).reshape(-1, 2).T
+        deltas = self._live_deltas, -np.diff(freed.live_bytes, prepend=0), new
+        return accumulated(np.concatenate((live.steps, freed.steps, steps)), np.concatenate(deltas))
 
     @cached_property
     def _live_deltas(self) -> Column:

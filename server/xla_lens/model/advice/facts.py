@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.model.advice.actions import Buffers, Call
-from xla_lens.model.advice.donation import Missed, missed_donations
+from xla_lens.model.advice.alive import neighbours
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
@@ -170,11 +170,6 @@ class Facts:
         return not self.kind[value] & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
     @cached_property
-    def missed_donations(self) -> tuple[Missed, ...]:
-        """The arguments that could have been donated."""
-        return missed_donations(self.dump)
-
-    @cached_property
     def all_arguments(self) -> tuple[int, ...]:
         """The arguments of the program, in all memory spaces."""
         allocations, values = self.dump.allocations, self.dump.values
@@ -221,15 +216,10 @@ class Facts:
 
     def same_slice(self, value: int) -> list[int]:
         """The other values on exactly the same bytes with the same dimensions, by their start."""
-        values = self.dump.values
-        others = self.dump.values_of_allocation(int(values.allocation[value]))
-        is_same = (values.offset[others] == values.offset[value]) & (
-            values.size_bytes[others] == values.size_bytes[value]
-        )
-        others = others[is_same & (values.live_range[others] != NONE) & (others != value)]
-        shape = self.dimensions(value)
-        by_start = others[np.argsort(values.start_step[others], kind="stable")].tolist()
-        return [other for other in by_start if self.dimensions(other) == shape]
+        values, shape, others = self.dump.values, self.dimensions(value), neighbours(self.dump, value)
+        is_same = values.offset[others] == values.offset[value]
+        others = others[is_same & (values.size_bytes[others] == values.size_bytes[value])]
+        return [other for other in others.tolist() if self.dimensions(other) == shape]
 
     # ------------------------------------------------------------ instructions
 

@@ -11,6 +11,7 @@ Whoever wraps a layer in `jax.checkpoint` rematerializes all that it saves, exce
 action. The dump does not show which values are the inputs of layers; `_inputs` finds what looks like them.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import zip_longest
@@ -111,6 +112,18 @@ def _stacked(facts: Facts, value: int) -> Iterator[Change]:
     left = Piece(min(late), facts.end[value], facts.size[value] // layers)
     for other in buffer:
         yield Change(other, (left,) if other == value else (), layers, layers=layers, content=value)
+
+
+def is_product(facts: Facts, change: Change) -> bool:
+    """Whether a change is about a product with weights, which `dots_with_no_batch_dims_saveable` keeps: one without
+    dimensions that both factors and the result have.
+    """
+    op_name = facts.origins.of_value(change.source_value).op_name or ""
+    einsum = _EINSUM.search(op_name)
+    return op_name.endswith("dot_general") and not (einsum and set(einsum[1]) & set(einsum[2]) & set(einsum[3]))
+
+
+_EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 
 # ---------------------------------------------------------------- layer inputs

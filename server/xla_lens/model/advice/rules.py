@@ -5,23 +5,28 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Certainty
 from xla_lens.model.advice.codes import Rule
+from xla_lens.model.advice.donation import DONATED, missed_donations, values_by_allocation
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.advice.rematerialize import rematerialize, saved
 from xla_lens.model.attribution.parameters import moment_of, told_path
+from xla_lens.model.tables.backend import Backend
+from xla_lens.syntax.columns import NONE, Kind
 
 SHORTEST_SEQUENCE: Final = 128
 """Attention scores of shorter sequences are no problem."""
 
 CHUNKS: Final = 8
 """The number of chunks in which to compute the loss."""
+
+MICROBATCHES: Final = 4
+"""The number of parts of a batch."""
 
 
 # ---------------------------------------------------------------- arguments
@@ -31,14 +36,24 @@ def donate(facts: Facts) -> Iterator[Change]:
     """Arguments that the caller does not donate although an output could use their buffers. After donation an argument
     is live only until it is read for the last time.
     """
-    color, allocation = facts.dump.values.color, facts.dump.values.allocation
-    for row in facts.missed_donations:
+    yield from (change for change, is_of_loop in _donated(facts) if not is_of_loop)
+
+
+def donate_to_loops(facts: Facts) -> Iterator[Change]:
+    """The same where a loop writes the output: a CPU writes only some of these over the argument, and copies others."""
+    yield from (change for change, is_of_loop in _donated(facts) if is_of_loop)
+
+
+def _donated(facts: Facts) -> Iterator[tuple[Change, bool]]:
+    color, allocation, is_cpu = facts.dump.values.color, facts.dump.values.allocation, facts.dump.backend is Backend.CPU
+    for row in missed_donations(facts.dump):
         value, output = row.parameter, row.output
         if color[value] == facts.space.color:
             # At the step that writes in place, both share the bytes.
             last = min(row.birth - 1, row.birth - 1 if row.last_read is None else row.last_read)
             unneeded = (int(allocation[output]),) if color[output] == facts.space.color else ()
-            yield Change(value, (facts.piece(value, facts.start[value], last),), outputs=unneeded)
+            change = Change(value, (facts.piece(value, facts.start[value], last),), outputs=unneeded)
+            yield change, is_cpu and facts.opcode(output) == b"while"
 
 
 def optimizer_state(facts: Facts) -> Iterator[Change]:
@@ -155,13 +170,40 @@ def _token_counts(facts: Facts) -> set[int]:
 _LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
 
 
-def padding(facts: Facts) -> Iterator[Change]:
-    """Shapes with padding. Without it, each value has the bytes of its elements."""
+def microbatches(facts: Facts) -> Iterator[Change]:
+    """The batch in parts, one after another: whatever the program computes from it takes a part of its bytes, and the
+    gradients of the parts are added up in buffers of their own until the backward pass is done.
+    """
+    outputs = (values for _, values in values_by_allocation(facts.dump, Kind.MAYBE_LIVE_OUT, DONATED) if values)
+    returned = Counter(facts.dimensions(values[-1]) for values in outputs)
+    arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
+    counts = Counter(arguments.values())
+    inputs = [value for value, shape in arguments.items() if counts[shape] > returned[shape] and len(shape.lengths) > 1]
+    largest = max(inputs, key=lambda value: (arguments[value].type not in FLOATS, facts.size[value]), default=None)
+    begin, batch = facts.backward_step, largest is not None and arguments[largest].lengths[0]
+    if begin is None or not batch or batch % MICROBATCHES:
+        return
+    weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[0] != batch]
+    weights += [lengths[1:] for lengths in weights]
+    alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
     for value in facts.candidates:
-        padded = padding_of(facts.dump, value)
-        if padded and padded.size_bytes and padded.logical_bytes and padded.parts:
-            piece = Piece(facts.start[value], facts.end[value], padded.logical_bytes)
-            yield Change(value, (piece,), part=facts.dump.shape(value))
+        shape, op_name = facts.dimensions(value), facts.op_name(facts.name[value]) or ""
+        if shape is None or not facts.is_computed(value):
+            continue
+        # A batch may have the dimensions of a weight.
+        is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
+        is_forward = shape.lengths[0] == batch and not is_gradient
+        is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
+        if is_forward or not is_weight:
+            yield _divided(facts, value, MICROBATCHES)
+    kept = (value for value, shape in arguments.items() if shape in returned)
+    trained = (value for value in kept if any(0 <= read.step < begin for read in facts.reads(value)))
+    end = max(facts.start[value] for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
+    yield Change(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
+
+
+def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(length for length in lengths if length > 1))
 
 
 # ---------------------------------------------------------------- the table
@@ -180,9 +222,10 @@ class RuleRow(NamedTuple):
 
 RULES: Final = (
     RuleRow(Rule.DONATE, Certainty.ESTIMATED, donate),
+    RuleRow(Rule.DONATE, Certainty.POSSIBLE, donate_to_loops),
     RuleRow(Rule.REMATERIALIZE, Certainty.ESTIMATED, layers),
     RuleRow(Rule.OPTIMIZER_STATE, Certainty.ESTIMATED, optimizer_state),
     RuleRow(Rule.ATTENTION_SCORES, Certainty.ESTIMATED, attention_scores),
     RuleRow(Rule.LOGITS, Certainty.ESTIMATED, logits, CHUNKS),
-    RuleRow(Rule.PADDING, Certainty.POSSIBLE, padding),
+    RuleRow(Rule.MICROBATCHES, Certainty.ESTIMATED, microbatches, MICROBATCHES),
 )

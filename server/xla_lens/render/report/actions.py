@@ -7,11 +7,9 @@ from typing import Final
 from xla_lens.features.report.facts import Report
 from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import as_given, counted, human
-from xla_lens.render.padding import padding_part
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_SHAPE,
@@ -52,6 +50,9 @@ def advice_sections(report: Report) -> Sections:
         blocks += _plan(advice, advice.budget)
     if advice.actions:
         blocks.append(_NOTE)
+    if advice.rematerialized:
+        again = counted(advice.rematerialized, "instruction")
+        blocks.append(f"XLA already repeats {again} to fit (`.remat`), and repeats fewer as soon as there is room.")
     shown = enumerate(advice.actions[: report.options.top])
     return Section(title, tuple(blocks)), *(_action(report, number + 1, action) for number, action in shown)
 
@@ -72,7 +73,8 @@ def _now(advice: Advice) -> str:
         return f"{now} None of the rules finds anything that lowers it."
     if len(advice.actions) == 1:
         return now
-    return f"{now} All of the following together saves {human(advice.needed_bytes - advice.all_needed_bytes)}."
+    which = "All of the following" if len(advice.together) == len(advice.actions) else _numbers(advice.together)
+    return f"{now} {which} together saves {human(advice.needed_bytes - advice.all_needed_bytes)}."
 
 
 # ---------------------------------------------------------------- decisive facts
@@ -145,13 +147,20 @@ def _action(report: Report, number: int, action: Action) -> Section:
     in_map = [Jump(" · Show in the memory map", values)] if values else []
     numbers = (needed, *inlines(step_link(action.peak_step)), ". ", explanation, *in_map)
     snippet = snippet_of(report.dump, action)
-    rows = [tuple(_group(report, action, group)) for group in action.groups[:_MOST_GROUPS]]
+    rows = [tuple(_group(report.dump, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
     if more:
         count = sum(group.count for group in more)
         rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
     buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False, indent=5)] if rows else []
-    return Section(title, (*([("   ", Command(snippet))] if snippet else ()), ("   ", *numbers), *buffers), level=1)
+    code = [("   ", Command(snippet))] if snippet else []
+    if action.with_products_bytes:
+        kept = f", which keeps products with weights: saves {human(action.with_products_bytes)}"
+        numbers = (*numbers, " With ", Command(_POLICY), kept)
+    return Section(title, (*code, ("   ", *numbers), *buffers), level=1)
+
+
+_POLICY: Final = "policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable"
 
 
 def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
@@ -171,8 +180,8 @@ def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
             return ("Compute attention in blocks of queries", *_in(action))
         case Rule.LOGITS:
             return (f"Compute logits and loss in {action.factor} chunks", *_in(action))
-        case Rule.PADDING:
-            return ("Avoid padding: fold or transpose dimensions", *_in(action))
+        case Rule.MICROBATCHES:
+            return (f"Split the batch into {action.factor} microbatches and add up their gradients",)
 
 
 def snippet_of(dump: DumpSet, action: Action) -> str | None:
@@ -190,8 +199,8 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
             return "attended = jax.lax.map(jax.checkpoint(attend), blocks_of_queries)"
         case Rule.LOGITS:
             return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
-        case Rule.PADDING:
-            return None
+        case Rule.MICROBATCHES:
+            return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
 
 
 def _names(dump: DumpSet, action: Action, name_of: Callable[[str], str]) -> tuple[str, ...]:
@@ -250,9 +259,8 @@ def largest_saving(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
     return (*what_to_do(dump, action), f": saves {human(action.saved_needed_bytes)} ({action.certainty}).")
 
 
-def _group(report: Report, action: Action, group: Buffers) -> Iterator[Text]:
+def _group(dump: DumpSet, group: Buffers) -> Iterator[Text]:
     """A group in a row: ``7.00 GiB  32 × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
-    dump, value = report.dump, group.values[0]
     yield human(group.size_bytes)
     yield (f"{group.count:,} × ", Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE))
     source: list[Inline] = []
@@ -261,9 +269,6 @@ def _group(report: Report, action: Action, group: Buffers) -> Iterator[Text]:
         source += [" in ", Name(group.line.function)] if group.line.function else []
     elif group.op_name:
         source.append(Name(group.op_name, role=Role.PATH))
-    padding = padding_of(dump, value) if action.rule is Rule.PADDING else None
-    if padding and padding.parts:
-        source.append(f"  {'; '.join(map(padding_part, padding.parts))} each")
     yield tuple(source)
     more = len(group.values) - 1
-    yield (*inlines(value_link(dump, value)), f" and {more:,} more" if more else "")
+    yield (*inlines(value_link(dump, group.values[0])), f" and {more:,} more" if more else "")
