@@ -196,7 +196,7 @@ def test_the_message_says_by_how_much_and_what_is_live() -> None:
     with pytest.raises(AssertionError) as raised:
         capture.assert_fits(hbm=1)
     advice = sorted(capture.advice, key=lambda row: -row["saved_needed_bytes"])
-    assert len(advice) > 1
+    assert advice
     assert re.findall(r"^(.*): saves ", str(raised.value), re.MULTILINE) == [row["what"] for row in advice]
 
 

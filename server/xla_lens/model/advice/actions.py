@@ -146,8 +146,8 @@ class Advice:
 
     `actions` help each on its own, those that save the most first. After those `together` that also help the others,
     the program needs `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where two change
-    the same value, the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in allocations
-    of `argument_bytes`. XLA computes the values of `rematerialized` instructions again to save memory.
+    the same value, the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in
+    allocations of `argument_bytes`. XLA repeats `rematerialized` instructions to save memory.
     """
 
     color: int
