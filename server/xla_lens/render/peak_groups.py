@@ -34,7 +34,7 @@ def peak_groups_data(analysis: Analysis, module: HloModule | None, color: int) -
         return None
     dump, step, lines = analysis.dump, one.space.peak_step, one.lines
     owned = owned_sizes(dump, step, color)
-    bound, live_bound = made.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound, made.warrants.of(Quantity.LIVE).bound
+    bound, live_bound = made.sourced.bound, made.warrants.of(Quantity.LIVE).bound
     parameters = ops_at(made.origins, step, color).by_parameter.children
     return {
         "lines": [_line(line, lines, like_values(dump, module, line.values, owned), bound) for line in lines.lines]

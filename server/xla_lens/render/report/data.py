@@ -13,7 +13,6 @@ from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
@@ -21,6 +20,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import finding_data
+from xla_lens.render.peak_groups import owned_sizes
 from xla_lens.render.report.actions import snippet_of, what_to_do
 from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.values import reader_names, shape_text
@@ -224,8 +224,7 @@ def _live_values(report: Report, values: Column) -> list[dict[str, Any]]:
 def _live_at_peak(report: Report, one: SpaceReport) -> list[dict[str, Any]]:
     if one.peak is None:
         return []
-    values, owned = owned_bytes(report.dump, one.peak.step, one.space.color)
-    owned_of = dict(zip(values.tolist(), owned.tolist(), strict=True))
+    owned_of = owned_sizes(report.dump, one.peak.step, one.space.color)
     shown = one.peak.values[: report.options.top]
     rows = zip(shown.tolist(), _live_values(report, shown), strict=True)
     return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
@@ -254,19 +253,15 @@ def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
 
 
 def _lines(report: Report, one: SpaceReport) -> dict[str, Any] | None:
-    bounds = (one.space.live_bound, ("size_bytes",)), (_attributed(report), ("lines",))
+    bounds = (one.space.live_bound, ("size_bytes",)), (report.sourced.bound, ("lines",))
     return {**_facts(report.dump, one.lines), "bounds": _bounds(*bounds)} if one.lines else None
-
-
-def _attributed(report: Report) -> Bound:
-    return report.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
 
 
 def _sources(report: Report, one: SpaceReport) -> dict[str, Any] | None:
     if one.sources is None:
         return None
     trees = _facts(report.dump, one.sources)
-    return {"bounds": _bounds((_attributed(report), trees)), **trees}
+    return {"bounds": _bounds((report.sourced.bound, trees)), **trees}
 
 
 def _without(dump: DumpSet, without: PeakWithout) -> dict[str, Any]:
