@@ -85,6 +85,11 @@ class SetFiles:
         """The paths of the files as text."""
         return {kind: path.as_posix() for kind, path in self.paths.items()}
 
+    @property
+    def module(self) -> str | None:
+        """The name of the HLO module, None if the names of the files contain none."""
+        return next((name for label in self.labels.values() if (name := module_name(label))), None)
+
 
 def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
     """Find the dump set that a file belongs to. Unsaved changes in the editor (`opened`) take precedence over the file

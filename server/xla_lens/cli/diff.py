@@ -33,7 +33,7 @@ from xla_lens.render.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs
 from xla_lens.render.diff.words import violation_text
 from xla_lens.render.memory_spaces import parse_spaces
 from xla_lens.render.report.blocks import Outline
-from xla_lens.syntax.file_names import FileKind, module_name
+from xla_lens.syntax.file_names import FileKind
 
 
 def run_diff(arguments: argparse.Namespace) -> int:
@@ -162,7 +162,7 @@ def _diff(
 
 
 def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool = True) -> DiffSide:
-    (loaded,) = replace(sets, files=(files,)).load(is_shown=is_shown)
+    loaded = sets.load_one(files, is_shown=is_shown)
     text = read_flags(loaded.files)
     flags = parse_flags(text) if text is not None else None
     return DiffSide(*loaded.read_module(), _labels(loaded.files), flags)
@@ -175,9 +175,7 @@ def _labels(one: _Module) -> dict[FileKind, str]:
 
 
 def _module(one: _Module) -> str | None:
-    if isinstance(one, Baseline):
-        return one.name
-    return next((name for path in one.paths.values() if (name := module_name(path.name))), None)
+    return one.name if isinstance(one, Baseline) else one.module
 
 
 def _name(one: _Module) -> str:
@@ -198,8 +196,7 @@ def _paired(
         if isinstance(one, Baseline) or not isinstance(old, DumpSets):
             return (None, None)
         sets = old if any(one is files for files in old.files) else new
-        (loaded,) = replace(sets, files=(one,)).load()
-        return fingerprint(loaded.analysis)
+        return fingerprint(sets.load_one(one).analysis)
 
     return paired(old_modules, new_modules, lambda one: _module(one) or _name(one), fingerprint_of)
 

@@ -22,7 +22,6 @@ from xla_lens.reading import DamagedFile, log_blocks, open_file
 from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_outline
-from xla_lens.syntax.file_names import module_name
 from xla_lens.syntax.oom import OomLog, read_oom_log
 
 
@@ -70,10 +69,7 @@ def print_answer(
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
     """
-    candidates = [
-        Candidate(module_name(str(next(iter(files.paths.values())))), partial(_load, dumps, files))
-        for files in dumps.files
-    ]
+    candidates = [Candidate(files.module, partial(_load, dumps, files)) for files in dumps.files]
     answer = OomReport(
         label=label,
         log=found,
@@ -118,5 +114,4 @@ def read_log(log: Path, label: str) -> OomLog:
 
 
 def _load(dumps: DumpSets, files: SetFiles) -> Analysis:
-    (loaded,) = replace(dumps, files=(files,)).load()
-    return loaded.analysis
+    return dumps.load_one(files).analysis

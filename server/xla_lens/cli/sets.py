@@ -99,6 +99,10 @@ class DumpSets:
             loaded.reject_unreadable(loaded.analysis)
             yield loaded
 
+    def load_one(self, files: SetFiles, *, is_shown: bool = True) -> LoadedSet:
+        """Load one of the sets like `load`."""
+        return next(replace(self, files=(files,)).load(is_shown=is_shown))
+
     def _load(self, files: SetFiles, draw: Callable[[float], None], share: int, *, is_checked: bool) -> LoadedSet:
         """Load a set; again while XLA seems to be writing it, for at most half a minute."""
         given_up = time.monotonic() + _LONGEST_WAIT
