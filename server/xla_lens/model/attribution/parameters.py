@@ -13,7 +13,6 @@ import numpy as np
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE
 
 MAX_DEPTH: Final = 64
@@ -41,15 +40,13 @@ def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[st
     count where it is decided what a layer is.
     """
     dump, copied = origins.dump, origins.copied_parameters(values)
-    rows = np.fromiter(values, np.int64, len(values))
-    allocation = dump.values.allocation[rows]
-    is_elsewhere = taken(dump.allocations.parameter, allocation) == NONE
-    sources = np.array([copied.get(value, NONE) for value in rows.tolist()], np.int64)
-    allocation = np.where(is_elsewhere, taken(dump.values.allocation, sources), allocation)
     paths = parameter_paths(dump, origins.module)
     folded = folded_paths([*paths.values(), *other_paths])
     found: dict[int, str] = {}
-    for value, buffer in zip(rows.tolist(), allocation.tolist(), strict=True):
+    for value in values:
+        buffer = int(dump.values.allocation[value])
+        if buffer == NONE or dump.allocations.parameter[buffer] == NONE:
+            buffer = int(dump.values.allocation[copied[value]]) if value in copied else NONE
         # XLA gives the op_name of a parameter to what it makes of that alone.
         path = paths.get(buffer) if buffer != NONE else origins.of_value(value).op_name
         if path is not None and path in folded:

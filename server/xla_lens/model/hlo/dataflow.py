@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.places.places import Place, row_places
+from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Positions, Uses
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
 
@@ -65,24 +65,18 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
     """
     if dump.used is None:
         return
-    rows = np.flatnonzero(dump.uses.name == name)
-    numbers, indices, read = dump.uses.operand[rows], dump.uses.index[rows], dump.uses.value[rows]
-    found = [
-        (number, index_path(dump, index), value, place)
-        for number, index, value, place in zip(
-            numbers.tolist(), indices.tolist(), read.tolist(), row_places(dump.used, dump.uses, rows), strict=True
-        )
-    ]
+    uses, positions, used = dump.uses, dump.positions, dump.used
+    rows = np.flatnonzero(uses.name == name)
+    found: list[tuple[tuple[int, ...], Uses | Positions, int]]
+    found = [((int(uses.operand[row]), *index_path(dump, int(uses.index[row]))), uses, row) for row in rows.tolist()]
     if dump.opcode(name) == b"tuple":
-        rows = np.flatnonzero((dump.positions.name == name) & ~np.isin(dump.positions.value, read))
-        places = row_places(dump.used, dump.positions, rows)
-        for row, place in zip(rows.tolist(), places, strict=True):
-            number, *rest = (*index_path(dump, int(dump.positions.index[row])), NONE)
-            found.append((number, tuple(rest), int(dump.positions.value[row]), place))
-    for _, _, row, place in sorted(found, key=itemgetter(0, 1)):
+        elements = np.flatnonzero((positions.name == name) & ~np.isin(positions.value, uses.value[rows])).tolist()
+        found += [(index_path(dump, int(positions.index[row])), positions, row) for row in elements]
+    for _, table, place in sorted(found, key=itemgetter(0)):
+        row = int(table.value[place])
         value = int(dump.value_of_used_value[row]) if row != NONE else NONE
         if value != NONE and dump.values.name[value] != name:
-            yield value, place
+            yield value, row_place(used, table, place)
 
 
 def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Column]:

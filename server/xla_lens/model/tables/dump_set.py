@@ -126,8 +126,10 @@ class DumpSet:
         ids = distinct(np.concatenate((slices.id, used.id[readable])))
         slice_row = first_rows(ids, slices.id, np.arange(len(slices)))
         used_row = first_rows(ids, used.id[readable], readable)
-        name = np.where(slice_row != NONE, taken(slices.name, slice_row), taken(used.name, used_row))
-        index = np.where(slice_row != NONE, taken(slices.index, slice_row), taken(used.index, used_row))
+        name, index, printed_color = (
+            np.where(slice_row != NONE, taken(of_slice, slice_row), taken(of_used, used_row))
+            for of_slice, of_used in ((slices.name, used.name), (slices.index, used.index), (slices.color, used.color))
+        )
         live_range = first_rows(
             self._keys(name, index),
             self._keys(self.live_ranges.name, self.live_ranges.index),
@@ -135,7 +137,6 @@ class DumpSet:
         )
         allocation = taken(slices.allocation, slice_row)
         color = taken(self.allocations.color, allocation)
-        printed_color = np.where(slice_row != NONE, taken(slices.color, slice_row), taken(used.color, used_row))
         return Values(
             id=ids,
             name=name,
