@@ -4,12 +4,14 @@ A hover leads with name, size, share of the peak and source line, then op_name, 
 Text from the dump is escaped as code, so that it cannot become a link or markup.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
+import numpy as np
+
 from xla_lens.features.hover.memory import allocation_lines, peak_lines, scheduled_lines, step_lines
-from xla_lens.features.hover.values import value_lines
+from xla_lens.features.hover.values import element_lines, value_lines
 from xla_lens.features.hover.words import LONGEST_SHAPE, Context
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, meaning_of, references_to, values_of
@@ -19,7 +21,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Cause, Quantity
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
-from xla_lens.render.numbers import counted, human, shortened
+from xla_lens.render.numbers import counted, shortened
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.warrants import reasons
 from xla_lens.syntax.columns import NONE
@@ -44,14 +46,13 @@ def hover(
             return "\n".join(_computation_lines(module, row))
         case HloInstruction(row, index):
             name = module.name(row)
-            values = values_of(analysis.dump, name) if not index else []
-            elements = values if len(values) > 1 else []
             meaning = meaning_of(analysis.dump, name, index)
-            if meaning is None or (isinstance(meaning, Instruction) and elements):
-                lines = _instruction_lines(analysis.dump, module, mention.target, links)
-            else:
-                lines = _dump_lines(context, meaning, NONE)
-            return "\n".join((*lines, *_element_lines(analysis.dump, elements)))
+            values = values_of(analysis.dump, name) if not index and not isinstance(meaning, Value) else []
+            values = values if len(values) > 1 else []
+            if meaning and not values:
+                return "\n".join(_dump_lines(context, meaning, NONE))
+            lines = _instruction_lines(analysis.dump, module, mention.target, links)
+            return "\n".join((*lines, *element_lines(analysis.dump, np.array(values, np.int64), links)))
 
 
 def _dump_lines(context: Context, target: Target, name: int) -> Iterator[str]:
@@ -79,7 +80,6 @@ def _dump_lines(context: Context, target: Target, name: int) -> Iterator[str]:
 
 # ---------------------------------------------------------------- HLO modules
 
-_MAX_ELEMENTS: Final = 12
 _MAX_CALLERS: Final = 8
 
 
@@ -99,21 +99,6 @@ def _instruction_lines(dump: DumpSet, module: HloModule, target: HloInstruction,
     if op_name := metadata.get("op_name"):
         yield f"- op_name {code(op_name)}"
     yield from call_chain(frames, links)
-
-
-def _element_lines(dump: DumpSet, elements: Sequence[int]) -> Iterator[str]:
-    """The first of several values of an instruction, rows of `DumpSet.values`. Nothing without any."""
-    if elements:
-        yield f"- {counted(len(elements), 'value')}:"
-    for value in elements[:_MAX_ELEMENTS]:
-        values, row = dump.values, int(dump.values.allocation[value])
-        index = int(dump.allocations.index[row]) if row != NONE else NONE
-        place = f", at offset {int(values.offset[value]):,} of allocation {index}" if index != NONE else ""
-        is_timed = values.live_range[value] != NONE
-        live = f", live {values.start_step[value]}–{values.end_step[value]}" if is_timed else ""
-        yield f"  - {code(dump.value_label(value))} {human(int(values.size_bytes[value]))}{place}{live}"
-    if len(elements) > _MAX_ELEMENTS:
-        yield f"  - and {len(elements) - _MAX_ELEMENTS:,} more"
 
 
 def _computation_lines(module: HloModule, row: int) -> Iterator[str]:

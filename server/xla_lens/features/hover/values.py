@@ -50,8 +50,7 @@ def value_lines(context: Context, value: int, name: int) -> Iterator[str]:
     yield ""
     if note := context.note(value):
         yield f"- {note}"
-    if len(elements):
-        yield from _element_lines(dump, elements, links)
+    yield from element_lines(dump, elements, links)
     if name not in (NONE, values.name[value]):
         yield f"- {code(dump.label(name, NONE))} is an alias of it, without bytes of its own"
     if origin.op_name:
@@ -101,8 +100,10 @@ def _sum(dump: DumpSet, values: Column) -> int:
     return sum(np.maximum(dump.values.size_bytes[values], 0).tolist())
 
 
-def _element_lines(dump: DumpSet, elements: Column, links: CommandLinks) -> Iterator[str]:
-    yield f"- outputs, {_sum(dump, elements):,} B together:"
+def element_lines(dump: DumpSet, elements: Column, links: CommandLinks) -> Iterator[str]:
+    """Yield the bytes of the values of an instruction that has several, rows of `DumpSet.values`."""
+    if len(elements):
+        yield f"- outputs, {_sum(dump, elements):,} B together:"
     shown = elements[:LONGEST_LIST]
     allocations = taken(dump.allocations.index, dump.values.allocation[shown])
     for value, allocation in zip(shown.tolist(), allocations.tolist(), strict=True):
