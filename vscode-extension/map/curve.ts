@@ -1,7 +1,6 @@
 /** The upper plot: the live bytes of a memory space over the schedule by color, its reserved bytes, and both peaks. */
 
 import { grouped, human } from "../shared/numbers";
-import { isOver, peakText, reservedText } from "../shared/spaces";
 import { type Column, columnsOf } from "./columns";
 import { type Label, type Placed, placeLabels } from "./labels";
 import { liveBytesAt, ownStep } from "./model";
@@ -142,7 +141,7 @@ function peakLabels({ context }: Plot, { model, space, steps }: Scene, theme: Th
     labels.push({ name, bytes, text: whole, width: context.measureText(whole).width, x: x(step) });
   };
   const name = isBoth ? "real and printed peak" : "real peak";
-  add("peak", `${name} ${peakText(space)}`, space.peakStep, space.peakLiveBytes);
+  add("peak", `${name} ${space.peak}`, space.peakStep, space.peakLiveBytes);
   if (printed && !isBoth) {
     const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
     add("printed", `printed peak${size}`, printed.step, liveBytesAt(space, printed.step));
@@ -164,9 +163,9 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
     if (at >= top) line(name, 0, at, width, at);
     gutter.push({ lines: [at >= top ? text : `↑ ${text}`, size], at: Math.max(top, at), within: [top - 6, height] });
   };
-  level("reserve", "reserved", reservedText(space), space.reservedBytes);
+  level("reserve", "reserved", space.reserved, space.reservedBytes);
   const { capacity } = space;
-  if (capacity) level(isOver(space) ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
+  if (capacity) level(space.isOver ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
   drawGutter(plot, gutter);
   for (const [index, { name, text, bytes, x: at }] of labels.entries()) {
     line(name, at, top, at, height);

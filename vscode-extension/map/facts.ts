@@ -2,7 +2,7 @@
 
 import { counted, exact, grouped, human, percent } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
-import { bounded, isOver, neededText, peakText, reservedText, shareOfPeak } from "../shared/spaces";
+import { bounded, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
 import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
@@ -147,12 +147,12 @@ function stepShare(bytes: number, space: MapSpace): string {
 export function peakFacts({ model, space, peak }: Scene): Fact[] {
   const { capacity } = space;
   const limit: Fact[] = capacity ? [["limit", `${human(capacity.sizeBytes)} (${capacity.source})`]] : [];
-  if (capacity && isOver(space)) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
+  if (capacity && space.isOver) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
   const needed: Fact = [
     "needed",
-    neededText(space) + (capacity ? `, ${percent(space.neededBytes, capacity.sizeBytes)} of the limit` : ""),
+    space.needed + (capacity ? `, ${percent(space.neededBytes, capacity.sizeBytes)} of the limit` : ""),
   ];
-  if (space.peakStep < 0) return [needed, ["reserved", reservedText(space)], ...limit];
+  if (space.peakStep < 0) return [needed, ["reserved", space.reserved], ...limit];
   const instruction = instructionAt(model, space.peakStep);
   const byKind = sums(peak, (value) => model.map.values.kind[value] ?? NONE).map(({ key, ownedBytes }): Fact => {
     const share = shareOfPeak(ownedBytes, space);
@@ -161,11 +161,11 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
   });
   return [
     needed,
-    ["live", peakText(space)],
+    ["live", space.peak],
     ["step", grouped(ownStep(model, space.peakStep)) + (instruction ? ` (${instruction})` : "")],
     ...byKind,
     ["buffers", grouped(peak.values.length)],
-    ["reserved", reservedText(space)],
+    ["reserved", space.reserved],
     ...limit,
   ];
 }

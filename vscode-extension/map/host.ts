@@ -1,6 +1,6 @@
 /** The host of the page: an editor that exchanges messages with it, or none if the map is embedded in the page. */
 
-import { isMemoryMap, type MessageFromMap, type MessageToMap, parseMessageToMap } from "../shared/messages";
+import { isMessageToMap, type MessageFromMap, type MessageToMap } from "../shared/messages";
 import type { MemoryMap } from "../shared/protocol";
 import { fromHash, type SavedState, toHash } from "./state";
 
@@ -31,8 +31,7 @@ export function connect(receive: (message: MessageToMap) => void): Host {
 
 function editorHost(editor: Editor, receive: (message: MessageToMap) => void): Host {
   window.addEventListener("message", (event: MessageEvent<unknown>) => {
-    const message = parseMessageToMap(event.data);
-    if (message) receive(message);
+    if (isMessageToMap(event.data)) receive(event.data);
     else console.warn("ignored an unknown message", event.data);
   });
   return {
@@ -77,10 +76,8 @@ async function readMap(): Promise<MemoryMap[]> {
   if (!element?.textContent) throw new Error("the page has no map");
   const bytes = Uint8Array.from(atob(element.textContent.trim()), (character) => character.charCodeAt(0));
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const data = (await new Response(unpacked).json()) as Partial<Record<"old" | "new", unknown>>;
-  const maps: unknown[] = data.new ? [data.new, data.old] : [data];
-  if (!maps.every(isMemoryMap)) throw new Error("the map has another format");
-  return maps;
+  const data = (await new Response(unpacked).json()) as MemoryMap | Record<"old" | "new", MemoryMap>;
+  return "new" in data ? [data.new, data.old] : [data];
 }
 
 /** Saves only the last of several states: browsers limit how often the URL may change. */

@@ -1,7 +1,6 @@
 /** The lower plot: values as rectangles, live range by offset. */
 
 import { human } from "../shared/numbers";
-import { isOver } from "../shared/spaces";
 import type { Coloring } from "./coloring";
 import { allocationText } from "./facts";
 import type { Layout } from "./layout";
@@ -168,7 +167,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const limit = capacity && scene.state.allocation === NONE ? y(capacity.sizeBytes) : -1;
   const hasLimit = limit >= 0 && limit <= height;
   if (hasLimit) {
-    line(isOver(scene.space) ? "limit over" : "limit", 0, limit, width, limit);
+    line(scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
   }
   drawRange(plot, scene.state.range, x);
   const labels: GutterLabel[] = [];

@@ -55,6 +55,13 @@ const NO_SPACE: MapSpace = {
   peakBound: "exact",
   peakStep: NONE,
   capacity: null,
+  needed: "",
+  reserved: "",
+  peak: "",
+  limit: "",
+  headline: "",
+  isOver: false,
+  isSmall: false,
   curveStep: [],
   curveBytes: [],
 };

@@ -1,7 +1,6 @@
 /** The toolbar above the plots. */
 
 import { counted, grouped } from "../shared/numbers";
-import { neededText, spaceText } from "../shared/spaces";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
@@ -95,7 +94,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       write(name, model.map.module || "Memory map");
       name.title = name.textContent;
       space.fill(offeredSpaces(model), String(scene.space.color));
-      space.element.title = spaceText(scene.space);
+      space.element.title = scene.space.headline;
       allocation.fill(offeredAllocations(model, scene.space.color, state.allocation), String(state.allocation));
       colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, scene.coloring.by);
       if (search.input.value !== state.search) search.input.value = state.search;
@@ -120,7 +119,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 }
 
 function spacesOf(model: Model): [string, string][] {
-  return model.map.spaces.map((space) => [String(space.color), `${space.name} ${neededText(space)}`]);
+  return model.map.spaces.map((space) => [String(space.color), `${space.name} ${space.needed}`]);
 }
 
 /** The largest allocations of a space, and the one that is shown. */

@@ -1,9 +1,9 @@
 /**
- * The messages between the extension and the page of the memory map. Both sides validate what they receive: a page may
- * come from an older version of the extension, and other scripts can post to a window.
+ * The messages between the extension and the page of the memory map. The extension checks what it gets, since a page may come
+ * from its older version; the page takes what the extension and the server of its own version send.
  */
 
-import type { AllocationColumns, MapComparison, MapSpace, MemoryMap, ValueColumns, WhatIsAt } from "./protocol";
+import type { MapComparison, MemoryMap, WhatIsAt } from "./protocol";
 
 /** A row of `MemoryMap.values`, a row of `MemoryMap.allocations`, or a step. */
 export type Target = { value: number } | { allocation: number } | { step: number };
@@ -34,27 +34,6 @@ export type MessageToMap =
 
 type Unchecked = Readonly<Record<string, unknown>>;
 
-/** The columns of both tables; the compiler checks that none is missing. */
-const ALLOCATION_COLUMNS = keysOf<AllocationColumns>({ index: 0, color: 0, sizeBytes: 0, kind: 0 });
-const VALUE_COLUMNS = keysOf<ValueColumns>({
-  label: 0,
-  allocation: 0,
-  offsetBytes: 0,
-  sizeBytes: 0,
-  startStep: 0,
-  endStep: 0,
-  kind: 0,
-  shape: 0,
-  opName: 0,
-  source: 0,
-  call: 0,
-  derivedFrom: 0,
-  paddingBytes: 0,
-});
-const CURVE_COLUMNS = ["curveStep", "curveBytes"] as const;
-const SPACE_BOUNDS = ["reservedBound", "peakBound"] as const;
-const SPACE_NUMBERS = ["color", "reservedBytes", "neededBytes", "peakLiveBytes", "peakStep"] as const;
-
 /** Return a message of the page, or undefined if it is invalid. */
 export function parseMessageFromMap(message: unknown): MessageFromMap | undefined {
   if (!isObject(message)) return undefined;
@@ -79,30 +58,11 @@ function isMessageFromMap(message: Unchecked): boolean {
   }
 }
 
-/** Return a message of the extension, or undefined if it is invalid. */
-export function parseMessageToMap(message: unknown): MessageToMap | undefined {
-  return isObject(message) && isMessageToMap(message) ? (message as MessageToMap) : undefined;
-}
+const TO_MAP: readonly unknown[] = ["map", "problem", "described", "cursor", "light"] satisfies MessageToMap["type"][];
 
-function isMessageToMap(message: Unchecked): boolean {
-  switch (message.type) {
-    case "map":
-      return (
-        typeof message.uri === "string" &&
-        isMemoryMap(message.map) &&
-        (message.other === undefined || isMemoryMap(message.other))
-      );
-    case "problem":
-      return typeof message.message === "string";
-    case "described":
-      return isTarget(message.target) && typeof message.markdown === "string";
-    case "cursor":
-      return [message.value, message.allocation, message.step].every(isNumber);
-    case "light":
-      return typeof message.name === "string" && isColumn(message.values);
-    default:
-      return false;
-  }
+/** Whether a message is one of the extension: other scripts can post to a window, too. */
+export function isMessageToMap(message: unknown): message is MessageToMap {
+  return isObject(message) && TO_MAP.includes(message.type);
 }
 
 function isTarget(target: unknown): target is Target {
@@ -111,70 +71,8 @@ function isTarget(target: unknown): target is Target {
   return ["value", "allocation", "step"].includes(key) && isNumber(row) && others.length === 0;
 }
 
-/** Whether a value has all parts of a memory map, and columns of equal length in each table. */
-export function isMemoryMap(map: unknown): map is MemoryMap {
-  return (
-    isObject(map) &&
-    typeof map.module === "string" &&
-    typeof map.incomplete === "string" &&
-    Array.isArray(map.strings) &&
-    map.strings.every((text) => typeof text === "string") &&
-    isColumn(map.steps) &&
-    Array.isArray(map.spaces) &&
-    map.spaces.every(isMapSpace) &&
-    isPrintedPeak(map.printedPeak) &&
-    isTable(map.allocations, ALLOCATION_COLUMNS) &&
-    isTable(map.values, VALUE_COLUMNS) &&
-    isTable(map.calls, ["frame", "caller"]) &&
-    (map.comparison === undefined || isComparison(map.comparison))
-  );
-}
-
-function isComparison(comparison: unknown): comparison is MapComparison {
-  return (
-    isTable(comparison, ["change", "partner"]) &&
-    comparison.side !== undefined &&
-    isSide(comparison.side) &&
-    isColumn(comparison.ownStep)
-  );
-}
-
 function isSide(side: unknown): side is Side | undefined {
   return side === undefined || side === "old" || side === "new";
-}
-
-function isMapSpace(space: unknown): space is MapSpace {
-  return (
-    isTable(space, CURVE_COLUMNS) &&
-    typeof space.name === "string" &&
-    SPACE_NUMBERS.every((name) => isNumber(space[name])) &&
-    isCapacity(space.capacity) &&
-    SPACE_BOUNDS.every((name) => ["exact", "at_least", "unknown"].includes(`${space[name]}`))
-  );
-}
-
-function isCapacity(capacity: unknown): boolean {
-  if (capacity === null) return true;
-  return (
-    isObject(capacity) &&
-    isNumber(capacity.sizeBytes) &&
-    isNumber(capacity.overBytes) &&
-    typeof capacity.source === "string"
-  );
-}
-
-function isPrintedPeak(peak: unknown): boolean {
-  return peak === null || (isObject(peak) && isNumber(peak.step) && (peak.bytes === null || isNumber(peak.bytes)));
-}
-
-function isTable(table: unknown, columns: readonly string[]): table is Unchecked {
-  if (!isObject(table)) return false;
-  const lengths = columns.map((name) => (isColumn(table[name]) ? table[name].length : -1));
-  return lengths.every((length) => length >= 0 && length === lengths[0]);
-}
-
-function isColumn(column: unknown): column is number[] {
-  return Array.isArray(column) && column.every(isNumber);
 }
 
 function isNumber(value: unknown): value is number {
@@ -183,8 +81,4 @@ function isNumber(value: unknown): value is number {
 
 function isObject(value: unknown): value is Unchecked {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function keysOf<Table>(table: Record<keyof Table, unknown>): readonly string[] {
-  return Object.keys(table);
 }

@@ -76,6 +76,18 @@ export interface SpaceSummary {
   peakStep: number;
   /** The capacity of the device, `null` if it is unknown. */
   capacity: Capacity | null;
+  /** The needed bytes with their bound: `3.57 MiB`, `≥ 3.57 MiB` or `unknown`. */
+  needed: string;
+  reserved: string;
+  peak: string;
+  /** To follow a number of bytes: `of 15.75 GiB HBM, over by 28.61 GiB`. Empty if the capacity is unknown. */
+  limit: string;
+  /** `HBM: needs 5.00 MiB, peak 4.21 MiB` */
+  headline: string;
+  /** The dump proves that the program does not fit into the device. */
+  isOver: boolean;
+  /** Views fold the space if there are several such. */
+  isSmall: boolean;
 }
 
 /** A dump set of the workspace. */
@@ -142,10 +154,10 @@ export interface ReservedPart {
 /** A memory space, and what is live at its peak. */
 export interface SpaceOverview extends SpaceSummary {
   /**
-   * The bytes that are needed, but not live at the peak, by the kind of the allocation. What is live in thread-local
-   * allocations is negative.
+   * What is needed, but not live at the peak: `1.20 GiB of outputs that no argument is donated to`. Empty if numbers
+   * are not exact.
    */
-  notLive: ReservedPart[];
+  notLive: string[];
   /** The reserved bytes by the kind of the allocation; they add up to `reservedBytes`. */
   parts: ReservedPart[];
   /** The instruction that runs at the peak, empty if unknown. */

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 
 import { human } from "../shared/numbers";
 import type { SetFile } from "../shared/protocol";
-import { mainSpace, peakText } from "../shared/spaces";
+import { mainSpace } from "../shared/spaces";
 import { dumpInTab, MAX_DOCUMENT_BYTES } from "./documents";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";
@@ -27,7 +27,7 @@ export function watchBigFiles(sets: Sets): vscode.Disposable {
     const candidates = ALTERNATIVES.flatMap((kind) => overview.files.filter((file) => file.kind === kind));
     const small = candidates.find(({ sizeBytes }) => sizeBytes <= MAX_DOCUMENT_BYTES);
     const main = mainSpace(overview.spaces);
-    const peak = main && main.peakStep >= 0 ? ` The real peak of ${main.name} is ${peakText(main)}.` : "";
+    const peak = main && main.peakStep >= 0 ? ` The real peak of ${main.name} is ${main.peak}.` : "";
     const [openSmall, showMap] = [small ? `Open the ${small.kind} file` : "", "Show Memory Map"];
     const choice = await vscode.window.showInformationMessage(
       `${basename(uri.path)} has ${human(size)}. VS Code gives extensions no text of files over ${human(MAX_DOCUMENT_BYTES)}, so there are no hovers in it. XLA Lens reads the dump from disk: the tree, the memory map and reports work.${peak}`,

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import type { ModuleSummary } from "../shared/protocol";
-import { mainSpace, peakText } from "../shared/spaces";
+import { mainSpace } from "../shared/spaces";
 import { SECTION, type Server, setComparing } from "./server";
 import type { Sets } from "./sets";
 
@@ -91,7 +91,7 @@ export class Comparing {
 
 function choiceOf({ module, uri, spaces }: ModuleSummary): Choice {
   const [file, main] = [vscode.Uri.parse(uri), mainSpace(spaces)];
-  const peak = main && main.peakStep >= 0 ? `${peakText(main)} of ${main.name}` : "";
+  const peak = main && main.peakStep >= 0 ? `${main.peak} of ${main.name}` : "";
   return {
     label: module || basename(file.path),
     description: peak,

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 
 import { capitalized, grouped, human, percent } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
-import { bounded, isOver, mainSpace, neededText, needs, notLiveTexts, peakText } from "../shared/spaces";
+import { bounded, mainSpace, needs } from "../shared/spaces";
 import type { Problem, Task } from "./activity";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -57,8 +57,8 @@ export class StatusBar implements vscode.Disposable {
     this.item.text = `$(${isBusy ? "loading~spin" : "pulse"}) ${needs(main)}${incomplete}`;
     this.item.tooltip = tooltip(overview, main);
     this.item.accessibilityInformation = { label: `XLA Lens: needs ${needs(main)}${incomplete}` };
-    this.item.backgroundColor = isOver(main) ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.command = isOver(main) ? ADVICE : `${SECTION}.goToTruePeak`;
+    this.item.backgroundColor = main.isOver ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+    this.item.command = main.isOver ? ADVICE : `${SECTION}.goToTruePeak`;
     this.item.show();
   }
 
@@ -94,17 +94,17 @@ function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString
   text.appendMarkdown("**\n\n| Memory space | Needed | Real peak | Step |\n|---|--:|--:|--:|\n");
   for (const space of spaces) {
     const isKnown = space.peakStep >= 0 && space.peakBound !== "unknown";
-    const [peak, step] = isKnown ? [peakText(space), grouped(space.peakStep)] : ["unknown", ""];
-    text.appendMarkdown(`| ${space.name} | ${neededText(space)} | ${peak} | ${step} |\n`);
+    const [peak, step] = isKnown ? [space.peak, grouped(space.peakStep)] : ["unknown", ""];
+    text.appendMarkdown(`| ${space.name} | ${space.needed} | ${peak} | ${step} |\n`);
   }
-  for (const line of notLiveTexts(main)) text.appendText(`\n${line}.`);
+  for (const one of main.notLive) text.appendText(`\nAlso needed: ${one}.`);
   if (gap) text.appendText(`\n${capitalized(gap)} dump: ${incomplete}.`);
   if (printedPeak) {
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);
   }
   appendCapacity(text, main);
-  if (isOver(main)) text.appendMarkdown("\n\nClick to see what would lower it.");
+  if (main.isOver) text.appendMarkdown("\n\nClick to see what would lower it.");
   else if (main.peakLocation) text.appendMarkdown("\n\nClick to go to the real peak.");
   return text;
 }

@@ -10,7 +10,7 @@ import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
 import { type Change, changeSince, groupByRun, type Run, runName } from "../shared/runs";
-import { isOver, limitText, mainSpace, neededText, spaceText, splitSmall } from "../shared/spaces";
+import { mainSpace, splitSmall } from "../shared/spaces";
 import type { Task } from "./activity";
 import type { Follower } from "./cursor";
 import { timestamp } from "./running";
@@ -154,8 +154,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   private run(run: Run<ModuleSummary>, isExpanded: boolean): Node {
     const main = mainSpace(run.modules[0]?.spaces ?? []);
-    const icon: [string, string?] = main && isOver(main) ? moduleIcon("", main) : ["history"];
-    const item = row("", runName(run, timestamp(new Date()).slice(0, 8)), main ? neededText(main) : "", ...icon);
+    const icon: [string, string?] = main?.isOver ? moduleIcon("", main) : ["history"];
+    const item = row("", runName(run, timestamp(new Date()).slice(0, 8)), main ? main.needed : "", ...icon);
     item.id = run.folder;
     item.tooltip = `${counted(run.modules.length, "module")} in ${run.folder}`;
     item.contextValue = "run";
@@ -172,11 +172,11 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const [uri, main] = [vscode.Uri.parse(module.uri), mainSpace(module.spaces)];
     const name = module.module || "module";
     const sign = module.spaces.length ? module.gap : "empty";
-    const limit = main && limitText(main, true);
+    const limit = main?.limit;
     // A narrow view shows only the first fact.
-    const isFirst = main && isOver(main);
+    const isFirst = main?.isOver;
     const facts = [isFirst && limit, folder, sign, !isFirst && (limit || main?.name)];
-    const item = row(main ? neededText(main) : "", name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, main));
+    const item = row(main ? main.needed : "", name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, main));
     item.id = module.uri;
     item.tooltip = moduleTooltip(module);
     item.contextValue = "module";
@@ -223,14 +223,14 @@ function taskText({ title, message, text }: Task): string {
 }
 
 function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string, color?: string] {
-  if (main && isOver(main)) return ["error", OVER_COLOR];
+  if (main?.isOver) return ["error", OVER_COLOR];
   return sign ? ["warning", "list.warningForeground"] : ["file-binary"];
 }
 
 /** The sizes of a module, and where it is. A longer tooltip would cover the rows below. */
 function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): string {
   const [shown, folded] = splitSmall(spaces);
-  const sizes = shown.map(spaceText);
+  const sizes = shown.map(({ headline }) => headline);
   const gaps = incomplete ? ["", `${capitalized(gap)}: ${incomplete}`] : [];
   const small = folded.length ? [counted(folded.length, "small memory space")] : [];
   const folders = new Set(files.map(({ uri }) => dirname(vscode.Uri.parse(uri).fsPath)));

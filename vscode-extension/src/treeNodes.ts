@@ -18,16 +18,7 @@ import type {
   ValueGroup,
 } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
-import {
-  bounded,
-  isOver,
-  limitText,
-  neededText,
-  notLiveTexts,
-  peakText,
-  shareOfPeak,
-  splitSmall,
-} from "../shared/spaces";
+import { bounded, shareOfPeak, splitSmall } from "../shared/spaces";
 import { isCompressed } from "./locations";
 import { SECTION, type Server } from "./server";
 
@@ -145,9 +136,9 @@ export class SetNodes {
   }
 
   private space(space: SpaceOverview, parent: Node): Node {
-    const [icon, color] = isOver(space) ? ["error", OVER_COLOR] : ["pulse"];
-    const peak = space.peakStep < 0 ? "" : `peak ${peakText(space)} at step ${grouped(space.peakStep)}`;
-    const item = row(neededText(space), space.name, joined(limitText(space), peak), icon, color);
+    const [icon, color] = space.isOver ? ["error", OVER_COLOR] : ["pulse"];
+    const peak = space.peakStep < 0 ? "" : `peak ${space.peak} at step ${grouped(space.peakStep)}`;
+    const item = row(space.needed, space.name, joined(space.limit.replace(` ${space.name}`, ""), peak), icon, color);
     item.contextValue = "space";
     if (space.peakStep < 0) return new Node(item, parent, { name: space.name });
     item.tooltip = spaceTooltip(space);
@@ -292,8 +283,13 @@ function parametersText(groups: readonly ValueGroup[]): string {
 function spaceTooltip(space: SpaceOverview): string {
   const { name, capacity, peakInstruction } = space;
   const limit = capacity ? [`Capacity: ${human(capacity.sizeBytes)}, from ${capacity.source}`] : [];
-  const peak = `Real peak: ${peakText(space)}${peakInstruction && `, while ${peakInstruction} runs`}`;
-  return [`Needed of ${name}: ${neededText(space)}`, peak, ...notLiveTexts(space), ...limit].join("\n");
+  const peak = `Real peak: ${space.peak}${peakInstruction && `, while ${peakInstruction} runs`}`;
+  return [
+    `Needed of ${name}: ${space.needed}`,
+    peak,
+    ...space.notLive.map((one) => `Also needed: ${one}`),
+    ...limit,
+  ].join("\n");
 }
 
 /** A value by its name, or by its path if it is a group of parameters by itself. */

@@ -89,6 +89,18 @@ class SpaceSummary(TypedDict):
     """-1: no value of this space has a live range."""
     capacity: Capacity | None
     """The capacity of the device, `null` if it is unknown."""
+    needed: str
+    """The needed bytes with their bound: `3.57 MiB`, `≥ 3.57 MiB` or `unknown`."""
+    reserved: str
+    peak: str
+    limit: str
+    """To follow a number of bytes: `of 15.75 GiB HBM, over by 28.61 GiB`. Empty if the capacity is unknown."""
+    headline: str
+    """`HBM: needs 5.00 MiB, peak 4.21 MiB`"""
+    isOver: bool
+    """The dump proves that the program does not fit into the device."""
+    isSmall: bool
+    """Views fold the space if there are several such."""
 
 
 class ModuleSummary(TypedDict):
@@ -160,9 +172,9 @@ class ReservedPart(TypedDict):
 class SpaceOverview(SpaceSummary):
     """A memory space, and what is live at its peak."""
 
-    notLive: list[ReservedPart]
-    """The bytes that are needed, but not live at the peak, by the kind of the allocation. What is live in thread-local
-    allocations is negative.
+    notLive: list[str]
+    """What is needed, but not live at the peak: `1.20 GiB of outputs that no argument is donated to`. Empty if numbers
+    are not exact.
     """
     parts: list[ReservedPart]
     """The reserved bytes by the kind of the allocation; they add up to `reservedBytes`."""

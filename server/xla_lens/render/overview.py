@@ -17,9 +17,12 @@ from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import printed_peak_data, space_data
+from xla_lens.render.numbers import human
 from xla_lens.render.peak_groups import source_line_data
+from xla_lens.render.report.answer import NOT_LIVE
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import Column
@@ -57,10 +60,16 @@ def _space(
     dump, step = analysis.dump, space.peak_step
     live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
     place = schedule_place(dump, dump.schedule_row(step)) if step is not None else None
-    parts, not_live = reserved_parts(dump, space.color), not_live_parts(dump, analysis.memory, space)
+    parts = reserved_parts(dump, space.color)
+    is_exact = space.reserved_bound is Bound.EXACT and space.live_bound is Bound.EXACT
+    not_live = not_live_parts(dump, analysis.memory, space) if is_exact else ()
     return {
         **space_data(space, analysis.capacity),
-        "notLive": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in not_live],
+        "notLive": [
+            f"{human(size_bytes)} of {NOT_LIVE[kind if kind in NOT_LIVE else 'other']}"
+            for kind, size_bytes in not_live
+            if size_bytes > 0
+        ],
         "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in parts],
         "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
         "peakLocation": locate.place(place) if place else None,

@@ -38,9 +38,7 @@ def test_lines_of_python_show_their_memory(open_window: OpenWindow, workspace: P
         # No dump is open: those of the workspace are read, and that with the greatest peak counts.
         window.go_to(41)
         wait_for(lambda: _labels(window), lambda found: found == ["█████▋ 3.50 MiB (69.9 %)"], SECONDS)
-        marks = window.page.locator(".margin-view-overlays .cgmr, .glyph-margin-widgets .cgmr")
-        images = "all => all.filter(e => getComputedStyle(e).backgroundImage.includes('svg')).length"
-        wait_for(lambda: marks.evaluate_all(images), lambda count: count > 0, SECONDS)
+        wait_for(window.marks, seconds=SECONDS)
         window.command("XLA Lens: Show Advice: What Would Lower the Peak")
         wait_for(window.active_tab, lambda name: name != program.name, SECONDS)
         # The dump that the user opens counts.

@@ -24,6 +24,8 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         assert "show values live at the peak: 4.21 MiB of host memory" in wait_for(
             window.lenses, lambda lenses: len(lenses) > 0, SECONDS
         )
+        # The steps near the peak are marked.
+        wait_for(window.marks, seconds=SECONDS)
         text = window.hover()
         assert "of the host memory peak" in text, text
         assert "ynn_fusion.1" in text, text

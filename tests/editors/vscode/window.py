@@ -144,6 +144,13 @@ class Window:
         """Return the texts of the status bar."""
         return [text for text in self.texts(".statusbar-item") if text]
 
+    def marks(self) -> int:
+        """Return how many lines have a mark of heat in the gutter."""
+        marks = self.page.locator(".margin-view-overlays .cgmr, .glyph-margin-widgets .cgmr")
+        images = "all => all.filter(e => getComputedStyle(e).backgroundImage.includes('svg')).length"
+        count: int = marks.evaluate_all(images)
+        return count
+
     def cursor(self) -> tuple[int, int]:
         """Return the line and the column of the cursor from the status bar; zeros while it does not show them."""
         found = re.search(r"Ln (\d+), Col (\d+)", "\n".join(self.status()))

@@ -4,6 +4,8 @@ import type { MemoryMap } from "../../shared/protocol";
 import hostOffload from "./data/host_offload.json";
 import mlpTrain from "./data/mlp_train.json";
 
+const TEXTS = { needed: "", reserved: "", peak: "", limit: "", headline: "", isOver: false, isSmall: false };
+
 /** The result of the server's `owned_bytes` at a step of a space. */
 interface Owned {
   color: number;
@@ -61,6 +63,7 @@ export function mapOf(
         peakBound: "exact",
         peakStep: peak ? live.indexOf(peak) : -1,
         capacity: null,
+        ...TEXTS,
         curveStep: changes,
         curveBytes: changes.map((step) => live[step]!),
       },

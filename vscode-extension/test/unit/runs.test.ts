@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { ModuleSummary, SpaceSummary } from "../../shared/protocol";
 import { changeSince, groupByRun, runName } from "../../shared/runs";
 
+const TEXTS = { needed: "", reserved: "", peak: "", limit: "", headline: "", isOver: false, isSmall: false };
 const FILE = "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt";
 
 function module(
@@ -14,7 +15,7 @@ function module(
   reservedBound: SpaceSummary["reservedBound"] = "exact",
 ): ModuleSummary {
   const sizes = { reservedBytes: neededBytes, neededBytes, reservedBound, peakLiveBytes: 0, peakBound: reservedBound };
-  const space: SpaceSummary = { color: 0, name: "HBM", ...sizes, peakStep: -1, capacity: null };
+  const space: SpaceSummary = { color: 0, name: "HBM", ...sizes, peakStep: -1, capacity: null, ...TEXTS };
   return { uri: `file:///${path}`, module: path.split(".")[1]!, incomplete: "", gap: "", spaces: [space], files: [] };
 }
 

@@ -13,7 +13,7 @@ from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, SpaceTotals
-from xla_lens.model.memory.printed_peak import first_printed_peak
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
@@ -21,8 +21,10 @@ from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.capacity import capacity_data
 from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import human
+from xla_lens.render.report.outline import BIG_BYTES
 from xla_lens.render.sources import argument_text, call_text
-from xla_lens.render.warrants import reasons
+from xla_lens.render.warrants import bounded_size, reasons
 from xla_lens.syntax.columns import NONE
 
 STEP_LIMIT: Final = 1_000_000
@@ -141,16 +143,30 @@ _BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
 
 def space_data(space: SpaceTotals, *capacities: Capacity | None) -> contract.SpaceSummary:
     """Return the totals of a memory space. The first capacity that is known counts."""
+    capacity, name = capacity_data(space, capacity_of(space, *capacities)), space_name(space.id)
+    over = max(0, capacity["overBytes"]) if capacity else 0
+    needed, reserved = (
+        bounded_size(size_bytes, space.reserved_bound) for size_bytes in (space.needed_bytes, space.reserved_bytes)
+    )
+    peak = bounded_size(space.peak_live_bytes, space.live_bound)
+    limit = f"of {human(capacity['sizeBytes'])} {name}" if capacity else ""
     return {
         "color": space.color,
-        "name": space_name(space.id),
+        "name": name,
         "reservedBytes": space.reserved_bytes,
         "neededBytes": space.needed_bytes,
         "reservedBound": _BOUNDS[space.reserved_bound],
         "peakLiveBytes": space.peak_live_bytes,
         "peakBound": _BOUNDS[space.live_bound],
         "peakStep": NONE if space.peak_step is None else space.peak_step,
-        "capacity": capacity_data(space, capacity_of(space, *capacities)),
+        "capacity": capacity,
+        "needed": needed,
+        "reserved": reserved,
+        "peak": peak,
+        "limit": f"{limit}, over by {human(over)}" if over else limit,
+        "headline": f"{name}: needs {needed}" + (f", peak {peak}" if space.peak_step is not None else ""),
+        "isOver": over > 0,
+        "isSmall": space.color != DEFAULT_COLOR and max(space.peak_live_bytes, space.reserved_bytes) < BIG_BYTES,
     }
 
 

@@ -93,7 +93,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
         part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
         return (f"{part} live at once, at ", *_where(report, one), ".")
     sizes = [row for row in sorted(rest.items(), key=lambda row: -row[1]) if row[1] > 0]
-    parts = [f"{human(size)} of {_NOT_LIVE[kind]}" for kind, size in sizes if size * _SMALLEST_PART >= left]
+    parts = [f"{human(size)} of {NOT_LIVE[kind]}" for kind, size in sizes if size * _SMALLEST_PART >= left]
     mostly = "mostly " if len(parts) < len(sizes) else ""
     words = f"; the rest is {mostly}{', '.join(parts[:-1])}{' and ' if parts[1:] else ''}{parts[-1]}" if parts else ""
     if local > 0:
@@ -104,7 +104,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
 _SMALLEST_PART: Final = 20
 """Kinds with less than 1/20 of the bytes that are needed but not live are not named."""
 
-_NOT_LIVE: Final = {
+NOT_LIVE: Final = {
     "parameter": "donated arguments that are not live then",
     "constant": "constants that are not live then",
     "temp": "gaps between temporaries",

@@ -52,7 +52,7 @@ _ACCOUNTING_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] 
 
 _REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
 
-_BIG_BYTES: Final = 1 << 16
+BIG_BYTES: Final = 1 << 16
 """Memory spaces other than the default one need this many live bytes at their peak to have all parts, and this many
 reserved bytes to be named at the top. JSON has all parts of every memory space.
 """
@@ -104,7 +104,7 @@ def _parts(report: Report) -> Iterator[Sections]:
 
 
 def _is_big(one: SpaceReport, size_bytes: int) -> bool:
-    return one.space.color == DEFAULT_COLOR or size_bytes >= _BIG_BYTES
+    return one.space.color == DEFAULT_COLOR or size_bytes >= BIG_BYTES
 
 
 def _minor(sections: Sections) -> Sections:
