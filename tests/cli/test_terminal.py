@@ -197,26 +197,24 @@ def test_links_lead_to_files_and_lines(tmp_path: Path) -> None:
         (tmp_path / file.name).write_text(text)
     shown = ("report", str(tmp_path), "--part", "line,live")
     (report_,) = printed_json(*shown)
+    names = [value["name"] for value in report_["memory_spaces"][0]["live_at_peak"]][:20]
     for environment, form in (
         ({"TERM_PROGRAM": "vscode"}, r"vscode://file(?P<path>/.*):(?P<line>\d+)"),
         ({"TERM": "xterm-kitty"}, r"file://[^/]*(?P<path>/.*)#(?P<line>\d+)"),
         ({"TERM_PROGRAM": "WezTerm"}, r"file://[^/]*(?P<path>/.*)(?P<line>)"),
     ):
-        links = LINK.findall(on_terminal(100, *shown, **environment)[1])
-        places = {_plain(text): re.fullmatch(form, url) for url, text in links}
-        values = [value["name"] for value in report_["memory_spaces"][0]["live_at_peak"]]
-        for name in values[:20]:
-            place = places[name]
-            assert place, name
-            path, line = Path(unquote(place["path"])), place["line"]
-            assert path.is_file()
-            if line:
-                assert name in path.read_text().splitlines()[int(line) - 1]
+        places: dict[str, tuple[Path, str]] = {}
+        for url, text in LINK.findall(on_terminal(100, *shown, **environment)[1]):
+            place = re.fullmatch(form, url)
+            assert place, url
+            places[_plain(text)] = Path(unquote(place["path"])), place["line"]
+        for name in names:
+            path, line = places[name]
+            assert name in (path.read_text().splitlines()[int(line) - 1] if line else path.read_text())
         sources = [place for text, place in places.items() if "program.py:" in text]
         assert len(sources) >= 3
-        assert {unquote(place["path"]) for place in sources if place} == {str(program)}
-        if sources[0] and sources[0]["line"]:
-            assert {int(place["line"]) for place in sources if place} <= {50, 51, 57, 59}
+        assert {path for path, _ in sources} == {program}
+        assert {line for _, line in sources} <= {"50", "51", "57", "59", ""}
     assert "\x1b]8" not in on_terminal(100, *shown, TERM_PROGRAM="vscode", NO_COLOR="1")[1]
 
 

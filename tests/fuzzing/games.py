@@ -211,8 +211,10 @@ class Player:
                     f"another text of {uri}"
                 )
                 states.append(state.analysis)
-            assert states[0], f"{uri} was not analysed"
-            assert not (different := list(islice(differences(*states), 5))), different
+            ours, theirs = states
+            assert ours, f"{uri} was not analysed"
+            assert theirs
+            assert not (different := list(islice(differences(ours, theirs), 5))), different
         fresh.close()
 
 

@@ -1,45 +1,36 @@
-"""Deep comparison of arbitrary objects."""
+"""What two analyses of the same texts have in common: texts, tables and findings."""
 
-import dataclasses
-import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
-import numpy as np
-
-from xla_lens.syntax.columns import Texts
-from xla_lens.text.document import Document
+from xla_lens.model.analysis import Analysis
+from xla_lens.syntax.columns import FileColumns, Texts
 
 
-def differences(one: Any, other: Any) -> Iterator[str]:
-    """Yield the paths at which two objects differ."""
-    return _differences(one, other, "", set())
+def facts_of(analysis: Analysis) -> dict[str, Any]:
+    """Return the texts, the columns of all tables, the numbers and the findings of a set by their names."""
+    dump, found = analysis.dump, dict[str, Any]()
+    for file in dump.files:
+        found[f"{file.label}: lines"] = (file.document.data, file.document.line_starts.tolist())
+        for name in FileColumns.tables():
+            found |= _columns(f"{file.label}: {name}", getattr(file.columns, name))
+    for field in fields(dump):
+        one = getattr(dump, field.name)
+        found |= {field.name: list(one)} if isinstance(one, Texts) else _columns(field.name, one)
+    for space in analysis.memory.spaces:
+        found[f"space {space.color}"] = (space.reserved_bytes, space.peak_live_bytes, space.peak_step)
+    found["findings"] = [repr((one.severity, one.problem, one.place.start, one.place.end)) for one in analysis.findings]
+    found["warrants"] = repr(analysis.warrants)
+    return found
 
 
-def _differences(one: Any, other: Any, where: str, seen: set[tuple[int, int]]) -> Iterator[str]:
-    if (id(one), id(other)) in seen:
-        return
-    seen.add((id(one), id(other)))
-    if type(one) is not type(other):
-        yield f"{where}: {type(one).__name__} and {type(other).__name__}"
-    elif isinstance(one, Document):
-        yield from [] if one.data == other.data else [f"{where}: other text"]
-        yield from [] if np.array_equal(one.line_starts, other.line_starts) else [f"{where}: other lines"]
-    elif isinstance(one, np.ndarray):
-        yield from [] if np.array_equal(one, other) else [f"{where}: {one} and {other}"]
-    elif isinstance(one, Mapping):
-        if one.keys() != other.keys():
-            yield f"{where}: {list(one)[:10]} and {list(other)[:10]}"
-        for name in one.keys() & other.keys():
-            yield from _differences(one[name], other[name], f"{where}[{name!r}]", seen)
-    elif isinstance(one, list | tuple | Texts):
-        if len(one) != len(other):
-            yield f"{where}: {len(one)} and {len(other)} items"
-        for number, (item, counterpart) in enumerate(zip(one, other, strict=False)):
-            yield from _differences(item, counterpart, f"{where}[{number}]", seen)
-    elif dataclasses.is_dataclass(one) and not isinstance(one, enum.Enum):
-        for name in (*(field.name for field in dataclasses.fields(one)), *getattr(one, "__dict__", ())):
-            if not name.startswith("_") and hasattr(other, name):
-                yield from _differences(getattr(one, name), getattr(other, name), f"{where}.{name}", seen)
-    elif not callable(one) and one != other:
-        yield f"{where}: {str(one)[:100]} and {str(other)[:100]}"
+def differences(one: Analysis, other: Analysis) -> Iterator[str]:
+    """Yield the names of facts that differ."""
+    ours, theirs = facts_of(one), facts_of(other)
+    yield from (name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+
+
+def _columns(name: str, table: Any) -> dict[str, Any]:
+    columns = ((column, part) for column, part in getattr(table, "__dict__", {}).items() if hasattr(part, "tolist"))
+    return {f"{name}.{column}": part.tolist() for column, part in columns}
