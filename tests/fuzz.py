@@ -16,11 +16,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fuzzing.commands import play_commands
-from fuzzing.games import play_chaos, play_damage, play_edits, play_prefixes, playing
-from fuzzing.texts import damaged, dump_sets
+from fuzzing.games import play_chaos, play_damage, play_edits, playing
+from fuzzing.texts import dump_sets
 from samples import DUMPS
 
-GAMES = ("damage", "edits", "chaos", "prefixes", "commands")
+GAMES = ("damage", "edits", "chaos", "commands")
 
 _DUMPS = 10
 """Number of dumps in one game, because starting a server takes time."""
@@ -39,13 +39,7 @@ async def play(game: str, seed: int, folder: Path, dumps: list[dict[str, bytes]]
             return sum([await play_damage(player, number) for number in range(_DUMPS)])
         if game == "edits":
             return sum([await play_edits(player, number, _ROUNDS) for number in range(_DUMPS // 2)])
-        if game == "chaos":
-            return await play_chaos(player, _STEPS)
-        files = [(name, data) for dump in dumps for name, data in dump.items() if len(data) < 4000]
-        name, data = chance.choice(files)
-        if chance.random() < 0.5:
-            data = damaged(chance, data, chance.choice(files)[1])[:4000]
-        return await play_prefixes(player, name, data)
+        return await play_chaos(player, _STEPS)
 
 
 def main() -> None:

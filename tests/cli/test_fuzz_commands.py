@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from samples import DUMPS, SPLIT, sweep
 from xla_lens.cli.ci import Repository
 from xla_lens.cli.run_folder import create_folder
 from xla_lens.features.sources_of_findings import SourceLine
-from xla_lens.files import find_sets
 
 _DUMPS = dump_sets(DUMPS, 10**5)
 
@@ -23,18 +21,6 @@ _DUMPS = dump_sets(DUMPS, 10**5)
 @pytest.mark.parametrize("seed", sweep(range(16), 16))
 def test_commands_on_damaged_dumps_end_with_a_status(seed: int, tmp_path: Path) -> None:
     assert play_commands(random.Random(seed), tmp_path, _DUMPS, 10) == 20
-
-
-def test_a_dump_without_slices_is_compared(tmp_path: Path) -> None:
-    """Such as one whose buffer assignment was lost, beside a module with fusions."""
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
-        folder.mkdir()
-        for file in find_sets(SPLIT)[0].paths.values():
-            shutil.copy(file, folder)
-    (new / SPLIT.name).unlink()
-    for pair in ((old, new), (new, old)):
-        assert "peak" in run("diff", *pair)[1]
 
 
 @pytest.mark.parametrize("name", ["a" * 10_000, "a/" * 5_000, "\udcff" * 300, "loop", "loop/x.json"])

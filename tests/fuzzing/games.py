@@ -354,19 +354,6 @@ async def play_chaos(player: Player, steps: int) -> int:
     return steps
 
 
-async def play_prefixes(player: Player, name: str, data: bytes, every: int = 1) -> int:
-    """Send the prefixes of a text to the server, each `every` characters longer; return how many there were."""
-    uri, text = player.open(player.folder / name, ""), data.decode("utf-8", "replace")
-    # The text only grows, so the last published diagnostics stay inside it.
-    ends = range(0, len(text) + 1, every)
-    for end in ends:
-        player.edit(uri, [{"text": text[:end]}])
-        await player.ask(player.chance.choice(REQUESTS))
-        player.check_diagnostics()
-    player.close(uri)
-    return len(ends)
-
-
 def decoded(chance: random.Random, data: bytes) -> str:
     """Decode a file as an editor does, sometimes with lone surrogates."""
     text = data.decode("utf-8", "replace")

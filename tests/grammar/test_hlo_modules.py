@@ -78,16 +78,6 @@ def test_broken_line_does_not_affect_its_neighbors(path: Path) -> None:
         assert len(lost) <= (2 if lines[number].startswith(b"}") else 0), (number, lines[number], lost)
 
 
-@_MODULES
-def test_everything_before_a_cut_is_found(path: Path) -> None:
-    text = path.read_bytes()
-    starts = [match.start() + 2 for match in _INSTRUCTION.finditer(text)]
-    for end in range(0, len(text), max(1, len(text) // 50)):
-        # The last instruction is cut off.
-        kept = [start for start in starts if start < end][:-1]
-        assert not set(kept) - set(_parts(text[:end])), end
-
-
 @pytest.mark.parametrize(
     "piece", [b"{", b"(", b'"', b'"a\n', b"{\n", b"[", b"a=", b"%x = f32[] ", b"HloModule ", b"\n"]
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuzz import play
-from fuzzing.games import REQUESTS, play_prefixes, playing
+from fuzzing.games import REQUESTS, playing
 from fuzzing.texts import dump_sets
 from samples import DUMPS, sweep
 
@@ -45,23 +45,6 @@ async def test_commands_with_absurd_arguments_are_refused_in_one_line(seed: int,
         for _ in range(400):
             await player.ask("workspace/executeCommand")
             await player.ask("workspace/textDocumentContent")
-
-
-_SMALL = {
-    "in one file of 2022": "000_65ac1592097277d9.txt",
-    "allocations": "module_0000.jit_roundtrip.cl_1003875606.after_optimizations-buffer-assignment.txt",
-    "live ranges": "module_1333.jit_inplace.sm_9.0a_gpu_after_optimizations-live-range.txt",
-    "memory usage report": "module_0007.jit_same.cpu_after_optimizations-memory-usage-report.txt",
-    "HLO": "module_0007.jit_same.cpu_after_optimizations.txt",
-}
-
-
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 25])
-@pytest.mark.parametrize("name", _SMALL.values(), ids=_SMALL)
-async def test_prefixes_of_a_dump_can_be_opened(name: str, every: int, tmp_path: Path) -> None:
-    (data,) = {dump[name] for dump in _DUMPS if name in dump}
-    async with playing(random.Random(name), tmp_path, _DUMPS) as player:
-        assert await play_prefixes(player, name, data, every) == len(data.decode()) // every + 1
 
 
 async def test_every_request_succeeds_for_every_release(tmp_path: Path) -> None:

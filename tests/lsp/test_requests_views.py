@@ -43,20 +43,6 @@ async def test_memory_map_equals_that_of_the_command_line(reader: Reader, path: 
     assert found == expected
 
 
-async def test_set_without_a_schedule_has_views(reader: Reader, tmp_path: Path) -> None:
-    path = _without_schedule(tmp_path)
-    await reader.start()
-    found, overview = [await reader.run(command, {"uri": path.as_uri()}) for command in ("memoryMap", "overview")]
-    check(found, "MemoryMap")
-    check(overview, "Overview")
-    assert found["steps"] == []
-    assert found["printedPeak"] is overview["printedPeak"] is None
-    assert {*found["values"]["startStep"], *(entry["mostLiveBytes"] for entry in overview["allocations"])} == {-1}
-    (space,), (other,) = found["spaces"], overview["spaces"]
-    assert (space["peakStep"], space["curveStep"], space["reservedBytes"]) == (-1, [], 4419760)
-    assert (other["peakInstruction"], other["peakLocation"], other["live"]) == ("", None, [])
-
-
 # ---------------------------------------------------------------- the overview
 
 

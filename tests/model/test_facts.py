@@ -8,10 +8,7 @@ import pytest
 
 from byte_by_byte import live_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, on_all_dumps
-from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.codes import Code
-from xla_lens.syntax.file_names import SUFFIXES
 
 
 def _own_facts(analysis: Analysis) -> dict[str, Any]:
@@ -52,20 +49,6 @@ def test_numbers_match_the_facts_on_all_dumps(of_all_dumps: Mapping[str, dict[st
     expected = facts(SHARED_DUMPS)
     assert [{"file": file, **found} for file, found in of_all_dumps.items()] == expected
     assert len(expected) == 286
-
-
-@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_numbers_match_the_facts_for_dumps_on_standard_output(fact: dict[str, Any], tmp_path: Path) -> None:
-    files = {kind: path.read_text() for kind, path in find_set(DUMPS / fact["file"]).paths.items()}
-    text = "*** Begin module_0000.debug_options ***\nxla: 1\n*** End module_0000.debug_options ***\n"
-    for kind, content in files.items():
-        name = f"module_0000.f.cpu_after_optimizations{SUFFIXES[kind]}"
-        text += f"*** Begin {name} ***\n{content}\n*** End {name} ***\n"
-    output = tmp_path / "output.txt"
-    output.write_text(text)
-    analysis = analysis_of(output)
-    assert {"file": fact["file"], **_own_facts(analysis)} == fact
-    assert not [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
 
 
 @pytest.mark.parametrize("path", [DUMPS / fact["file"] for fact in facts(DUMPS)], ids=lambda path: path.parent.name)
