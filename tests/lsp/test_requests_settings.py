@@ -75,7 +75,7 @@ async def test_ignored_codes_are_not_reported(reader: Reader) -> None:
     reader.editor.settings = {"diagnostics": {"ignore": ["peak-understated", "syntax"]}}
     await reader.start()
     uri = reader.open(SEED)
-    await reader.editor.until(lambda: uri in reader.editor.diagnostics)
+    await reader.analysed(uri)
     assert _codes(reader, uri) == []
     assert await reader.run("check", {"uri": uri}) == []
     await reader.set(diagnostics={"ignore": []})

@@ -63,6 +63,7 @@ def _check_next_peaks(analysis: Analysis, most: int) -> None:
             live = live_after(dump, space.color, edit)
             before = max((other for other in live if other <= step), default=NONE)
             assert peaks.freed_bytes[row] == space.peak_live_bytes - live.get(before, 0)
+        assert not len(next_peaks(dump, memory, space.color, top=0).value)
         best = next_peaks(dump, memory, space.color, top=3)
         assert sorted(best.next_peak_bytes.tolist())[:3] == sorted(peaks.next_peak_bytes.tolist())[:3]
 

@@ -169,7 +169,7 @@ def next_peaks(
     found: list[tuple[int, int, int, int]] = []
     best: list[tuple[int, int]] = []
     for row in range(len(wanted)) if top is None else sorted(range(len(wanted)), key=least.__getitem__):
-        if top is not None and len(best) >= top and least[row] > best[top - 1]:
+        if top is not None and len(best) >= top and (not top or least[row] > best[top - 1]):
             break
         value = int(edited.slots.value[wanted[row]])
         after = edited.after(removal([value]))
