@@ -10,10 +10,10 @@ from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
+from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.over_time import SpaceTotals
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
-from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name, module_number, split_name
@@ -24,9 +24,9 @@ class RankedModule:
     """One dump set with the numbers of its main memory, `space`.
 
     `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
-    `printed_bytes` is the printed peak if it is at a step with fewer live bytes, `printed_live_bytes` those bytes.
-    `files` are the paths of the files, `unreadable` those that cannot be read, with the reasons. `over_bytes` are those
-    by which the program exceeds the `capacity` of the device, 0 if it fits, None if unknown.
+    `printed_bytes` is the printed peak if it is at a step with fewer live bytes. `files` are the paths of the files,
+    `unreadable` those that cannot be read, with the reasons. `over_bytes` are those by which the program exceeds the
+    `capacity` of the device, 0 if it fits, None if unknown.
     """
 
     number: int | None
@@ -37,7 +37,6 @@ class RankedModule:
     temp_bytes: int
     value_count: int
     printed_bytes: int | None
-    printed_live_bytes: int | None
     error_count: int
     warning_count: int
     warrants: Warrants
@@ -74,12 +73,9 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     dump, memory = analysis.dump, analysis.memory
     space = main_space(memory.spaces)
     color = space.color if space else DEFAULT_COLOR
-    allocations = dump.allocations
-    is_temp = (allocation_kinds(dump) == _TEMP) & (allocations.color == color)
     is_known = analysis.warrants.of(Quantity.LIVE).is_known
     printed = first_printed_peak(dump)
-    live_bytes = space.live.at(printed[0]) if space and printed and is_known else None
-    is_off = space is not None and live_bytes is not None and live_bytes != space.peak_live_bytes
+    is_off = space and printed and is_known and space.live.at(printed[0]) != space.peak_live_bytes
     capacity = capacity_of(space, analysis.capacity) if space else None
     severities = Counter(finding.severity for finding in analysis.findings)
     return RankedModule(
@@ -88,10 +84,9 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         files=tuple(files),
         space=space.totals if space else SpaceTotals(dump.space_id(color), 0, 0, None, 0),
         peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
-        temp_bytes=sum(allocations.size_bytes[is_temp].tolist()),
+        temp_bytes=dict(reserved_parts(dump, color)).get("temp", 0),
         value_count=len(dump.values),
         printed_bytes=printed[1] if printed and is_off else None,
-        printed_live_bytes=live_bytes if is_off else None,
         error_count=severities[Severity.ERROR],
         warning_count=severities[Severity.WARNING],
         warrants=analysis.warrants,
@@ -100,8 +95,6 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
     )
 
-
-_TEMP: Final = KIND_NAMES.index("temp")
 
 _Key: TypeAlias = tuple[int | str, ...]
 
