@@ -164,7 +164,7 @@ def test_two_values_with_one_name_share_no_used_value() -> None:
     found = [finding for finding in analysis_of_text(text).findings if finding.code is Code.UNDEFINED_VALUE]
     assert [finding.problem for finding in found] == [
         Problem.LISTS_DIFFER("1 v", "5 v"),
-        Problem.UNDEFINED_VALUE(2, "v"),
+        Problem.UNDEFINED_VALUE("v", 2),
     ]
 
 

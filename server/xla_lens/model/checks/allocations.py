@@ -120,7 +120,7 @@ def total_is_sum_of_allocations(context: Context) -> Iterator[Finding]:
             problem = Problem.ALLOCATION_SIZE_MISMATCH(allocations.index[row], *sizes)
             yield context.error(allocations, row, problem, Related(place, Relation.TOTAL), allocations=row)
         case _:
-            problem = Problem.TOTAL_MISMATCH(total, reserved, reserved - total, len(allocations))
+            problem = Problem.TOTAL_MISMATCH(total, len(allocations), reserved, reserved - total)
             yield error(place, problem, allocations=range(len(allocations)))
 
 
@@ -129,7 +129,7 @@ def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) 
     start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
     printed, expected = file.document.data[start:end], human_size(size_bytes)
     if start != NONE and printed != expected:
-        yield warning(Place(file, start, end), Problem.HUMAN_SIZE_MISMATCH(size_bytes, printed, expected))
+        yield warning(Place(file, start, end), Problem.HUMAN_SIZE_MISMATCH(size_bytes, expected, printed))
 
 
 # ---------------------------------------------------------------- headers
@@ -146,7 +146,7 @@ def allocations_hold_their_parameters(context: Context) -> Iterator[Finding]:
                 problem = Problem.PARAMETER_MISMATCH(number[row], parameter[row], _index(dump, row))
                 yield context.error(allocations, row, problem, allocations=row)
     for first, row in repeats((path, parameter), is_parameter):
-        problem = Problem.DUPLICATE_PARAMETER(number[row], number[first], parameter[row], _index(dump, row))
+        problem = Problem.DUPLICATE_PARAMETER(number[first], number[row], parameter[row], _index(dump, row))
         related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
         yield context.error(allocations, row, problem, *related, allocations=(row, first))
     # A broken header may be that of a missing parameter.

@@ -94,7 +94,7 @@ def shapes_match_instructions(context: Context) -> Iterator[Finding]:
         if instruction:
             start[row], end[row] = instruction.shape_start, instruction.shape_end
     for value, shape, found, span in wrong_shapes(dump, known, which, text, (start, end)):
-        problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", "its instruction", found)
+        problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", found, "its instruction")
         related = Related(Place(dump.used, *span), Relation.QUOTED_INSTRUCTION)
         yield error(shape_place(context, value), problem, related, values=value)
 
@@ -165,7 +165,7 @@ def sizes_hold_shapes(context: Context) -> Iterator[Finding]:
         is_whole = isinstance(shape, ArrayShape) and not shape.is_split
         if is_whole or (text.startswith(b"(") and not _holds_table(*sizes)):
             place = context.place(dump.slices, values.slice[value])
-            yield error(place, Problem.SIZE_BELOW_SHAPE(context.value(value), text, *sizes), values=value)
+            yield error(place, Problem.SIZE_BELOW_SHAPE(context.value(value), sizes[0], text, sizes[1]), values=value)
 
 
 def _holds_table(size_bytes: int, table_bytes: int) -> bool:

@@ -31,7 +31,7 @@ def over_limits(
             lack = Lack.ALLOCATIONS if dump.assignment is None else Lack.PARTS
             yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, lack))
         elif over:
-            problem = Problem.MEMORY_ABOVE_LIMIT(name, max_memory_bytes + over, max_memory_bytes)
+            problem = Problem.MEMORY_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes)
             yield error(_largest(dump), problem)
     if max_peak_bytes is not None:
         peak, step, bound = 0, NONE, Bound.EXACT
@@ -40,7 +40,7 @@ def over_limits(
         row, has_ranges = dump.schedule_row(step), dump.assignment is not None and len(dump.live_ranges) > 0
         place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _first_byte(dump)
         if has_ranges and peak > max_peak_bytes and bound is not Bound.UNKNOWN:
-            yield error(place, Problem.PEAK_ABOVE_LIMIT(name, peak, step, max_peak_bytes))
+            yield error(place, Problem.PEAK_ABOVE_LIMIT(peak, name, step, max_peak_bytes))
         elif not has_ranges or bound is not Bound.EXACT:
             # A lower bound below the limit proves nothing.
             yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.PARTS if has_ranges else Lack.LIVE_RANGES))

@@ -234,7 +234,7 @@ def live_ranges_match_schedule_and_uses(context: Context) -> Iterator[Finding]:
     if not np.any(context.values):
         for value, last_use in _early_ends(context, known, step):
             end, user = int(values.end_step[value]), dump.instruction_at(last_use) or ""
-            problem = Problem.EARLY_END(context.value(value), end, last_use, user)
+            problem = Problem.EARLY_END(context.value(value), end, user, last_use)
             related = context.related(schedule, dump.schedule_row(last_use), Relation.STEP)
             yield warning(_place(context, value), problem, *related, values=value)
     # A parameter that was not donated is live from the first step to the last.

@@ -71,7 +71,7 @@ def live_values_do_not_overlap(context: Context, memory: Memory) -> Iterator[Fin
         shared_steps = int(values.start_step[both].max()), int(values.end_step[both].min())
         allocation = dump.allocations.index[values.allocation[value]]
         labels = (context.value(one) for one in both)
-        problem = Problem.OVERLAPPING_SLICES(*labels, len(others) - 1, allocation, shared_bytes, shared_steps)
+        problem = Problem.OVERLAPPING_SLICES(*labels, shared_steps, shared_bytes, allocation, len(others) - 1)
         rows = (int(values.slice[other]) for other in others[:MAXIMUM_RELATED])
         related = (one for row in rows for one in context.related(slices, row, Relation.OVERLAPPED_SLICE))
         make = warning if values.color[value] else error

@@ -28,7 +28,7 @@ def printed_peak_is_highest(context: Context, memory: Memory) -> Iterator[Findin
     step, peak = int(dump.peaks.step[0]), space.peak_step
     live, row = space.live.at(step), dump.schedule_row(peak)
     if live < space.peak_live_bytes and xla_peak_step(dump) in (None, step):
-        facts = (space.id, step, live, peak, (space.peak_live_bytes, live), dump.instruction_at(peak) or "")
+        facts = (live, space.id, step, (space.peak_live_bytes, live), peak, dump.instruction_at(peak) or "")
         related = context.related(dump.schedule, row, Relation.PEAK)
         place = context.place(dump.peaks, 0)
         yield Finding(Severity.INFORMATION, place, Problem.PEAK_UNDERSTATED(*facts), related)

@@ -1,4 +1,4 @@
-"""What findings report: a table of all problems, each with its code, its facts and its message.
+"""What findings report: a table of all problems, each with its code and its message, which names its facts.
 
 Values and instructions are labels as dumps print them: `fusion.5{1}`. Steps are steps of the schedule, allocations are
 the numbers in their headers. `xla_lens.render.messages` fills facts into messages and says how it words each of them.
@@ -7,6 +7,7 @@ the numbers in their headers. `xla_lens.render.messages` fills facts into messag
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,11 @@ class ModuleDamage(StrEnum):
     ORDER = "reads an instruction that its computation does not define before"
 
 
-def _row(
-    code: Code, facts: str, message: str, /, **if_empty: str
-) -> tuple[Code, str, str, tuple[tuple[str, str], ...]]:
-    """A row of the table: a code, the names of facts, the message, and the messages that replace it if a fact is empty,
-    0 or false. The first that applies counts.
+def _row(code: Code, message: str, /, **if_empty: str) -> tuple[Code, str, tuple[tuple[str, str], ...]]:
+    """A row of the table: a code, the message, and the messages that replace it if a fact is empty, 0 or false. The
+    first that applies counts.
     """
-    return code, facts, message, tuple(if_empty.items())
+    return code, message, tuple(if_empty.items())
 
 
 class Problem(Enum):
@@ -77,12 +76,11 @@ class Problem(Enum):
 
     # ------------------------------------------------------------ file structure
 
-    EMPTY_FILE = _row(Code.SYNTAX, "", "The file is empty.")
-    UNREADABLE_FILE = _row(Code.SYNTAX, "reason", "This file {reason}.")
-    NO_DUMP_LINES = _row(Code.SYNTAX, "", "No line of this file belongs to an XLA memory dump.")
+    EMPTY_FILE = _row(Code.SYNTAX, "The file is empty.")
+    UNREADABLE_FILE = _row(Code.SYNTAX, "This file {reason}.")
+    NO_DUMP_LINES = _row(Code.SYNTAX, "No line of this file belongs to an XLA memory dump.")
     UNKNOWN_LINES = _row(
         Code.SYNTAX,
-        "lines rows",
         "{lines:This line of the dump is|These # lines of the dump are} damaged. {lines:It is|They are} cut off or "
         "{lines:was|were} edited, and what {lines:it|they} said is missing.",
         rows=(
@@ -92,80 +90,64 @@ class Problem(Enum):
     )
     UNKNOWN_LINE_PART = _row(
         Code.SYNTAX,
-        "row",
         "This part of the line is damaged. It was edited, and what it said is missing.",
         row="XLA Lens does not know this part of the line, and reads the rest. A newer release of XLA printed it.",
     )
     SECOND_MODULE = _row(
         Code.SYNTAX,
-        "name",
         "`{name}` belongs to a second module. Of a file with the name of a dump file, editors show the first module; "
         "`xla-lens report` shows all. With `--xla_dump_to=DIR`, each has files of its own.",
     )
     MISSING_HEADER = _row(
         Code.SYNTAX,
-        "header more",
         "The header `{header}` is missing before this line and {more:,} more of its kind.",
         more="The header `{header}` is missing before this line.",
     )
     MISSING_ALLOCATION = _row(
         Code.SYNTAX,
-        "allocation others",
         "Allocation {allocation} and {others:# more|# more} are missing before this one. XLA numbers allocations "
         "without gaps.",
         others="Allocation {allocation} is missing before this one. XLA numbers allocations without gaps.",
     )
-    OUT_OF_ORDER = _row(
-        Code.SYNTAX,
-        "row previous order",
-        "{row} follows {previous}. XLA prints these lines in ascending order of {order}.",
-    )
+    OUT_OF_ORDER = _row(Code.SYNTAX, "{row} follows {previous}. XLA prints these lines in ascending order of {order}.")
     SIZES_TOO_LARGE = _row(
         Code.SYNTAX,
-        "sizes",
         "These {sizes:,} sizes add up to more than 64 bits can hold, of which this one is the largest. No device has "
         "that much memory, so sums of them are not shown.",
     )
     TRUNCATED_FILE = _row(
-        Code.TRUNCATED_DUMP, "cut", "The file ends {cut}. It was cut off, so other results for this dump may be wrong."
+        Code.TRUNCATED_DUMP, "The file ends {cut}. It was cut off, so other results for this dump may be wrong."
     )
     FOREIGN_FILE = _row(
-        Code.UNDEFINED_VALUE,
-        "missing total rows where",
-        "This file belongs to another dump: {missing:,} of its {total:,} {rows} are {where}.",
+        Code.UNDEFINED_VALUE, "This file belongs to another dump: {missing:,} of its {total:,} {rows} are {where}."
     )
 
     # ------------------------------------------------------------ allocations
 
     DUPLICATE_ALLOCATION = _row(
-        Code.DUPLICATE_ALLOCATION, "allocation", "Allocation {allocation} is defined twice. XLA uses each number once."
+        Code.DUPLICATE_ALLOCATION, "Allocation {allocation} is defined twice. XLA uses each number once."
     )
     RENUMBERED_ALLOCATION = _row(
         Code.DUPLICATE_ALLOCATION,
-        "allocation expected",
         "Allocation {allocation} stands where allocation {expected} belongs. XLA numbers them without gaps.",
     )
-    KIND_CONFLICT = _row(Code.ALLOCATION_KIND_CONFLICT, "allocation conflict", "Allocation {allocation} {conflict}.")
+    KIND_CONFLICT = _row(Code.ALLOCATION_KIND_CONFLICT, "Allocation {allocation} {conflict}.")
     NO_OUTPUT = _row(
         Code.ALLOCATION_KIND_CONFLICT,
-        "",
         "No allocation has an output shape. One allocation holds the result of the program.",
     )
     SLICE_OUT_OF_BOUNDS = _row(
         Code.SLICE_OUT_OF_BOUNDS,
-        "value size_bytes offset allocation allocation_bytes",
         "`{value}` has {size_bytes:bytes} at offset {offset:,}, but allocation {allocation} has "
         "{allocation_bytes:bytes}. A value outside of its allocation overwrites other memory.",
     )
     MISPLACED_SLICE = _row(
         Code.SLICE_OUT_OF_BOUNDS,
-        "value offset allocation",
         "`{value}` starts at offset {offset:,} of allocation {allocation}. XLA aligns values to 4 bytes or more, and "
         "starts them at offset 0 outside of a `preallocated-temp`.",
     )
     OVERLAPPING_SLICES = _row(
         Code.OVERLAPPING_SLICES,
-        "value other others allocation shared_bytes shared_steps",
         "`{value}` and `{other}` overlap: both are live at {shared_steps:steps} and occupy {shared_bytes:byte range} "
         "of allocation {allocation}. Writing one overwrites the other. `{value}` also overlaps {others:# other "
         "value|# other values}.",
@@ -174,142 +156,112 @@ class Problem(Enum):
             "range} of allocation {allocation}. Writing one overwrites the other."
         ),
     )
-    SPACE_MISMATCH = _row(
-        Code.MEMORY_SPACE_MISMATCH,
-        "name space other other_space",
-        "{name} is in {space:space}, but {other} in {other_space:space}.",
-    )
+    SPACE_MISMATCH = _row(Code.MEMORY_SPACE_MISMATCH, "{name} is in {space:space}, but {other} in {other_space:space}.")
     REUSED_ARENA = _row(
         Code.MEMORY_SPACE_MISMATCH,
-        "value space allocation allocation_space",
         "`{value}` is in {space:space}, but allocation {allocation} is in {allocation_space:space}. XLA releases of "
         "2026 reuse arenas in this way.",
     )
     SIZE_BELOW_SHAPE = _row(
         Code.SIZE_BELOW_SHAPE,
-        "value shape size_bytes shape_bytes",
         "`{value}` has {size_bytes:bytes}, but its shape {shape:shape} needs {shape_bytes:bytes}. Padding can only "
         "add bytes.",
     )
     TOTAL_MISMATCH = _row(
         Code.TOTAL_MISMATCH,
-        "printed_bytes reserved_bytes difference_bytes allocations",
         "The printed total is {printed_bytes:bytes}, but the {allocations:# allocation|# allocations} add up to "
         "{reserved_bytes:bytes}, {difference_bytes:less or more}.",
     )
     ALLOCATION_SIZE_MISMATCH = _row(
         Code.TOTAL_MISMATCH,
-        "allocation allocation_bytes needed_bytes total_bytes",
         "Allocation {allocation} has {allocation_bytes:bytes}, but its values need {needed_bytes:bytes}. With that "
         "size, all allocations add up to the printed total of {total_bytes:bytes}.",
     )
     HUMAN_SIZE_MISMATCH = _row(
-        Code.HUMAN_SIZE_MISMATCH,
-        "size_bytes printed expected",
-        "{size_bytes:bytes} are {expected}, but the dump prints {printed}.",
+        Code.HUMAN_SIZE_MISMATCH, "{size_bytes:bytes} are {expected}, but the dump prints {printed}."
     )
 
     # ------------------------------------------------------------ values
 
     DUPLICATE_VALUE = _row(
         Code.DUPLICATE_VALUE,
-        "id name first_name",
         "`{first_name}` and `{name}` have the same id, {id}. Each id belongs to one value.",
         first_name="`{name}` (value {id}) is listed twice. Each id belongs to one value.",
     )
     LISTS_DIFFER = _row(
-        Code.UNDEFINED_VALUE,
-        "listed used",
-        "The same value is `{listed}` in its allocation, but `{used}` in the used values.",
+        Code.UNDEFINED_VALUE, "The same value is `{listed}` in its allocation, but `{used}` in the used values."
     )
     FOREIGN_QUOTE = _row(
         Code.UNDEFINED_VALUE,
-        "name quoted_name",
         "`{name}` quotes the instruction `{quoted_name}`. A value quotes the instruction that defines it.",
     )
     DEFINITION_MISMATCH = _row(
         Code.UNDEFINED_VALUE,
-        "name position",
         "The first position of `{name}` is `{position}`. A value's first position is the instruction that defines it "
         "and has its name.",
         position="`{name}` has no position. A value has at least that of the instruction that defines it.",
     )
     VIEW = _row(
         Code.UNASSIGNED_VALUE,
-        "name",
         "`{name}` has no allocation. It is an address into another buffer and has no bytes of its own.",
     )
     UNDEFINED_LIVE_RANGE = _row(
-        Code.UNDEFINED_VALUE, "name", "`{name}` has a live range, but the dump has no value of this name and index."
+        Code.UNDEFINED_VALUE, "`{name}` has a live range, but the dump has no value of this name and index."
     )
-    MISSING_QUOTE = _row(Code.SYNTAX, "value", "`{value}` quotes no instruction, unlike the other values of the dump.")
+    MISSING_QUOTE = _row(Code.SYNTAX, "`{value}` quotes no instruction, unlike the other values of the dump.")
     UNDEFINED_VALUE = _row(
-        Code.UNDEFINED_VALUE, "id name", "`{name}` (value {id}) is in an allocation, but missing from the used values."
+        Code.UNDEFINED_VALUE, "`{name}` (value {id}) is in an allocation, but missing from the used values."
     )
     UNASSIGNED_VALUE = _row(
         Code.UNASSIGNED_VALUE,
-        "id name",
         "`{name}` (value {id}) is in no allocation. Each used value occupies bytes of one allocation.",
     )
     SHARED_POSITION = _row(
         Code.DUPLICATE_POSITION,
-        "position value other",
         "`{position}` is a position of both `{value}` and `{other}`. A position holds one value.",
         other="`{value}` lists the position `{position}` twice.",
     )
-    DUPLICATE_USE = _row(
-        Code.DUPLICATE_USE, "value user operand", "`{value}` lists its use as operand {operand} of `{user}` twice."
-    )
+    DUPLICATE_USE = _row(Code.DUPLICATE_USE, "`{value}` lists its use as operand {operand} of `{user}` twice.")
 
     # ------------------------------------------------------------ instructions and parameters
 
     QUOTES_DIFFER = _row(
         Code.OPERAND_MISMATCH,
-        "instruction",
         "The dump quotes `{instruction}` with two different texts. All values of an instruction quote the same text.",
     )
     SHARED_OPERAND = _row(
         Code.OPERAND_MISMATCH,
-        "value other user operand",
         "Operand {operand} of `{user}` is listed as a use of both `{value}` and `{other}`. An operand is one value.",
     )
     OPERAND_MISMATCH = _row(
         Code.OPERAND_MISMATCH,
-        "value user operand read",
         "`{value}` is listed as operand {operand} of `{user}`, but the instruction reads `{read}`.",
         read="`{value}` is listed as operand {operand} of `{user}`, which has no such operand.",
     )
     MISSING_USE = _row(
-        Code.OPERAND_MISMATCH,
-        "value user operand",
-        "`{user}` reads `{value}` as operand {operand}, but the value does not list that use.",
+        Code.OPERAND_MISMATCH, "`{user}` reads `{value}` as operand {operand}, but the value does not list that use."
     )
     SHAPE_MISMATCH = _row(
         Code.SHAPE_MISMATCH,
-        "name shape place other_place other_shape",
         "`{name}` has the shape {shape:shape} in {place}, but {other_shape:shape} in {other_place}.",
         other_shape="`{name}` has the shape {shape:shape} in {place}, but {other_place} has no such element.",
     )
     HEADER_SHAPE_MISMATCH = _row(
         Code.SHAPE_MISMATCH,
-        "allocation what shape",
         "The header of allocation {allocation} gives {what} the shape {shape:shape}, but none of its values has it.",
     )
     PARAMETER_MISMATCH = _row(
         Code.PARAMETER_MISMATCH,
-        "allocation parameter index",
         "Allocation {allocation} is marked as parameter {parameter} at index {index}, but holds no value of "
         "`parameter({parameter})` at that index.",
     )
     DUPLICATE_PARAMETER = _row(
         Code.PARAMETER_MISMATCH,
-        "allocation first parameter index",
         "Allocations {first} and {allocation} are both marked as parameter {parameter} at index {index}. Each is in "
         "one allocation.",
     )
     MISSING_PARAMETER = _row(
         Code.PARAMETER_MISMATCH,
-        "allocation parameter missing",
         "Allocation {allocation} is marked as parameter {parameter}, but no allocation holds parameter {missing}. XLA "
         "numbers parameters without gaps.",
     )
@@ -318,109 +270,83 @@ class Problem(Enum):
 
     MAX_MISMATCH = _row(
         Code.SCHEDULE_MISMATCH,
-        "maximum instructions",
         "The header prints `max {maximum}`, but the schedule has {instructions:# instruction|# instructions}. `max` "
         "is their number.",
     )
     WRONG_STEP = _row(
         Code.SCHEDULE_MISMATCH,
-        "name step expected others",
         "`{name}` has step {step}, but is listed where step {expected} belongs. {others:# more row is|# more rows "
         "are} out of order.",
         others="`{name}` has step {step}, but is listed where step {expected} belongs.",
     )
     SCHEDULED_TWICE = _row(
-        Code.SCHEDULE_MISMATCH, "name steps", "`{name}` is scheduled twice, {steps:at steps}. An instruction runs once."
+        Code.SCHEDULE_MISMATCH, "`{name}` is scheduled twice, {steps:at steps}. An instruction runs once."
     )
-    MISSING_STEP = _row(
-        Code.SCHEDULE_MISMATCH, "missing step name", "Step {missing} is missing before step {step} (`{name}`)."
-    )
+    MISSING_STEP = _row(Code.SCHEDULE_MISMATCH, "Step {missing} is missing before step {step} (`{name}`).")
     SWAPPED_INSTRUCTIONS = _row(
         Code.SCHEDULE_MISMATCH,
-        "name step other other_step",
         "`{name}` (step {step}) and `{other}` (step {other_step}) are swapped: their live ranges and uses fit each "
         "other's step.",
     )
     MISNAMED_INSTRUCTION = _row(
         Code.UNKNOWN_INSTRUCTION,
-        "name missing_name mentions",
         "`{name}` appears nowhere else in the dump, and `{missing_name}`, which becomes live at this step and has "
         "{mentions:# mention|# mentions}, is not scheduled. One of the names is wrong.",
     )
     UNSCHEDULED_INSTRUCTION = _row(
         Code.UNKNOWN_INSTRUCTION,
-        "name mentions",
         "`{name}` defines, passes on or reads a value in {mentions:# line|# lines}, but is not in the instruction "
         "sequence.",
     )
     INVALID_LIVE_RANGE = _row(
         Code.INVALID_LIVE_RANGE,
-        "value start_step end_step last_step",
         "`{value}` is live from step {start_step} to step {end_step}. A live range starts before it ends, and the "
         "schedule ends at step {last_step}.",
     )
     PARAMETER_LIVE_RANGE = _row(
         Code.INVALID_LIVE_RANGE,
-        "value steps all_steps",
         "`{value}` is live at {steps:steps}, but a read-only parameter is live at {all_steps:steps}.",
     )
-    DUPLICATE_LIVE_RANGE = _row(Code.DUPLICATE_LIVE_RANGE, "value", "`{value}` has two live ranges. A value has one.")
+    DUPLICATE_LIVE_RANGE = _row(Code.DUPLICATE_LIVE_RANGE, "`{value}` has two live ranges. A value has one.")
     MISSING_LIVE_RANGE = _row(
         Code.MISSING_LIVE_RANGE,
-        "value step",
         "`{value}` has no live range, although its instruction is scheduled at step {step}. Live bytes and peaks do "
         "not count it.",
     )
     WRONG_START = _row(
-        Code.LIVE_RANGE_START,
-        "value start_step step",
-        "`{value}` is live from step {start_step}, but its instruction runs at step {step}.",
+        Code.LIVE_RANGE_START, "`{value}` is live from step {start_step}, but its instruction runs at step {step}."
     )
     EARLY_END = _row(
-        Code.LIVE_RANGE_END,
-        "value end_step use_step user",
-        "`{value}` is live until step {end_step}, but `{user}` reads it at step {use_step}.",
+        Code.LIVE_RANGE_END, "`{value}` is live until step {end_step}, but `{user}` reads it at step {use_step}."
     )
 
     # ------------------------------------------------------------ printed peak
 
     PEAK_STEP_MISMATCH = _row(
         Code.PEAK_STEP_MISMATCH,
-        "step expected_step",
         "The peak is printed at step {step}, but XLA's rule gives step {expected_step}: the first step at which the "
         "shapes of all values live there or one step before have the largest sum.",
     )
     PEAK_VALUES_MISSING = _row(
         Code.PEAK_LIST_MISMATCH,
-        "value others step",
         "`{value}`{others: is| and # other value are| and # other values are} live at step {step}, but missing from "
         "this list.",
     )
-    PEAK_VALUE_NOT_LIVE = _row(
-        Code.PEAK_LIST_MISMATCH, "value step", "`{value}` is in this list, but is not live at step {step}."
-    )
-    PEAK_VALUE_TWICE = _row(Code.PEAK_LIST_MISMATCH, "value", "`{value}` is in this list twice.")
+    PEAK_VALUE_NOT_LIVE = _row(Code.PEAK_LIST_MISMATCH, "`{value}` is in this list, but is not live at step {step}.")
+    PEAK_VALUE_TWICE = _row(Code.PEAK_LIST_MISMATCH, "`{value}` is in this list twice.")
     PEAK_VALUE_SIZE = _row(
-        Code.PEAK_LIST_MISMATCH,
-        "value size_bytes shape_bytes",
-        "`{value}` is listed with {size_bytes:bytes}, but its shape has {shape_bytes:bytes}.",
+        Code.PEAK_LIST_MISMATCH, "`{value}` is listed with {size_bytes:bytes}, but its shape has {shape_bytes:bytes}."
     )
-    PEAK_OUT_OF_ORDER = _row(
-        Code.PEAK_LIST_MISMATCH, "value order", "`{value}` is out of order. XLA prints this list {order}."
-    )
+    PEAK_OUT_OF_ORDER = _row(Code.PEAK_LIST_MISMATCH, "`{value}` is out of order. XLA prints this list {order}.")
     CUMULATIVE_MISMATCH = _row(
         Code.CUMULATIVE_MISMATCH,
-        "cumulative_bytes expected_bytes",
         "The cumulative size is {cumulative_bytes:bytes}, but the rows up to here add up to {expected_bytes:bytes}.",
     )
     STACK_TRACE_MISMATCH = _row(
-        Code.STACK_TRACE_MISMATCH,
-        "what printed_bytes rows expected_bytes",
-        "The {what} is {printed_bytes:bytes}, but {rows} up to {expected_bytes:bytes}.",
+        Code.STACK_TRACE_MISMATCH, "The {what} is {printed_bytes:bytes}, but {rows} up to {expected_bytes:bytes}."
     )
     PEAK_UNDERSTATED = _row(
         Code.PEAK_UNDERSTATED,
-        "space step live_bytes peak_step peak_and_live_bytes instruction",
         "The printed peak is not the real one: {live_bytes:human} of {space:space name} are live at step {step}, but "
         "{peak_and_live_bytes:apart} at step {peak_step} (`{instruction}`). XLA adds up shapes to find the step, not "
         "allocated bytes.",
@@ -435,13 +361,11 @@ class Problem(Enum):
 
     FOREIGN_REPORT = _row(
         Code.REPORT_MISMATCH,
-        "differences",
         "The memory usage report and the allocations differ in {differences:,} places. They are of different "
         "compilations: copy all files of one compilation.",
     )
     REPORT_TOTAL = _row(
         Code.REPORT_MISMATCH,
-        "space printed_bytes reserved_bytes",
         "The report prints a total of {printed_bytes:bytes} for {space:space}, but its allocations add up to "
         "{reserved_bytes:bytes}.",
         space=(
@@ -450,7 +374,6 @@ class Problem(Enum):
     )
     REPORT_MISMATCH = _row(
         Code.REPORT_MISMATCH,
-        "what printed expected",
         "The report prints the {what} {printed:shape}, but by the buffer assignment it is {expected:shape}.",
         expected=(
             "The report prints the {what} {printed:shape}, which is not in the buffer assignment or is already listed."
@@ -461,61 +384,47 @@ class Problem(Enum):
 
     FOREIGN_MODULE = _row(
         Code.MODULE_MISMATCH,
-        "differences",
         "The dump and the HLO module beside it differ in {differences:,} places. They are of different compilations: "
         "copy all files of one compilation.",
     )
-    MISSING_FROM_MODULE = _row(
-        Code.UNKNOWN_INSTRUCTION, "name", "The dump names `{name}`, which is not in the HLO module."
-    )
+    MISSING_FROM_MODULE = _row(Code.UNKNOWN_INSTRUCTION, "The dump names `{name}`, which is not in the HLO module.")
     POSITION_MISMATCH = _row(
         Code.POSITION_MISMATCH,
-        "value position shown",
         "`{position}` is listed as a position of `{value}`, but by the HLO module it shows `{shown}`.",
         shown="`{position}` is listed as a position of `{value}`, but the HLO module does not show that value there.",
     )
     MISSING_POSITION_OF = _row(
-        Code.POSITION_MISMATCH,
-        "name missing",
-        "No value of the dump lists {missing:# position|# positions} of `{name}`.",
+        Code.POSITION_MISMATCH, "No value of the dump lists {missing:# position|# positions} of `{name}`."
     )
-    DAMAGED_MODULE = _row(Code.MODULE_MISMATCH, "name damage", "In the HLO module, `{name}` {damage}.")
+    DAMAGED_MODULE = _row(Code.MODULE_MISMATCH, "In the HLO module, `{name}` {damage}.")
     QUOTE_MISMATCH = _row(
         Code.MODULE_MISMATCH,
-        "name quoted in_module",
         "The dump quotes `{name}` with `{quoted}`, but the HLO module has `{in_module}`.",
         quoted="The dump quotes `{name}` without `{in_module}`, which the HLO module has.",
         in_module="The dump quotes `{name}` with `{quoted}`, which the HLO module lacks.",
     )
     ENTRY_PARAMETER_NUMBER = _row(
         Code.PARAMETER_MISMATCH,
-        "name parameter parameters",
         "`{name}` is parameter {parameter} of the entry computation. XLA numbers its {parameters:# parameter|# "
         "parameters} from 0, each once.",
     )
     SCHEDULE_ORDER = _row(
         Code.SCHEDULE_MISMATCH,
-        "name before",
         "`{name}` runs after `{before}`, but comes before it in the HLO module, which is scheduled.",
     )
     MISSING_FROM_SCHEDULE = _row(
         Code.SCHEDULE_MISMATCH,
-        "name",
         "`{name}` is missing from the schedule, which has the other instructions of its computation.",
     )
     LATE_END = _row(
-        Code.LIVE_RANGE_END,
-        "value end_step last_use_step",
-        "`{value}` is live until step {end_step}, but nothing reads it after step {last_use_step}.",
+        Code.LIVE_RANGE_END, "`{value}` is live until step {end_step}, but nothing reads it after step {last_use_step}."
     )
     ALIAS_MISMATCH = _row(
         Code.MODULE_MISMATCH,
-        "output parameter index",
         "Output {{{output}}} aliases parameter {parameter} at {{{index}}}, but they are not at the same place.",
     )
     LIVE_OUT_PARAMETER = _row(
         Code.MODULE_MISMATCH,
-        "allocation parameter index lives_out",
         "Allocation {allocation} is marked `maybe-live-out`, but in the HLO module no output aliases its parameter "
         "{parameter} at {{{index}}}.",
         lives_out=(
@@ -528,35 +437,30 @@ class Problem(Enum):
 
     MEMORY_ABOVE_LIMIT = _row(
         Code.MAX_MEMORY,
-        "space size_bytes limit_bytes",
         "The program needs {size_bytes:size} of {space:space name}, more than the limit of {limit_bytes:limit}. This "
         "is the largest allocation.",
     )
     PEAK_ABOVE_LIMIT = _row(
         Code.MAX_PEAK,
-        "space size_bytes peak_step limit_bytes",
         "{size_bytes:size} of {space:space name} are live at step {peak_step}, more than the limit of "
         "{limit_bytes:limit}.",
     )
     MEMORY_UNKNOWN = _row(
-        Code.MAX_MEMORY,
-        "limit_bytes lack",
-        "The needed bytes cannot be compared with the limit of {limit_bytes:limit}: the dump {lack}.",
+        Code.MAX_MEMORY, "The needed bytes cannot be compared with the limit of {limit_bytes:limit}: the dump {lack}."
     )
     PEAK_UNKNOWN = _row(
-        Code.MAX_PEAK,
-        "limit_bytes lack",
-        "The peak cannot be compared with the limit of {limit_bytes:limit}: the dump {lack}.",
+        Code.MAX_PEAK, "The peak cannot be compared with the limit of {limit_bytes:limit}: the dump {lack}."
     )
 
-    def __init__(self, code: Code, facts: str, message: str, if_empty: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, code: Code, message: str, if_empty: tuple[tuple[str, str], ...]) -> None:
         self.code: Code = code
         self.message: str = message
         self.if_empty: tuple[tuple[str, str], ...] = if_empty
-        self.fact_names: list[str] = facts.split()
+        fields = [name for text in (message, *dict(if_empty).values()) for _, name, _, _ in Formatter().parse(text)]
+        self.fact_names: list[str] = list(dict.fromkeys(filter(None, (*fields, *dict(if_empty)))))
 
     def __call__(self, *facts: Any) -> "Occurrence":
-        """Return an occurrence of the problem with its facts, in the order of their names in the table. Cells of
+        """Return an occurrence of the problem with its facts, in the order in which its messages name them. Cells of
         columns become numbers, and bytes of the dump text.
         """
         return Occurrence(self, dict(zip(self.fact_names, map(_plain, facts), strict=True)))

@@ -121,12 +121,12 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     for row, total in enumerate(columns.totals.size_bytes.tolist()):
         if total != (reserved := sum(sizes.tolist())):
             related = [Related(printed, Relation.TOTAL)] if printed else []
-            yield error(row_place(file, columns.totals, row), Problem.REPORT_TOTAL(None, total, reserved), *related)
+            yield error(row_place(file, columns.totals, row), Problem.REPORT_TOTAL(total, None, reserved), *related)
     spaces = columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
         if color in colors and total != reserved:
-            problem = Problem.REPORT_TOTAL(dump.space_id(color), total, reserved)
+            problem = Problem.REPORT_TOTAL(total, dump.space_id(color), reserved)
             yield error(row_place(file, spaces, row), problem)
 
 

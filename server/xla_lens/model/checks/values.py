@@ -27,7 +27,7 @@ def value_ids_are_unique(context: Context) -> Iterator[Finding]:
                 # One of the two values has lost its own id.
                 names = table.name[[row, before]]
                 covered = np.append(covered, np.flatnonzero(np.isin(values.name, names)))
-            problem = Problem.DUPLICATE_VALUE(table.id[row], label, other if other != label else "")
+            problem = Problem.DUPLICATE_VALUE(other if other != label else "", label, table.id[row])
             related = context.related(table, before, Relation.OTHER_OCCURRENCE)
             yield context.error(table, row, problem, *related, values=covered, names=names)
 
@@ -120,13 +120,13 @@ def values_are_in_both_lists(context: Context) -> Iterator[Finding]:
             yield error(place, problem, *related, values=(value, other))
         elif context.is_whole(used):
             place = context.place(slices, values.slice[value])
-            yield error(place, Problem.UNDEFINED_VALUE(values.id[value], context.value(value)), values=value)
+            yield error(place, Problem.UNDEFINED_VALUE(context.value(value), values.id[value]), values=value)
     for value in marked(is_view):
         place = row_place(used, table, int(values.used_value[value]))
         yield hint(place, Problem.VIEW(context.value(value)), values=value)
     for value in unassigned if dump.used and context.is_whole(dump.assignment) else ():
         place = context.place(table, values.used_value[value])
-        yield error(place, Problem.UNASSIGNED_VALUE(values.id[value], context.value(value)), values=value)
+        yield error(place, Problem.UNASSIGNED_VALUE(context.value(value), values.id[value]), values=value)
 
 
 def _has_used_values(file: DumpFile) -> bool:
@@ -232,14 +232,14 @@ def _repeated_uses(context: Context, keys: tuple[Column, ...]) -> Iterator[Findi
         label, *use = use_labels(context, row, value[row])
         problem = Problem.DUPLICATE_USE(label, *use)
         if value[first] != value[row]:
-            problem = Problem.SHARED_OPERAND(label, context.value(value[first]), *use)
+            problem = Problem.SHARED_OPERAND(*use, label, context.value(value[first]))
         related = context.related(uses, first, Relation.OTHER_OCCURRENCE)
         # One of the two may stand for another use of the value.
         yield context.error(uses, row, problem, *related, values=value[row])
 
 
 def use_labels(context: Context, row: int, value: int) -> tuple[str, str, str]:
-    """A value, an instruction that reads it, and the operand as the dump prints it: `0 {1}`."""
+    """A value, the operand that it is as the dump prints it, `0 {1}`, and the instruction that reads it."""
     uses, index = context.dump.uses, int(context.dump.uses.index[row])
     operand = f"{uses.operand[row]} {context.dump.indices[index].decode()}" if index != NONE else f"{uses.operand[row]}"
-    return context.value(value), context.name(uses.name[row]), operand
+    return context.value(value), operand, context.name(uses.name[row])

@@ -36,7 +36,7 @@ def positions_follow_data_flow(graph: ModuleGraph, context: Context) -> Iterator
     strange = np.flatnonzero((is_first & ~graph.may_define()) | ~graph.is_in_shape())
     for row in (*strange.tolist(), *distinct(edges.position[is_wrong]).tolist()):
         name, other = int(positions.name[row]), int(shown[row])
-        labels = context.value(value[row]), context.label(positions, row), context.value(other) if other != NONE else ""
+        labels = context.label(positions, row), context.value(value[row]), context.value(other) if other != NONE else ""
         related = related_in_module(graph, graph.row[name])
         problem = Problem.POSITION_MISMATCH(*labels)
         yield context.error(positions, row, problem, *related, names=name, values=(value[row], other))
@@ -49,7 +49,7 @@ def instructions_have_their_positions(graph: ModuleGraph, _context: Context) -> 
     count = np.bincount(row, minlength=len(graph.name))
     is_covered = np.isin(graph.computation, distinct(graph.computation[row]))
     for few in marked(is_covered & (count < graph.subshape_count)):
-        problem = Problem.MISSING_POSITION_OF(graph.module.name(few), graph.subshape_count[few] - count[few])
+        problem = Problem.MISSING_POSITION_OF(graph.subshape_count[few] - count[few], graph.module.name(few))
         yield error(graph.module.place(few), problem)
 
 
@@ -84,7 +84,7 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Fin
             value = int(dump.value_of_used_value[header[place]])
             path = dump.indices[int(index[place])].decode() if index[place] > EMPTY_INDEX else ""
             operand = f"{number[place]} {path}".rstrip()
-            problem = Problem.MISSING_USE(context.value(value), context.name(name[place]), operand)
+            problem = Problem.MISSING_USE(context.name(name[place]), context.value(value), operand)
             related = related_in_module(graph, user[place])
             yield context.error(dump.used_values, header[place], problem, *related, values=value)
 
@@ -171,7 +171,7 @@ def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[F
             is_passed_on = any(starts[allocation, offset, at] > (at == own) for at in (ended, ended + 1))
             if is_passed_on or by_call[value]:
                 continue
-            problem = Problem.EARLY_END(label, ended, expected, dump.instruction_at(expected) or "")
+            problem = Problem.EARLY_END(label, ended, dump.instruction_at(expected) or "", expected)
         place = context.place(dump.live_ranges, values.live_range[value])
         yield warning(place, problem, *related_in_module(graph, row[value]), values=value)
 

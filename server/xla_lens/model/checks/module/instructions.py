@@ -146,7 +146,7 @@ def shapes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Findin
     rows, which = np.unique(row[values], return_inverse=True)
     spans = graph.quotes.shape_start[rows], graph.quotes.shape_end[rows]
     for value, shape, found, _ in wrong_shapes(dump, values, which, graph.module.data, spans):
-        problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", "the HLO module", found)
+        problem = Problem.SHAPE_MISMATCH(context.value(value), shape, "its allocation", found, "the HLO module")
         yield error(shape_place(context, value), problem, *related_in_module(graph, row[value]))
 
 
@@ -205,7 +205,7 @@ def entry_layout_matches(graph: ModuleGraph, _context: Context) -> Iterator[Find
     if printed != expected:
         place = Place(module.file, *layout.span(1))
         names = module.computation_name(graph.entry), printed, "`entry_computation_layout`"
-        yield error(place, Problem.SHAPE_MISMATCH(*names, "its instructions", expected))
+        yield error(place, Problem.SHAPE_MISMATCH(*names, expected, "its instructions"))
 
 
 def _result(graph: ModuleGraph) -> int:
