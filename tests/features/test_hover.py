@@ -87,8 +87,8 @@ def test_hover_of_an_allocation_shows_its_use() -> None:
 
 - preallocated-temp in HBM, 4,243,456 B: one block for temporaries; values that are not live at the same time \
 share its bytes
-- most is live at step 3: 4.00 MiB (98.9 %), 47.0 KiB are idle
-- 4.00 MiB − 1.0 KiB are live at step 8, the HBM peak, 48.0 KiB are idle
+- 4.00 MiB (98.9 %, the most at once) are live at step 3, 47.0 KiB are idle
+- 4.00 MiB − 1.0 KiB (98.8 %) are live at step 8, the HBM peak, 48.0 KiB are idle
 - live bytes over time ` ▁███████`
 - the values that end at its last byte set its size; they are live at steps 2–8
 - 5 values:

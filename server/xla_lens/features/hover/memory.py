@@ -60,9 +60,9 @@ def allocation_lines(analysis: Analysis, allocation: int, links: CommandLinks) -
         peak = bounded_size(space.peak_live_bytes if space else 0, bound)
         yield f"- {bounded_size(live.peak_bytes, bound)} live at once; the {name} peak is {peak}"
     if live.peak_step is not None and bound is Bound.EXACT and space:
-        yield f"- {_fullest(live, live.peak_step, space, size_bytes, links)}"
+        yield f"- {_live_at(live, live.peak_step, space, size_bytes, links)}"
         if space.peak_step is not None and live_at_peak != live.peak_bytes:
-            yield f"- {_at_space_peak(live, space.peak_step, name, size_bytes, links)}"
+            yield f"- {_live_at(live, space.peak_step, space, size_bytes, links)}"
         if size_bytes and len(fill := _fill(dump, live)) > 1:
             yield f"- live bytes over time `{sparkline(fill, size_bytes)}`"
     if is_exact and Kind.PREALLOCATED_TEMP in kind:
@@ -74,27 +74,16 @@ def _is_exact(analysis: Analysis) -> bool:
     return analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
 
 
-def _fullest(live: LiveBytes, step: int, space: MemorySpace, size_bytes: int, links: CommandLinks) -> str:
-    """When most bytes of an allocation are live, and whether that is the peak of its memory space."""
-    name, first = space_name(space.id), links.live_set(f"step {step}", step)
+def _live_at(live: LiveBytes, step: int, space: MemorySpace, size_bytes: int, links: CommandLinks) -> str:
+    """How much of an allocation is live at a step, which may be the peak of its memory space."""
+    live_bytes, at = live.at(step), f"at {links.live_set(f'step {step}', step)}"
     if step == space.peak_step:
-        first += f", the {name} peak"
-    elif space.peak_step is not None and live.at(space.peak_step) == live.peak_bytes:
-        first += f" and at the {name} peak, {links.live_set(f'step {space.peak_step}', space.peak_step)}"
-    if live.peak_bytes == size_bytes:
-        return f"all of it is live at {first}"
-    part, idle = percent(live.peak_bytes, size_bytes), human(size_bytes - live.peak_bytes)
-    return f"most is live at {first}: {human(live.peak_bytes)} ({part}), {idle} are idle"
-
-
-def _at_space_peak(live: LiveBytes, step: int, name: str, size_bytes: int, links: CommandLinks) -> str:
-    """How much of an allocation is live when its memory space peaks."""
-    at, live_bytes = f"at {links.live_set(f'step {step}', step)}, the {name} peak", live.at(step)
-    if not live_bytes:
-        return f"nothing in it is live {at}"
-    if live_bytes == size_bytes:
-        return f"all of it is live {at}"
-    return f"{apart(live_bytes, live.peak_bytes)} are live {at}, {human(size_bytes - live_bytes)} are idle"
+        at += f", the {space_name(space.id)} peak"
+    if live_bytes in (0, size_bytes):
+        return f"{'all of' if live_bytes else 'nothing in'} it is live {at}"
+    most = ", the most at once" if live_bytes == live.peak_bytes else ""
+    part, idle = percent(live_bytes, size_bytes), human(size_bytes - live_bytes)
+    return f"{apart(live_bytes, live.peak_bytes)} ({part}{most}) are live {at}, {idle} are idle"
 
 
 def _fill(dump: DumpSet, live: LiveBytes) -> list[int]:
