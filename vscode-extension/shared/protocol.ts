@@ -144,13 +144,6 @@ export interface ValueEntry {
   location: Location | null;
 }
 
-/** The reserved bytes of one kind of allocation. */
-export interface ReservedPart {
-  /** `parameter`, `constant`, `thread-local`, `temp`, `output` or `other`, as for allocations. */
-  kind: string;
-  sizeBytes: number;
-}
-
 /** A memory space, and what is live at its peak. */
 export interface SpaceOverview extends SpaceSummary {
   /**
@@ -158,8 +151,11 @@ export interface SpaceOverview extends SpaceSummary {
    * are not exact.
    */
   notLive: string[];
-  /** The reserved bytes by the kind of the allocation; they add up to `reservedBytes`. */
-  parts: ReservedPart[];
+  /**
+   * What the device has, and what takes it: `15.75 GiB (error.txt); arguments 18.70 GiB (118.7 %)`. Empty if that is
+   * unknown.
+   */
+  device: string;
   /** The instruction that runs at the peak, empty if unknown. */
   peakInstruction: string;
   /** The line of the schedule. */

@@ -80,15 +80,6 @@ export class ValueFinder {
   }
 }
 
-/**
- * Makes a symbol match the editor's own filter, which compares the first word of a query with the names that a server finds,
- * even if that word is a size.
- */
-export function withFilter<Symbol extends vscode.SymbolInformation>(symbol: Symbol, query: string): Symbol {
-  if (/^[<>]/.test(query) && !symbol.name.includes(query)) symbol.name = `${symbol.name}  ${query}`;
-  return symbol;
-}
-
 function titleOf({ found, isTruncated, isReading }: FoundValues): string {
   const count = isTruncated ? `the best ${found.length} matches` : !found.length && !isReading && "nothing matches";
   return [TITLE, count, isReading && "reading dumps…"].filter(Boolean).join(" · ");

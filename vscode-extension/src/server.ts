@@ -14,7 +14,6 @@ import {
 import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
 import { Activity, type Problem } from "./activity";
 import { MAX_DOCUMENT_BYTES, PAGE_SCHEME } from "./documents";
-import { withFilter } from "./findValue";
 import { goTo, show } from "./locations";
 import { findServer, rememberedServer, rememberServer } from "./python";
 import { LANGUAGES } from "./recognition";
@@ -257,6 +256,15 @@ const CAPABILITIES: StaticFeature | DynamicFeature<unknown> = {
   getState: () => ({ kind: "static" }),
   clear() {},
 };
+
+/**
+ * Makes a symbol match the editor's own filter, which compares the first word of a query with the names that a server finds,
+ * even if that word is a size.
+ */
+function withFilter<Symbol extends vscode.SymbolInformation>(symbol: Symbol, query: string): Symbol {
+  if (/^[<>]/.test(query) && !symbol.name.includes(query)) symbol.name = `${symbol.name}  ${query}`;
+  return symbol;
+}
 
 async function showReferences({ uri, position }: PositionArguments): Promise<void> {
   const [document, at] = [vscode.Uri.parse(uri), new vscode.Position(position.line, position.character)];

@@ -2,9 +2,9 @@
 
 import * as vscode from "vscode";
 
-import { capitalized, grouped, human, percent } from "../shared/numbers";
+import { capitalized, grouped, human } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
-import { bounded, mainSpace, needs } from "../shared/spaces";
+import { mainSpace, needs } from "../shared/spaces";
 import type { Problem, Task } from "./activity";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -103,33 +103,11 @@ function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString
     const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);
   }
-  appendCapacity(text, main);
+  if (main.device) {
+    text.appendText(`\n\nThe device: ${main.device}.`);
+    text.appendMarkdown(`\n\n[What would lower the peak](command:${ADVICE})`);
+  }
   if (main.isOver) text.appendMarkdown("\n\nClick to see what would lower it.");
   else if (main.peakLocation) text.appendMarkdown("\n\nClick to go to the real peak.");
   return text;
 }
-
-/** Appends what the device has, where that is stated, and what each kind of allocation takes of it. */
-function appendCapacity(text: vscode.MarkdownString, space: SpaceOverview): void {
-  const { capacity, parts, name } = space;
-  if (!capacity) return;
-  text.appendText(`\n\nThe device has ${human(capacity.sizeBytes)} of ${name} (${capacity.source}).`);
-  text.appendMarkdown("\n\n| Kind | Reserved | Share of the device |\n|---|--:|--:|\n");
-  for (const { kind, sizeBytes } of parts) {
-    // Thread-local buffers take no memory of the device.
-    if (kind === "thread-local" || sizeBytes < capacity.sizeBytes * SMALLEST_SHARE) continue;
-    const size = bounded(sizeBytes, space.reservedBound);
-    text.appendMarkdown(`| ${KINDS[kind] ?? kind} | ${size} | ${percent(sizeBytes, capacity.sizeBytes)} |\n`);
-  }
-  text.appendMarkdown(`\n[What would lower the peak](command:${ADVICE})`);
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  parameter: "arguments",
-  temp: "temporaries",
-  output: "outputs",
-  constant: "constants",
-};
-
-/** Kinds with less of the device are left out. */
-const SMALLEST_SHARE = 0.001;

@@ -161,14 +161,6 @@ class ValueEntry(TypedDict):
     """`null`: no file of the set mentions the value in a line of its own."""
 
 
-class ReservedPart(TypedDict):
-    """The reserved bytes of one kind of allocation."""
-
-    kind: str
-    """`parameter`, `constant`, `thread-local`, `temp`, `output` or `other`, as for allocations."""
-    sizeBytes: int
-
-
 class SpaceOverview(SpaceSummary):
     """A memory space, and what is live at its peak."""
 
@@ -176,9 +168,10 @@ class SpaceOverview(SpaceSummary):
     """What is needed, but not live at the peak: `1.20 GiB of outputs that no argument is donated to`. Empty if numbers
     are not exact.
     """
-    parts: list[ReservedPart]
-    """The reserved bytes by the kind of the allocation; they add up to `reservedBytes`."""
-
+    device: str
+    """What the device has, and what takes it: `15.75 GiB (error.txt); arguments 18.70 GiB (118.7 %)`. Empty if that is
+    unknown.
+    """
     peakInstruction: str
     """The instruction that runs at the peak, empty if unknown."""
     peakLocation: Location | None

@@ -9,8 +9,9 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import origins
+from xla_lens.model.capacity import capacity_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.needed import not_live_parts, reserved_parts
+from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.places.places import Place, row_place, schedule_place
@@ -19,6 +20,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
+from xla_lens.render.capacity import device_text
 from xla_lens.render.memory_map.data import printed_peak_data, space_data
 from xla_lens.render.numbers import human
 from xla_lens.render.peak_groups import source_line_data
@@ -60,7 +62,7 @@ def _space(
     dump, step = analysis.dump, space.peak_step
     live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
     place = schedule_place(dump, dump.schedule_row(step)) if step is not None else None
-    parts = reserved_parts(dump, space.color)
+    capacity = capacity_of(space, analysis.capacity)
     is_exact = space.reserved_bound is Bound.EXACT and space.live_bound is Bound.EXACT
     not_live = not_live_parts(dump, analysis.memory, space) if is_exact else ()
     return {
@@ -70,7 +72,7 @@ def _space(
             for kind, size_bytes in not_live
             if size_bytes > 0
         ],
-        "parts": [{"kind": kind, "sizeBytes": size_bytes} for kind, size_bytes in parts],
+        "device": device_text(dump, space, capacity) if capacity else "",
         "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
         "peakLocation": locate.place(place) if place else None,
         "live": value_entries(dump, module, live[:top], locate),
