@@ -86,7 +86,11 @@ def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
     for pair in wanted:
         base, variant = (_advice(folder, key) for key in pair.keys)
         advised = [action for action in base.actions if action.rule == pair.rule]
-        predicted = sum(action.saved_needed_bytes for action in advised)
+        # The policy keeps products.
+        predicted = sum(
+            (action.with_products_bytes if pair.change == "dots" else None) or action.saved_needed_bytes
+            for action in advised
+        )
         actual = base.needed_bytes - variant.needed_bytes
         if advised or actual > LEAST_SHARE * base.needed_bytes:
             yield Outcome(pair, advised[0].certainty if advised else None, predicted, actual)

@@ -17,6 +17,7 @@ from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 GIB = 1 << 30
@@ -108,6 +109,33 @@ def test_arguments_alone_exceed_the_budget() -> None:
     # The gradients of all layers are live with the arguments, which no rule changes.
     assert not advice.budget.is_reached
     assert advice.actions[advice.budget.actions[0]].rule is Rule.REMATERIALIZE
+
+
+@needs_shared_dumps
+def test_xla_repeats_what_does_not_fit_and_a_policy_keeps_products() -> None:
+    advice = _advice(OOM)
+    text = next(_shared(OOM).parent.glob("*live-range.txt")).read_text()
+    assert advice.rematerialized == len(re.findall(r"^ +\d+:.*\.remat", text, re.MULTILINE)) == 39
+    action = _first(advice, Rule.REMATERIALIZE)
+    assert action.with_products_bytes
+    assert 0 < action.with_products_bytes < action.saved_needed_bytes
+
+
+@needs_shared_dumps
+def test_microbatches_take_a_part_of_all_but_weights_and_add_sums_of_gradients() -> None:
+    path = _shared("cpu-jaxlib0.10.2/transformer_train/module_0000*-buffer-assignment.txt")
+    action = _first(_advice(str(path.relative_to(SHARED_DUMPS))), Rule.MICROBATCHES)
+    dump = analysis_of(path).dump
+    ((start, end, added),) = action.edit[NONE]
+    assert start == 0 < end <= (dump.last_step or 0)
+    parameters = [
+        value for value, opcode in enumerate(map(dump.opcode, dump.values.name.tolist())) if opcode == b"parameter"
+    ]
+    assert 0 < added < sum(dump.values.size_bytes[parameters].tolist())
+    for value, pieces in action.edit.items():
+        if value != NONE:
+            assert [piece.size_bytes for piece in pieces] == [int(dump.values.size_bytes[value]) // 4]
+            assert value not in parameters
 
 
 @needs_shared_dumps
