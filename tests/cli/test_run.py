@@ -121,7 +121,7 @@ def test_the_last_run_of_the_same_program_is_compared(tmp_path: Path) -> None:
     assert f" needs {human(needed[1] - needed[0])} less than in the run at 09:00; " in change
     # Newest first where all else is equal.
     rows = run(tmp_path, sys.executable, "-m", "xla_lens", "report", ".").stdout
-    times = re.findall(r" jit_train_step .* train-(\d+-\d+)$", rows, re.MULTILINE)
+    times = re.findall(r" jit_train_step .* train-(\d+-\d+)/\S+$", rows, re.MULTILINE)
     assert times == ["20260102-090000", "20260101-120000", "20260102-090001"]
 
 
