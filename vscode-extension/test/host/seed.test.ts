@@ -46,7 +46,7 @@ test("odd name: definition, declaration, type definition, implementation", async
 
 test("odd name: references and highlights", async () => {
   const from = await place();
-  const lines = [8, 37, 43, 45, 47, 63, 71, 77];
+  const lines = [8, 43, 45, 47, 63, 71, 77];
   const line = (found: string): number => Number(/(\d+): /.exec(found)?.[1]);
   assert.deepEqual((await ask.jump("Reference", from)).map(line), lines);
   assert.deepEqual(
@@ -68,7 +68,7 @@ test("odd name: symbols of the workspace", async () => {
 
 test("odd name: selection", async () => {
   const selected = await ask.selections(await place());
-  const expected = ["cublas-gemm.1", "cublas-gemm.1{}", "cublas-gemm.1{}:4-5"];
+  const expected = ["cublas-gemm.1", "cublas-gemm.1{}:4-5"];
   assert.deepEqual(
     expected.filter((text) => selected.includes(text)),
     expected,
@@ -82,10 +82,7 @@ test("odd name: semantic tokens", async () => {
 
 test("odd name: inlay hints", async () => {
   const hints = await ask.hints(await document());
-  assert.deepEqual(
-    [hints[0], hints.at(-1)],
-    ["2: 256.0 KiB · 44.1 % of the HBM peak", "73: real HBM peak: 580.0 KiB at step 4 (324.0 KiB here)"],
-  );
+  assert.deepEqual([hints[0], hints.at(-1)], ["2: 256.0 KiB · 44.1 % of the HBM peak", "72: 256.0 KiB"]);
 });
 
 test("odd name: code lenses", async () => {

@@ -54,7 +54,6 @@ test("three files: references and highlights", async () => {
     "buffer-assignment-values.txt:280: <244 dot @0>",
     "buffer-assignment-values.txt:282: dot",
     "buffer-assignment-values.txt:284: multiply_subtract_fusion.5, operand 1",
-    "buffer-assignment-values.txt:292: %dot",
     "buffer-assignment.txt:84: <244 dot @0>",
     "live-range.txt:38: dot",
     "live-range.txt:67: dot{}",
@@ -87,7 +86,7 @@ test("three files: symbols of the workspace", async () => {
 
 test("three files: selection", async () => {
   const selected = await ask.selections(await place());
-  const expected = ["dot", "dot{}", "dot{}:35-37", "    dot{}:35-37", "43-83", "1-106"];
+  const expected = ["dot", "dot{}:35-37", "    dot{}:35-37", "43-83", "1-106"];
   assert.deepEqual(
     expected.filter((text) => selected.includes(text)),
     expected,
@@ -101,15 +100,10 @@ test("three files: semantic tokens", async () => {
 
 test("three files: inlay hints", async () => {
   const hints = await ask.hints(await document());
-  assert.equal(hints.length, 40 + 40 + 1);
+  assert.equal(hints.length, 40 + 40);
   assert.deepEqual(
-    [0, 36, 63, 80].map((row) => hints[row]),
-    [
-      "3: 2.43 MiB live",
-      "39: 4.21 MiB live ◀ peak",
-      "67: 1.53 MiB",
-      "84: real host memory peak: 4.21 MiB at step 36 (3.96 MiB here)",
-    ],
+    [0, 36, 63].map((row) => hints[row]),
+    ["3: 2.43 MiB live", "39: 4.21 MiB live ◀ peak", "67: 1.53 MiB"],
   );
 });
 
@@ -124,12 +118,7 @@ test("three files: code lenses", async () => {
 
 test("three files: links", async () => {
   const links = await ask.links(await document());
-  assert.deepEqual(links.slice(0, 4), [
-    "1: HloLiveRange -> buffer-assignment.txt",
-    "2: InstructionSequence -> buffer-assignment-values.txt",
-    "43: BufferLiveRange -> buffer-assignment.txt",
-    "99: jit(train_step)/sub -> xla-lens.goTo",
-  ]);
+  assert.deepEqual(links.slice(0, 1), ["99: jit(train_step)/sub -> xla-lens.goTo"]);
 });
 
 test("three files: code actions", async () => {
