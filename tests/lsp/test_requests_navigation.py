@@ -122,6 +122,7 @@ async def test_mention_split_by_an_edit_has_an_answer(reader: Reader, loads: Loa
     await reader.start()
     uri = reader.open(SEED)
     assert await reader.ask_at("hover", uri, "    cublas-gemm.1{}:4-5\n       ^")
+    await reader.checked(uri)
     loads.hold()
     reader.replace(uri, "ublas-gemm.1{}:4-", "")
     marked = "    c5\n    ^"
