@@ -37,6 +37,8 @@ def _line(file: DumpFile, word: Highlight) -> str:
 _GEMM = """
  value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
         ^^^^^^^^^^^^^^^^^^^^ write
+ from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" op_name="parallelize(func_shard_parallel)/neg" source_file="test_auto_sharding_basic.py" source_line=53}
+                                                                     ^^^^^^^^^^^^^^ read
 <4 cublas-gemm.1 @0>
 ^^^^^^^^^^^^^^^^^^^^ write
   cublas-gemm.1
@@ -49,7 +51,7 @@ _GEMM = """
     ^^^^^^^^^^^^^^^
     cublas-gemm.1: 4096 bytes
     ^^^^^^^^^^^^^
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def _is_named_otherwise(target: Target, role: Role) -> bool:
     """
     match target:
         case Value():
-            return role is Role.SCHEDULE
+            return role in (Role.INSTRUCTION_TEXT, Role.SCHEDULE)
         case Allocation():
             return role is Role.SLICE
         case Step():

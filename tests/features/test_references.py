@@ -14,6 +14,18 @@ def check(path: Path, marked: str, expected: str) -> None:
     assert lines_with_marks(references(analysis.dump, None, mention.target, 100)) == expected.strip("\n")
 
 
+def test_tuple_elements_have_references() -> None:
+    found = references(analysis_of(SEED).dump, None, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
+    text = lines_with_marks(found)
+    assert (
+        """
+ from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)
+                                                                   ^^^^^^^^^
+"""
+        in f"\n{text}\n"
+    )
+
+
 def test_allocations_have_references() -> None:
     path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
     check(

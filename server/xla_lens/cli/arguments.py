@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from xla_lens import __version__
+from xla_lens.cli.output import print_error
 from xla_lens.cli.parser import VARIABLES, Parser
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
 from xla_lens.features.report.options import (
@@ -22,7 +23,7 @@ from xla_lens.features.report.options import (
 )
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
-from xla_lens.render.names import allowed_names, unknown_name
+from xla_lens.render.names import RENAMED, allowed_names, renamed, unknown_name
 from xla_lens.render.numbers import Size, parse_size
 
 _DESCRIPTION: Final = """\
@@ -58,6 +59,7 @@ _Name = TypeVar("_Name", bound=StrEnum)
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
+    arguments = list(map(_current, arguments))
     name = next(iter(arguments), None)
     parser, commands = parsers(name)
     if name is None:
@@ -76,6 +78,16 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if name == "report" and Part.BUDGET in (options.part or ()) and options.budget is None:
         command.error(f"--part {Part.BUDGET} needs a size; add --budget SIZE, such as --budget 16GiB")
     return options
+
+
+def _current(argument: str) -> str:
+    """An argument with the new name of an option that has been renamed."""
+    option, equals, value = argument.partition("=")
+    new = RENAMED.get(option.removeprefix("--")) if option.startswith("--") else None
+    if new is None:
+        return argument
+    print_error(renamed(option, f"--{new}"))
+    return f"--{new}{equals}{value}"
 
 
 def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
@@ -402,7 +414,7 @@ def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]
     """The type of a list of names that is separated by commas."""
 
     def read(text: str) -> frozenset[_Name]:
-        given = [name.strip() for name in text.split(",") if name.strip()]
+        given = [RENAMED.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
         if not given:
             raise argparse.ArgumentTypeError(f"no {noun} given. {allowed_names(noun, tuple(names), _ALL_CODES)}")
         for name in given:
@@ -418,6 +430,7 @@ _ALL_CODES: Final = "`xla-lens explain` lists all"
 
 def _code(text: str) -> Code | Rule:
     codes: dict[str, Code | Rule] = {code: code for code in (*Code, *Rule)}
+    text = RENAMED.get(text, text)
     if text not in codes:
         raise argparse.ArgumentTypeError(unknown_name("code", text, tuple(codes), _ALL_CODES))
     return codes[text]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from enum import EnumType
 from typing import Any, Final, NoReturn, TypeAlias
 
-from xla_lens.render.names import nearest, unknown_name
+from xla_lens.cli.output import print_error
+from xla_lens.render.names import nearest, renamed, unknown_name
 from xla_lens.render.numbers import parse_size
 
 VARIABLES: Final = tuple(
@@ -18,6 +19,9 @@ VARIABLES: Final = tuple(
 """The environment variables. All but ``XLA_LENS_MAX_UNPACKED`` stand for options: ``XLA_LENS_MAX_PEAK`` for
 ``--max-peak``.
 """
+
+_LIMIT: Final = "XLA_LENS_MAX_MEMORY"
+_OLD_LIMIT: Final = "XLA_LENS_MAX_RESERVED"
 
 _MAX_UNPACKED: Final = "XLA_LENS_MAX_UNPACKED"
 
@@ -75,9 +79,12 @@ class Parser(argparse.ArgumentParser):
     def read_environment(self) -> None:
         """Take the defaults of options from the environment; empty variables count as unset."""
         given = {name: value for name, value in os.environ.items() if name.startswith("XLA_LENS_") and value}
-        for name in given.keys() - {*VARIABLES}:
+        for name in given.keys() - {*VARIABLES, _OLD_LIMIT}:
             if close := nearest(name, VARIABLES, _SIMILAR):
                 self.error(f"unknown variable {name}; did you mean {close}?")
+        if _OLD_LIMIT in given:
+            print_error(renamed(_OLD_LIMIT, _LIMIT))
+            given.setdefault(_LIMIT, given[_OLD_LIMIT])
         if (size := given.get(_MAX_UNPACKED)) and parse_size(size) is None:
             self.error(f"{_MAX_UNPACKED}: not a size: {size!r}; expected for example 8GiB")
         for action in self.actions:

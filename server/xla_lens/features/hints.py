@@ -8,6 +8,7 @@ value in it          its size and live range, and its part of the peak
 schedule, module     the bytes live at that step in the first memory space and in those that peak there,
                      and their changes: ``+256.0 KiB → 576.0 KiB live``; the hover lists all memory spaces
 live range           the size of the value; in a module, the sum of the values of the instruction
+printed peak         the real peak of the memory space that differs most from the printed step
 ===================  ======================================================================================
 """
 
@@ -27,8 +28,8 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import human, percent, signed
-from xla_lens.render.warrants import bounded_size, short_suffix
+from xla_lens.render.numbers import apart, human, percent, signed
+from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_suffix
 from xla_lens.syntax.columns import NONE, Column, Table, place_in
 
 
@@ -55,6 +56,7 @@ def hints(
     if file is dump.live:
         found.append(_schedule(analysis, _rows(dump.schedule, span)[:limit]))
         found.append(_live_ranges(analysis, _rows(dump.live_ranges, span)))
+        found.append(_peaks(analysis, _rows(dump.peaks, span)))
     return list(islice(chain.from_iterable(found), limit))
 
 
@@ -167,3 +169,14 @@ def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     for row, value in zip(rows.tolist(), dump.value_of_live_range[rows].tolist(), strict=True):
         if value != NONE and dump.values.slice[value] != NONE:
             yield Hint(int(dump.live_ranges.end[row]), human(int(dump.values.size_bytes[value])))
+
+
+def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
+    peaks, warrant = analysis.dump.peaks, analysis.warrants.of(Quantity.LIVE)
+    for row in rows.tolist():
+        here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
+        space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
+        is_known = space is not None and space.live_bound is not Bound.UNKNOWN
+        if space and is_known and space.peak_step is not None and live < space.peak_live_bytes:
+            here_bytes = bounded(apart(live, space.peak_live_bytes), warrant.bound)
+            yield Hint(int(peaks.end[row]), f"{real_peak(space)} ({here_bytes} here){short_suffix(warrant)}")

@@ -46,7 +46,9 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.instruction import read_instruction
+from xla_lens.syntax.numbers import integer
 
 # ---------------------------------------------------------------- occurrences
 
@@ -67,7 +69,8 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
     those in the file. Lazy: each part is computed when the iteration reaches it.
 
     Those of a value are its row in the allocation, its header, positions and uses, its live range, its entries in the
-    printed peak, and the schedule entry of its instruction.
+    printed peak, the schedule entry of its instruction, and each operand in an instruction that reads it or passes it
+    on.
     """
     parts = (part for part in _parts(dump, target) if part[0] and file in (None, part[0]))
     return chain.from_iterable(find(part_file) for part_file, find in parts if part_file)
@@ -88,6 +91,7 @@ def _parts(dump: DumpSet, target: Target) -> list[tuple[DumpFile | None, _Find]]
                 (dump.live, lambda _: _known(live_range_place(dump, row), Role.LIVE_RANGE)),
                 (dump.live, partial(_peak_buffers, dump, row)),
                 (dump.live, lambda _: _known(schedule_place(dump, scheduled), Role.SCHEDULE)),
+                (dump.used, partial(_operands_of_value, dump, int(dump.values.used_value[row]))),
             ]
         case Allocation(row):
             return [
@@ -131,6 +135,49 @@ def _positions_and_uses(dump: DumpSet, used_value: int, used: DumpFile) -> Itera
     yield from _each(row_places(used, dump.positions, dump.positions_of(used_value)), Role.POSITION)
     for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
         yield Occurrence(place, Role.OPERAND, Place(used, user_end + len(b", "), place.end))
+
+
+def _operands_of_value(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Occurrence]:
+    if used_value == NONE:
+        return
+    uses = dump.uses_of(used_value)
+    read = set(zip(dump.uses.name[uses].tolist(), dump.uses.operand[uses].tolist(), strict=True))
+    passed_on = set()
+    for row in dump.positions_of(used_value):
+        # Element `{2}` of a tuple is operand 2. Deeper indices are elements of the operand.
+        index = dump.indices[dump.positions.index[row]].strip(b"{}") if dump.positions.index[row] != NONE else b""
+        if index.isdigit():
+            passed_on.add((int(dump.positions.name[row]), integer(index)))
+    operands = sorted(read | passed_on)
+    rows, quoted = dump.quoting_rows
+    names = np.array([name for name, _ in operands], np.int64)
+    copies = zip(quoted.searchsorted(names).tolist(), quoted.searchsorted(names, "right").tolist(), strict=True)
+    for operand, (first, last) in zip(operands, copies, strict=True):
+        if first < last:
+            places = _operand(dump, used, operand[1], rows[first:last], is_read=operand in read)
+            yield from _each(places, Role.INSTRUCTION_TEXT)
+
+
+def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
+    """The places of an operand in every quote of an instruction. Each of its values, rows of `DumpSet.used_values`,
+    quotes the whole instruction.
+    """
+    data, starts = used.document.data, dump.used_values.instruction_start[copies].tolist()
+    first, end = starts[0], int(dump.used_values.instruction_end[copies[0]])
+    instruction = read_instruction(data, first, end)
+    if instruction is None or not (is_read or instruction.opcode == b"tuple"):
+        return []
+    found = instruction.operand(operand)
+    if found is None:
+        return []
+    found_start, found_end = found.start - first, found.end - first
+    # A broken file can end in the middle of a quote.
+    name_start = found_start + len(b"%")
+    return [
+        Place(used, start + found_start, start + found_end)
+        for start in starts
+        if data.startswith(found.name, start + name_start)
+    ]
 
 
 def _reported(dump: DumpSet, allocation: int, file: DumpFile) -> Iterator[Occurrence]:
@@ -247,7 +294,7 @@ def highlights(
 
 
 def _kind(target: Target, role: Role) -> HighlightKind:
-    if role is Role.OPERAND:
+    if role in (Role.OPERAND, Role.INSTRUCTION_TEXT):
         return HighlightKind.READ
     # The entry in the schedule defines a value.
     is_made = role is Role.SCHEDULE or is_declaration(target, role)
