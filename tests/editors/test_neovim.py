@@ -90,6 +90,7 @@ def test_references_fill_the_quickfix_list(neovim: Neovim, split: Dump) -> None:
         "buffer-assignment-values.txt:280:1 <244 dot @0>",
         "buffer-assignment-values.txt:282:3   dot",
         "buffer-assignment-values.txt:284:3   multiply_subtract_fusion.5, operand 1",
+        "buffer-assignment-values.txt:292:92  from instruction: %multiply_subtract_fusion.5",
         "buffer-assignment.txt:84:9  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}",
         "live-range.txt:38:8     35:dot",
         "live-range.txt:67:5     dot{}:35-37",
@@ -145,10 +146,12 @@ def test_inlay_hints_are_shown(neovim: Neovim, split: Dump) -> None:
     neovim.go_to("    36:ynn_fusion.1", "36")
     rows = neovim.screen()
     assert "      36:ynn_fusion.1 4.21 MiB live ◀ peak" in rows
+    neovim.go_to("  Live ranges at 37 (peak):", "Live")
+    assert "I   Live ranges at 37 (peak): real host memory peak: 4.21 MiB at step 36 (3.96 MiB here)" in neovim.screen()
     labels = neovim.lua("""
         return vim.tbl_map(function(h) return { h.inlay_hint.position.line + 1, h.inlay_hint.label } end,
           vim.lsp.inlay_hint.get({ bufnr = 0 }))""")
-    assert len(labels) == 40 + 40
+    assert len(labels) == 40 + 40 + 1
     assert [66, "256.0 KiB"] in labels
 
 

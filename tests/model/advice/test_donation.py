@@ -35,6 +35,9 @@ def _check(dump: DumpSet) -> Donation:
     assert len({row.output for row in donation.missed}) == len(donation.missed)
     assert len({row.parameter for row in donation.missed}) == len(donation.missed)
     assert not {row.parameter for row in donation.missed} & {row.parameter for row in donation.donated}
+    for kept in donation.kept_apart:
+        assert values.allocation[kept.copy] != values.allocation[kept.parameter]
+        assert kept.is_output or kept.parameter in {donated.parameter for donated in donation.donated}
     return donation
 
 
@@ -82,6 +85,31 @@ def test_missed_donations_match_those_of_the_donating_program(donating: str, pla
     assert not missing.donated
     assert missed <= donated
     assert len(missed) == count
+
+
+def _copies(dump: DumpSet, donation: Donation) -> list[str]:
+    """Each copy that keeps a parameter and an output apart: ``copy of a, output``."""
+    return [
+        f"{dump.value_label(row.copy)} of {dump.value_label(row.parameter)}{', output' if row.is_output else ''}"
+        for row in donation.kept_apart
+    ]
+
+
+@needs_shared_dumps
+def test_copies_that_keep_parameters_and_outputs_apart() -> None:
+    # Both parameters are donated, and each is the other's output.
+    dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_swap*-buffer-assignment.txt")
+    assert _copies(dump, donation) == ["copy of a.1", "copy.1 of b.1"]
+    assert donation.kept_apart_bytes == 800
+    reused_by = [[dump.value_label(value) for value in row.reused_by] for row in donation.donated]
+    assert reused_by == [["copy.2"], ["copy.3"]]
+    # One parameter is returned three times.
+    dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_same*-buffer-assignment.txt")
+    assert _copies(dump, donation) == ["copy.2 of a.1, output", "copy.3 of a.1, output"]
+    assert [row.reused_by for row in donation.donated] == [()]
+    # On a TPU the copies go through VMEM.
+    dump, donation = _named("tpu-v5e2x2*/donation/*jit_same*-buffer-assignment.txt")
+    assert _copies(dump, donation) == ["copy.4 of a.1, output", "copy.5 of a.1, output"]
 
 
 _TEXT = """BufferAssignment:
@@ -136,4 +164,4 @@ def test_nothing_is_missed_without_uses_or_a_schedule() -> None:
     text = _TEXT.format(instruction="negate(%a)")
     for part in (text[: text.index("HloLiveRange")], text[: text.index("Total")]):
         donation = find_donation(analysis_of_text(part).dump)
-        assert (donation.missed, donation.is_known) == ((), False)
+        assert (donation.missed, donation.kept_apart, donation.is_known) == ((), (), False)

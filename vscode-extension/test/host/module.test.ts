@@ -33,7 +33,7 @@ test("HLO: definition, declaration, type definition, implementation", async () =
 test("HLO: references and highlights", async () => {
   const from = await place();
   const found = await ask.jump("Reference", from);
-  assert.equal(found.length, 11);
+  assert.equal(found.length, 12);
   assert.deepEqual(found.slice(-2), [".txt:393: dot", ".txt:395: %dot"]);
   assert.deepEqual(await ask.highlights(from), ["393: dot", "395: %dot"]);
 });

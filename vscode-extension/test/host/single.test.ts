@@ -32,7 +32,7 @@ test("one file: definition, declaration, type definition, implementation", async
 
 test("one file: references and highlights", async () => {
   const from = await place();
-  const lines = [6, 24, 26, 28, 64, 71, 79];
+  const lines = [6, 24, 26, 28, 35, 42, 47, 64, 71, 79];
   const line = (found: string): number => Number(/(\d+): /.exec(found)?.[1]);
   // The last two are in the HLO module.
   assert.deepEqual((await ask.jump("Reference", from)).map(line), [...lines, 15, 17]);
@@ -74,12 +74,13 @@ test("one file: inlay hints", async () => {
   const hints = await ask.hints(await document());
   assert.deepEqual(
     hints
-      .filter((hint) => /^(2|3|66): /.test(hint))
+      .filter((hint) => /^(2|3|66|77): /.test(hint))
       .toSorted((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10)),
     [
       "2: 2.00 MiB · 40.0 % of the HBM peak",
       "3: 2.00 MiB · 40.0 % of the peak · live 3–5",
       "66: +3.50 MiB → 5.00 MiB live ◀ peak",
+      "77: real HBM peak: 5.00 MiB at step 3 (3.50 MiB here)",
     ],
   );
 });

@@ -54,6 +54,7 @@ test("three files: references and highlights", async () => {
     "buffer-assignment-values.txt:280: <244 dot @0>",
     "buffer-assignment-values.txt:282: dot",
     "buffer-assignment-values.txt:284: multiply_subtract_fusion.5, operand 1",
+    "buffer-assignment-values.txt:292: %dot",
     "buffer-assignment.txt:84: <244 dot @0>",
     "live-range.txt:38: dot",
     "live-range.txt:67: dot{}",
@@ -100,10 +101,15 @@ test("three files: semantic tokens", async () => {
 
 test("three files: inlay hints", async () => {
   const hints = await ask.hints(await document());
-  assert.equal(hints.length, 40 + 40);
+  assert.equal(hints.length, 40 + 40 + 1);
   assert.deepEqual(
-    [0, 36, 63].map((row) => hints[row]),
-    ["3: 2.43 MiB live", "39: 4.21 MiB live ◀ peak", "67: 1.53 MiB"],
+    [0, 36, 63, 80].map((row) => hints[row]),
+    [
+      "3: 2.43 MiB live",
+      "39: 4.21 MiB live ◀ peak",
+      "67: 1.53 MiB",
+      "84: real host memory peak: 4.21 MiB at step 36 (3.96 MiB here)",
+    ],
   );
 });
 

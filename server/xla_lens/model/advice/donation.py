@@ -1,4 +1,5 @@
-"""Donation: parameters whose buffer holds an output, and parameters that could have been donated.
+"""Donation: parameters whose buffer holds an output, parameters that could have been donated, and copies that keep
+parameters and outputs apart.
 
 A caller that donates an argument lets the program write an output into its buffer. XLA then gives both the same
 allocation, which is a parameter and maybe-live-out. An argument that is not donated is live to the end, and the output
@@ -10,14 +11,14 @@ result is conservative: donations that XLA would honor by adding copies are not 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from xla_lens.model.tables.backend import Backend
-from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
@@ -66,13 +67,27 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptApart:
+    """A copy of a parameter in bytes of its own; both are rows of `DumpSet.values`. Either the copy is an output
+    (`is_output`), which must not share the parameter's buffer, or the parameter is donated and its content is needed
+    after an output has overwritten it.
+    """
+
+    copy: int
+    parameter: int
+    is_output: bool
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Donation:
     """Donation in a dump set, the most bytes first. `is_known` is whether the dump set has uses, a schedule and live
-    ranges; without them `missed` is empty.
+    ranges; without them `missed` and `kept_apart` are empty.
     """
 
     donated: tuple[Donated, ...]
     missed: tuple[Missed, ...]
+    kept_apart: tuple[KeptApart, ...]
     is_known: bool
 
     @property
@@ -84,11 +99,18 @@ class Donation:
         """Return the bytes of missed donations with a fit."""
         return sum(row.size_bytes for row in self.missed if row.fit is fit)
 
+    @property
+    def kept_apart_bytes(self) -> int:
+        """The bytes of copies that keep parameters and outputs apart."""
+        return sum(row.size_bytes for row in self.kept_apart)
+
 
 def find_donation(dump: DumpSet) -> Donation:
-    """Find donated parameters and missed donations."""
+    """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
     donated = sorted(_donated(dump), key=lambda row: (-row.size_bytes, row.parameter))
-    return Donation(tuple(donated), missed_donations(dump), _is_known(dump))
+    is_known = _is_known(dump)
+    kept_apart = sorted(_kept_apart(dump), key=lambda row: (-row.size_bytes, row.copy)) if is_known else []
+    return Donation(tuple(donated), missed_donations(dump), tuple(kept_apart), is_known)
 
 
 def missed_donations(dump: DumpSet) -> tuple[Missed, ...]:
@@ -240,3 +262,51 @@ def _may_move(dump: DumpSet, value: int) -> bool:
     """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
     opcode = _opcode(dump, int(dump.values.name[value]))
     return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
+
+
+# ---------------------------------------------------------------- copies
+
+
+_COPIES: Final = (b"copy", b"copy-start")
+
+
+def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
+    """Follow each parameter through its copies, including those to another memory space and back."""
+    kinds = dump.allocations.kind
+    donated = dict.fromkeys(row.parameter for row in _donated(dump))
+    for parameter in [*donated, *_not_donated(dump)]:
+        shape = _anywhere(_array_shape(dump, parameter))
+        seen, found = {parameter}, [parameter]
+        while found and shape:
+            for copy in _copies(dump, found.pop()):
+                allocation = int(dump.values.allocation[copy])
+                if copy in seen or _anywhere(_array_shape(dump, copy)) != shape or allocation == NONE:
+                    continue
+                seen.add(copy)
+                found.append(copy)
+                kind = int(kinds[allocation])
+                is_output = bool(kind & int(Kind.MAYBE_LIVE_OUT))
+                is_beside = dump.values.color[copy] == dump.values.color[parameter]
+                if is_beside and not kind & int(Kind.PARAMETER) and (is_output or parameter in donated):
+                    yield KeptApart(copy, parameter, is_output, int(dump.values.size_bytes[copy]))
+
+
+def _anywhere(shape: ArrayShape | None) -> ArrayShape | None:
+    """The shape without its memory space."""
+    return replace(shape, memory_space=0) if shape else None
+
+
+def _copies(dump: DumpSet, value: int) -> Iterator[int]:
+    """The copies of a value and of its aliases."""
+    row = int(dump.values.used_value[value])
+    if row == NONE:
+        return
+    uses = dump.uses_of(row)
+    for name in dict.fromkeys(dump.uses.name[uses].tolist()):
+        opcode = dump.opcode(name)
+        if opcode in _COPIES:
+            # Element 0 of a copy-start is the destination.
+            index = dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX
+            copy = dump.value_at(name, index)
+            if copy != NONE and dump.values.name[copy] == name:
+                yield copy

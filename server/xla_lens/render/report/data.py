@@ -49,6 +49,7 @@ _FACTS: Final = {
     ),
     "Donated": "parameter reused_by size_bytes",
     "Missed": "parameter output last_read birth fit size_bytes",
+    "KeptApart": "copy parameter is_output size_bytes",
     "Advice": (
         "color peak_bytes peak_step needed_bytes argument_bytes actions together "
         "together_needed_bytes=all_needed_bytes together_peak_bytes=all_peak_bytes together_peak_step=all_peak_step "
@@ -368,6 +369,9 @@ def _donation(report: Report, donation: Donation) -> dict[str, Any]:
         "missed_count": len(donation.missed),
         "missed_bytes": {fit.value: donation.missed_bytes(fit) for fit in Fit},
         "missed": _facts(dump, donation.missed[:top]),
+        "copies_count": len(donation.kept_apart),
+        "copies_bytes": donation.kept_apart_bytes,
+        "copies": _facts(dump, donation.kept_apart[:top]),
     }
 
 

@@ -475,7 +475,7 @@ _FITS: Final = {
 
 
 def donation_sections(report: Report) -> Sections:
-    """Which parameters hold outputs, and which could."""
+    """Which parameters hold outputs, which could, and which copies keep the two apart."""
     donation = report.donation
     if donation is None:
         return ()
@@ -503,6 +503,15 @@ def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Te
             for row in donation.missed[:top]
         )
         yield table("size | <parameter | last read | <output | defined | <fit", rows)
+    if donation.kept_apart:
+        count = len(donation.kept_apart)
+        copies = "1 copy keeps" if count == 1 else f"{count:,} copies keep"
+        yield f"{copies} parameters and outputs apart ({human(donation.kept_apart_bytes)}):"
+        kept = (
+            (human(row.size_bytes), value_link(dump, row.copy), ("of ", value_link(dump, row.parameter)))
+            for row in donation.kept_apart[:top]
+        )
+        yield table("size | <copy | <parameter", kept, has_text_header=False)
 
 
 # ---------------------------------------------------------------- preallocated temps
