@@ -351,3 +351,14 @@ def test_missing_files_are_listed() -> None:
     check(alone, "    x.1{}:0-9\n     ^", f"`x.1` runs at step 0.\n\n{missing}")
     check(alone, "    3:copy-start\n    ^", f"**step 3** · `copy-start`\n\n{missing}")
     check(alone, "  Live ranges at 5 (peak):\n     ^", f"**Printed peak** · 16.00 MiB at step 5\n\n{missing}")
+
+
+def test_hover_of_several_outputs_has_the_size_place_and_live_range_of_each() -> None:
+    mention = mark(analysis_of(TPU), "    3:copy-start\n      ^")[1]
+    assert mention
+    lines = hover(analysis_of(TPU), None, mention).split("\n")
+    first = lines.index("- outputs, 4,194,308 B together:")
+    assert lines[first + 1 : first + 3] == [
+        "  - `copy-start{0}` 4.00 MiB, at offset 0 of allocation 5, live 3–6",
+        "  - `copy-start{2}` 4 B, at offset 4 of allocation 4, live 3–4",
+    ]

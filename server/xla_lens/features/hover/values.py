@@ -101,15 +101,20 @@ def _sum(dump: DumpSet, values: Column) -> int:
 
 
 def element_lines(dump: DumpSet, elements: Column, links: CommandLinks) -> Iterator[str]:
-    """Yield the bytes of the values of an instruction that has several, rows of `DumpSet.values`."""
+    """Yield the bytes, places and live ranges of the values of an instruction that has several, rows of
+    `DumpSet.values`.
+    """
     if len(elements):
         yield f"- outputs, {_sum(dump, elements):,} B together:"
     shown = elements[:LONGEST_LIST]
     allocations = taken(dump.allocations.index, dump.values.allocation[shown])
     for value, allocation in zip(shown.tolist(), allocations.tolist(), strict=True):
-        name = code(dump.value_label(value))
+        values, name = dump.values, code(dump.value_label(value))
         name = links.history(name, allocation) if allocation != NONE else name
-        yield f"  - {name} {human(int(dump.values.size_bytes[value]))}"
+        place = f", at offset {values.offset[value]:,} of allocation {allocation}" if allocation != NONE else ""
+        is_timed = values.live_range[value] != NONE
+        live = f", live {values.start_step[value]}–{values.end_step[value]}" if is_timed else ""
+        yield f"  - {name} {human(int(values.size_bytes[value]))}{place}{live}"
     if len(elements) > len(shown):
         yield f"  - and {len(elements) - len(shown):,} more"
 
