@@ -5,7 +5,8 @@
 An environment is a version such as `3.12`, with the newest versions of all dependencies, or `3.11-lowest`, with the
 lowest versions that pyproject.toml allows. `newest` stands for the newest Python of this machine, and `all` for all
 Pythons of this machine. Without arguments, the tests run on the oldest Python with the lowest versions of the
-dependencies, and on the newest Python of this machine with the newest versions. A Python is found on the `PATH`.
+dependencies, and on the newest Python of this machine with the newest versions. A Python is found on
+the `PATH`, and in the folders of pyenv and uv.
 """
 
 import os
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
+from glob import glob
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -36,11 +39,23 @@ def _lowest() -> list[str]:
     return [re.sub(r">=([^,]+),.*", r"==\1", requirement) for requirement in requirements]
 
 
-def _works(name: str) -> bool:
-    python = shutil.which(f"python{name.removesuffix(LOWEST)}")
-    return (
-        python is not None and not subprocess.run([python, "-c", _PROBE], capture_output=True, check=False).returncode
-    )
+_ELSEWHERE = ("~/.pyenv/versions/{}.*/bin/python3", "~/.local/share/uv/python/cpython-{}.*/bin/python3")
+
+
+@cache
+def _python(name: str) -> str | None:
+    """Find a Python that works. On the `PATH` may be a shim of pyenv for a version that is switched off."""
+    version = name.removesuffix(LOWEST)
+    found = [shutil.which(f"python{version}"), *(one for path in _ELSEWHERE for one in _installed(path, version))]
+    return next((one for one in found if one and _works(one)), None)
+
+
+def _works(python: str) -> bool:
+    return not subprocess.run([python, "-c", _PROBE], capture_output=True, check=False).returncode
+
+
+def _installed(pattern: str, version: str) -> list[str]:
+    return sorted(glob(os.path.expanduser(pattern.format(version))))
 
 
 def _passes(name: str) -> bool:
@@ -54,7 +69,7 @@ def _passes(name: str) -> bool:
         constraints.write_text("\n".join(_lowest()) + "\n")
         environment["PIP_CONSTRAINT"] = str(constraints)
     checks = "lint" if name.endswith(LOWEST) else "types"
-    make = ["make", "--no-print-directory", f"VENV={folder}", f"PYTHON=python{name.removesuffix(LOWEST)}"]
+    make = ["make", "--no-print-directory", f"VENV={folder}", f"PYTHON={_python(name)}"]
     targets = (f"{folder}/installed", checks, "quick")
     return not any(subprocess.run([*make, one], cwd=ROOT, env=environment, check=False).returncode for one in targets)
 
@@ -62,7 +77,7 @@ def _passes(name: str) -> bool:
 def main(names: list[str]) -> int:
     """Run the tests in the environments of these names, and return the exit status."""
     known = [f"{versions()[0]}{LOWEST}", *versions()]
-    available = [name for name in known if _works(name)]
+    available = [name for name in known if _python(name)]
     groups = {"all": available, "newest": available[-1:]}
     chosen = [one for name in names or (known[0], "newest") for one in groups.get(name, [name])]
     if unknown := {*chosen} - {*known}:
@@ -71,7 +86,7 @@ def main(names: list[str]) -> int:
     results = {name: "missing" if name not in available else "passed" if _passes(name) else "failed" for name in chosen}
     for name in known:
         if name in results or name not in available:
-            print(f"Python {name}: {results.get(name, 'skipped, not on the PATH with venv and C headers')}")
+            print(f"Python {name}: {results.get(name, 'skipped, not found with venv and C headers')}")
     return 1 if {*results.values()} - {"passed"} else 0
 
 
