@@ -28,7 +28,7 @@ def test_computed_step_is_the_printed_step_and_terms_add_up(analysis: Analysis) 
     if peak:
         assert peak.listed
         assert peak.counted_at_printed
-        assert (peak.listed.total_bytes, peak.listed.died_bytes) == (dump.peak_buffers.size_bytes.sum(), 0)
+        assert (peak.listed.total_bytes, peak.listed.died_bytes) == (int(dump.peak_buffers.size_bytes.sum()), 0)
         assert (peak.counted_at_peak is None) == (memory.spaces[0].peak_step is None)
         for explained in (peak.listed, peak.counted_at_printed, peak.counted_at_peak):
             if explained:
