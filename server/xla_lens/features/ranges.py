@@ -6,6 +6,7 @@ module, computations, instructions that span lines, and the tables of stack fram
 
 from collections.abc import Iterator
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -76,8 +77,19 @@ def _blocks(file: DumpFile, module: HloModule | None) -> tuple[Column, Column]:
     return np.concatenate(starts), np.concatenate(ends)
 
 
+_INDENTED: Final = WeakKeyDictionary[DumpFile, tuple[Column, Column]]()
+"""What `_indented` found in the files in memory: in 48 MB, it takes 0.2 s."""
+
+
 def _indented(file: DumpFile) -> tuple[Column, Column]:
     """The lines of a dump that are neither empty nor rules, each with the deeper lines below it."""
+    known = _INDENTED.get(file)
+    if known is None:
+        known = _INDENTED[file] = _find_indented(file)
+    return known
+
+
+def _find_indented(file: DumpFile) -> tuple[Column, Column]:
     document = file.document
     starts, data = document.line_starts, np.frombuffer(document.data + b"\n", np.uint8)
     depth, lines = np.zeros(len(starts), np.int64), np.arange(len(starts))

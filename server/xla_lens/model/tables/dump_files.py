@@ -12,7 +12,7 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import Document
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class DumpFile:
     """One file of a dump set. `label` is its path or URI. `unreadable` says why the file could not be read, as one
     line; it is empty if it could.
