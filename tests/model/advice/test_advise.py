@@ -204,6 +204,7 @@ def test_a_rule_finds_the_shape_in_one_dump_and_nothing_in_another(line: str) ->
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
 
 
+@needs_shared_dumps
 @pytest.mark.parametrize(
     ("frames", "call"),
     [
