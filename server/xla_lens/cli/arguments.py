@@ -292,7 +292,7 @@ def _add_completion(parser: Parser) -> None:
 
 def _add_server(parser: Parser) -> None:
     parser.option("--tcp", "HOST:PORT", _host_and_port, "listen on this TCP port for one editor instead")
-    words = "let --tcp listen on an address that other machines can reach; whoever connects can read your dumps"
+    words = "allow --tcp to use an address that other machines can reach: anyone who connects can read your dumps"
     parser.flag("--allow-remote", words)
 
 

@@ -237,7 +237,7 @@ def _print_runs(arguments: argparse.Namespace) -> int:
 
 
 def _modules(path: Path) -> Iterator[tuple[tuple[str, int], RunOfModule]]:
-    """Yield the modules of a run. Those of one name are told apart by their order."""
+    """Yield the modules of a run by name. A number tells modules of the same name apart: their order in the run."""
     names = Counter[str]()
     for loaded in find_dumps([path]).load():
         report = report_of(loaded, ReportOptions(parts=frozenset({Part.LINE})))

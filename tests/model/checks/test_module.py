@@ -79,6 +79,13 @@ error[position-mismatch] `call{}` is listed as a position of `while.0{}`, but by
     )
 
 
+def _only_error(edit: tuple[str, str]) -> str:
+    """The findings after an edit to a module, on one line. One of them is an error."""
+    found = findings_text(held(WHILE, [], [edit]))
+    assert found.count("error[") == 1
+    return " ".join(found.split())
+
+
 def test_reports_quotes_that_differ_from_the_module() -> None:
     """The first part that differs, once."""
     expected = {
@@ -88,9 +95,7 @@ def test_reports_quotes_that_differ_from_the_module() -> None:
         ("f32[8]{0} copy(%x.1)", "f32[8]{0} copy(%x.1, %y.2)"): "without `y.2`, which the HLO module has.",
     }
     for edit, message in expected.items():
-        found = findings_text(held(WHILE, [], [edit]))
-        assert message in " ".join(found.split())
-        assert found.count("error[") == 1
+        assert message in _only_error(edit)
     found = findings_text(held(WHILE, [("calls=%wrapped_add_computation", "calls=%wrapped_add")], []))
     message = "with `calls=%wrapped_add`, but the HLO module has `calls=%wrapped_add_computation`."
     assert message in " ".join(found.split())
@@ -105,9 +110,7 @@ def test_reports_modules_that_are_not_well_formed() -> None:
         ("copy(%x.1)", "copy(%while.0)"): "`copy.9` reads an instruction that its computation does not define before",
     }
     for edit, message in expected.items():
-        found = findings_text(held(WHILE, [], [edit]))
-        assert message in " ".join(found.split())
-        assert found.count("error[") == 1
+        assert message in _only_error(edit)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from xla_lens.reading import DamagedFile, log_blocks, open_file
 from xla_lens.render.oom import OomReport, nothing_found, oom_outline
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.outline import report_outline
-from xla_lens.syntax.file_names import module_name
 from xla_lens.syntax.oom import OomLog, read_oom_log
 
 _OPTIONS: Final = report_options(frozenset({Part.ADVICE}), top=None, at_step=None, budget_bytes=None, is_json=False)
@@ -51,7 +50,7 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
     """Return the page as Markdown. Runs in a worker thread."""
     found = _messages(log, text)
     sets = next(filter(None, map(_sets_in, folders)), [])
-    candidates = [Candidate(module_name(str(next(iter(one.paths.values())))), partial(_load, one)) for one in sets]
+    candidates = [Candidate(one.module, partial(_load, one)) for one in sets]
     answer = OomReport(
         label=log.name,
         log=found,
