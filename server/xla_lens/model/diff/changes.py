@@ -125,7 +125,7 @@ def _changes(old: DumpSet, first: Column, new: DumpSet, second: Column, matching
 
 
 def _facts(dump: DumpSet, rows: Column, numbers: dict[bytes, int]) -> dict[Change, Column]:
-    """What is compared of some values. Dumps share the `numbers` of shapes."""
+    """The numbers to compare for some values, by kind of change. `numbers` numbers the shapes of both dumps."""
     values, (shapes, shape) = dump.values, dump.slice_shapes
     layout, bare = (
         np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)

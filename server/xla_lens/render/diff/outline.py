@@ -194,7 +194,7 @@ def _table(one: Diff, changed: list[Row], by: By) -> Table:
 
 
 def _key(key: Key, by: By) -> tuple[Inline, ...]:
-    """What a row is about: of like buffers their shape, their op_name or opcode, and their source line."""
+    """What a row is about: for like buffers, their shape, op_name or opcode, and source line."""
     if isinstance(key, Group):
         shape: Inline = Name(key.shape, widest=WIDEST_SHAPE) if key.shape else "(unknown shape)"
         names = (Name(text, widest=LONGEST_NAME) for text in (key.op_name or key.opcode, key.line) if text)

@@ -73,7 +73,7 @@ _VALUES: Final = frozenset(("parameter", "output", "copy", "reused_by"))
 
 
 def _facts(dump: DumpSet, one: Any) -> Any:
-    """A fact as JSON: a thing with those of its own that `_FACTS` lists."""
+    """A fact as JSON, with the fields that `_FACTS` lists for its type; numbers and texts stay as they are."""
     if isinstance(one, tuple | list):
         return [_facts(dump, each) for each in one]
     found: dict[str, Any] = {}

@@ -70,7 +70,7 @@ def module_is_cut_off(module: HloModule) -> Iterator[Finding]:
 def differences_from_module(
     dump: DumpSet, memory: Memory, module: HloModule, is_cancelled: Callable[[], bool]
 ) -> list[Finding]:
-    """What a dump set that is sound by itself contradicts in its complete module. Raises `Cancelled`."""
+    """Find where a dump set without errors contradicts its module, which is complete. Raises `Cancelled`."""
     if dump.used is None:
         return []
     graph = ModuleGraph(dump, module)
