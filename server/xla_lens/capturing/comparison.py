@@ -13,9 +13,7 @@ from xla_lens.render.captures import comparison_html, comparison_text
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison(model.Comparison):
-    """Two dumps of one module, or of two similar modules. `moved_lines` has the new text of source lines that an edit
-    of the program moved, such as ``train.py:31``.
-    """
+    """Two dumps of one module, or of two similar modules."""
 
     old_module: HloModule | None = None
     new_module: HloModule | None = None

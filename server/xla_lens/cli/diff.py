@@ -21,8 +21,8 @@ from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import CiFormat, Part, ReportOptions
 from xla_lens.files import SetFiles, read_flags
+from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.comparable import DifferenceKind, parse_flags
-from xla_lens.model.diff.comparison import Pair
 from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file

@@ -6,9 +6,10 @@ import pytest
 
 from samples import DUMPS, analysis_of, dump_file
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import CauseKind, ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
-from xla_lens.model.diff.comparison import Comparison, Pair, compare_analyses
+from xla_lens.model.diff.comparison import Comparison, compare_analyses
 from xla_lens.render.diff.words import cause_text, grown_text
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))

@@ -28,7 +28,7 @@ from samples import (
 from xla_lens.api import compare
 from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.diff.breakdowns import WITH_SOURCES, By
+from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, moved_lines
 from xla_lens.model.diff.causes import causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import differences
@@ -106,7 +106,7 @@ def _check(there: Comparison, back: Comparison) -> None:
             rows, back_rows = one.breakdowns[by], other.breakdowns[by]
             assert sorted(row.change for row in rows) == sorted(-row.change for row in back_rows)
             # A line that an edit moved has its new number, which is that of the other dump after a swap.
-            if by not in WITH_SOURCES or not there.moved_lines:
+            if by not in WITH_SOURCES or not moved_lines(one.old.owners or (), one.new.owners or ()):
                 assert {row.key: row.change for row in rows} == {row.key: -row.change for row in back_rows}
     values = there.values
     for column, analysis in ((values.old, there.old), (values.new, there.new)):
@@ -200,8 +200,6 @@ def test_lines_that_an_edit_moved_are_the_same_lines() -> None:
     moved = text.replace(b"source_line=277", b"source_line=280")
     assert moved != text
     compared = compare_analyses(analysis_of(path), None, analyse([dump_file(moved)]), None)
-    file = "/home/user/programs/programs.py"
-    assert compared.moved_lines == {f"{file}:277": f"{file}:280"}
     assert compared.is_unchanged
 
 
@@ -215,7 +213,6 @@ def test_old_line_whose_number_another_line_took_is_told_apart() -> None:
     new = text.replace(line, other).replace(b"source_line=277", b"source_line=280")
     compared = compare_analyses(analyse([dump_file(old)]), None, analyse([dump_file(new)]), None)
     file = "/home/user/programs/programs.py"
-    assert compared.moved_lines == {f"{file}:277": f"{file}:280", f"{file}:280": f"{file}:280 (old)"}
     changes = {row.key: row.change for row in compared.memory_spaces[0].breakdowns[By.LINE] if row.change}
     assert changes == {f"{file}:280 (old)": -200, f"{file}:299": 200}
 
@@ -289,11 +286,11 @@ def _programs() -> dict[tuple[str, str], list[Path]]:
 
 def _fraction(compared: Comparison) -> tuple[int, int]:
     """The matched bytes and all bytes at the peaks of the default memory space."""
-    space = compared.space(DEFAULT_COLOR)
+    space, matching = compared.space(DEFAULT_COLOR), compared.matching
     assert space
-    return sum(side.matched_bytes for side in (space.old, space.new)), sum(
-        side.peak_live_bytes for side in (space.old, space.new)
-    )
+    sides = (space.old.owners or (), matching.new_of_old), (space.new.owners or (), matching.old_of_new)
+    sizes = [(one.size_bytes, partner[one.value] != NONE) for owners, partner in sides for one in owners]
+    return sum(size for size, is_matched in sizes if is_matched), sum(size for size, _ in sizes)
 
 
 @needs_shared_dumps

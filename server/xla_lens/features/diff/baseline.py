@@ -1,18 +1,17 @@
 """Baselines: what `xla-lens report --output-format json` printed of an older dump, which may be gone.
 
-A baseline has the totals and the breakdowns of a dump, but not its values. A breakdown is used only if its rows add up
-to the peak, so a report that was limited with `--top` or `--part` has fewer of them.
+A baseline has the totals and the breakdowns of a dump, but not its values. A report that was limited with `--top` or
+`--part` has only the totals.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from xla_lens.model.diff.breakdowns import Argument, By, Key, Part, added, group_of
+from xla_lens.model.diff.breakdowns import By, Owner
 from xla_lens.model.diff.comparison import SpaceSide
-from xla_lens.model.diff.traits import line_key, plain_op_name
+from xla_lens.model.diff.traits import plain_op_name
 from xla_lens.model.warrants import Bound
-from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -54,8 +53,9 @@ def _space(space: Mapping[str, Any]) -> SpaceSide:
     def bound(name: str) -> Bound:
         return Bound(space["bounds"].get(name, Bound.EXACT)) if space[name] is not None else Bound.UNKNOWN
 
-    found = {by: added(rows) for by, rows in _breakdowns(space)}
     peak, reserved, needed = (int(space[name] or 0) for name in ("peak_live_bytes", "reserved_bytes", "needed_bytes"))
+    owners = tuple(_owners(space))
+    is_whole = sum(one.size_bytes for one in owners) == space["peak_live_bytes"]
     return SpaceSide(
         peak_live_bytes=peak,
         live_bound=bound("peak_live_bytes"),
@@ -63,51 +63,44 @@ def _space(space: Mapping[str, Any]) -> SpaceSide:
         reserved_bytes=reserved,
         reserved_bound=bound("reserved_bytes"),
         needed_bytes=needed,
-        needed_bound=bound("needed_bytes"),
-        breakdowns={
-            by: rows
-            for by, rows in found.items()
-            if sum(row.size_bytes for row in rows.values()) == space["peak_live_bytes"]
-        },
+        owners=owners if is_whole else None,
     )
 
 
-_Rows: TypeAlias = Iterator[tuple[Key, Part]]
+def _owners(space: Mapping[str, Any]) -> Iterator[Owner]:
+    """The values that own bytes at the peak, if the report has them with their sources."""
+    sources, lines = space.get("sources"), space.get("lines")
+    if not sources or not lines:
+        return
+    line_of = {
+        value: (line["file"], line["line"] or 0)
+        for line in lines["lines"]
+        if line["file"] is not None
+        for value in line["values"]
+    }
+    by_op_name, by_opcode, by_kind, by_parameter = (
+        dict(_leaves(sources[f"by_{by.value}"], "" if by is By.PARAMETER else "/"))
+        for by in (By.OP_NAME, By.OPCODE, By.KIND, By.PARAMETER)
+    )
+    for value in space["live_at_peak"]:
+        number = value["id"]
+        if size_bytes := int(value["owned_bytes"]):
+            yield Owner(
+                size_bytes,
+                by_kind.get(number),
+                shape=value["shape"].encode(),
+                op_name=plain_op_name(by_op_name.get(number)),
+                opcode=by_opcode.get(number),
+                path=by_parameter.get(number),
+                source=line_of.get(number),
+                is_derived=bool(value["derived_from"]),
+            )
 
 
-def _breakdowns(space: Mapping[str, Any]) -> Iterator[tuple[By, _Rows]]:
-    sources, lines = space.get("sources") or {}, space.get("lines") or {}
-    for by in (By.OP_NAME, By.OPCODE, By.KIND, By.PARAMETER):
-        if (name := f"by_{by.value}") in sources:
-            yield by, _leaves(sources[name], by)
-    line_of: dict[int, str | None] = {}
-    rows: list[tuple[Key, Part]] = []
-    for line in lines.get("lines", ()):
-        argument = line["argument"]
-        key = line_key(line["file"], line["line"]) if line["file"] is not None else None
-        part = Part(int(line["size_bytes"]), len(line["values"]), NONE, int(line["derived_bytes"]))
-        rows.append((Argument(argument) if argument is not None else key, part))
-        line_of |= dict.fromkeys(line["values"], key)
-    yield By.LINE, iter(rows)
-    if sources and lines:
-        opcode_of = {value: child["name"] for child in sources["by_opcode"]["children"] for value in child["values"]}
-        yield By.GROUP, _groups(space, line_of, opcode_of)
-
-
-def _leaves(node: Mapping[str, Any], by: By, path: tuple[str, ...] = ()) -> _Rows:
-    """The nodes of a tree that own bytes, by their path."""
-    if node["own_bytes"]:
-        key = ("" if by is By.PARAMETER else "/").join(path) or None
-        yield plain_op_name(key) if by is By.OP_NAME else key, Part(int(node["own_bytes"]), len(node["values"]))
+def _leaves(node: Mapping[str, Any], separator: str, path: str | None = None) -> Iterator[tuple[int, str | None]]:
+    """The values below a node of a tree, each with its path."""
+    if node["name"] is not None:
+        path = node["name"] if path is None else f"{path}{separator}{node['name']}"
+    yield from ((value, path) for value in node["values"])
     for child in node["children"]:
-        yield from _leaves(child, by, (*path, child["name"]) if child["name"] is not None else path)
-
-
-def _groups(space: Mapping[str, Any], line_of: Mapping[int, str | None], opcode_of: Mapping[int, str]) -> _Rows:
-    for value in space.get("live_at_peak", ()):
-        if value["owned_bytes"]:
-            number, size_bytes = int(value["id"]), int(value["owned_bytes"])
-            is_derived = bool(value["derived_from"])
-            op_name = plain_op_name(value["op_name"] if not is_derived else None)
-            group = group_of(value["shape"].encode(), op_name, opcode_of.get(number), line_of.get(number))
-            yield group, Part(size_bytes, 1, NONE, size_bytes if is_derived else 0)
+        yield from _leaves(child, separator, path)

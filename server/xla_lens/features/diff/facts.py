@@ -10,7 +10,7 @@ from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.options import DiffOptions, Increase
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_paths
-from xla_lens.model.diff.breakdowns import Argument, Breakdown, By, Key, added
+from xla_lens.model.diff.breakdowns import Owner, Pair
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import (
@@ -23,7 +23,6 @@ from xla_lens.model.diff.comparable import (
 )
 from xla_lens.model.diff.comparison import (
     Comparison,
-    Pair,
     SpaceComparison,
     compare_analyses,
     compare_spaces,
@@ -117,21 +116,11 @@ def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffO
 
 def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare a dump with the report of an older one: totals, and the breakdowns that the report has."""
-    old_spaces = old.spaces
-    if not parameter_paths(new.dump, new.module):
-        old_spaces = {
-            color: replace(one, breakdowns=_without_paths(one.breakdowns)) for color, one in old_spaces.items()
-        }
-    paths = {
-        key.name if isinstance(key, Argument) else str(key)
-        for one in old_spaces.values()
-        for by, rows in one.breakdowns.items()
-        for key in rows
-        if isinstance(key, Argument) or (by is By.PARAMETER and key is not None)
-    }
-    is_matched = np.zeros(len(new.dump.values), np.bool_)
-    new_spaces = space_sides(new.analysis, new.module, paths, is_matched)
-    spaces, _ = compare_spaces(old_spaces, new_spaces, new.dump.space_id)
+    old_spaces, has_paths = old.spaces, bool(parameter_paths(new.dump, new.module))
+    paths = {one.path for side in old_spaces.values() for one in side.owners or () if one.path}
+    if paths and not has_paths:
+        old_spaces = {color: replace(side, owners=_without_paths(side.owners)) for color, side in old_spaces.items()}
+    spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.module, paths), new.dump.space_id)
     has_no_live_ranges = not len(new.dump.live_ranges)
     missing = chain(
         unreadable_files(new.analysis), lacking(DifferenceKind.NO_LIVE_RANGES, is_old=False, is_new=has_no_live_ranges)
@@ -139,13 +128,9 @@ def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Di
     return Diff(old, new, options, spaces, None, tuple(missing), (), np.zeros(0, np.int64))
 
 
-def _without_paths(breakdowns: Mapping[By, Breakdown]) -> Mapping[By, Breakdown]:
-    """The breakdowns of a report as if its parameters had no paths, as those of the other dump."""
-
-    def key_of(by: By, key: Key) -> Key:
-        return None if by is By.PARAMETER or isinstance(key, Argument) else key
-
-    return {by: added((key_of(by, key), part) for key, part in rows.items()) for by, rows in breakdowns.items()}
+def _without_paths(owners: tuple[Owner, ...] | None) -> tuple[Owner, ...] | None:
+    """The values of a report as if its parameters had no paths, as those of the other dump."""
+    return tuple(replace(one, path=None) for one in owners) if owners is not None else None
 
 
 def _biggest_first(comparison: Comparison) -> Column:

@@ -1,24 +1,39 @@
-"""The bytes at a peak by what they are for, in a form in which two dumps can be compared.
+"""The bytes at the peaks of two dumps by what they are for.
 
-Each byte that is live at the peak counts for the value that owns it (`model/attribution/owned.py`), so the rows of each
-breakdown add up to the peak. Rows that do not own a byte are left out.
+Each byte that is live at a peak counts for the value that owns it (`model/attribution/owned.py`), so the rows of each
+breakdown add up to both peaks. Values that own no byte are left out.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
 from xla_lens.model.attribution.parameters import argument_of, paths_of
-from xla_lens.model.diff.traits import folded, line_key, plain_op_name
+from xla_lens.model.diff.traits import plain_op_name
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.text.positions import decode
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A number of both dumps."""
+
+    old: int
+    new: int
+
+    @property
+    def change(self) -> int:
+        """The new number minus the old one."""
+        return self.new - self.old
 
 
 class By(StrEnum):
@@ -61,129 +76,148 @@ class Argument:
 Key = str | Argument | Group | None
 """The key of a row; None where the dump does not say."""
 
+Source: TypeAlias = tuple[str, int]
+"""A file and a line, 0 if it is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The bytes of one row, the number of values that own them, and the value that owns most; NONE if it is unknown.
-
-    The source of `derived_bytes` is derived from the data flow; 0 in breakdowns by something else.
+class Owner:
+    """What owns bytes: a value at a peak, a row of `DumpSet.values` or NONE if it is unknown; or an allocation, of
+    which only the kind counts. `is_derived` is whether the source is derived from the data flow.
     """
 
     size_bytes: int
-    count: int
+    kind: str | None
     value: int = NONE
-    derived_bytes: int = 0
+    shape: bytes | None = None
+    op_name: str | None = None
+    opcode: str | None = None
+    path: str | None = None
+    source: Source | None = None
+    is_derived: bool = False
 
 
-Breakdown = Mapping[Key, Part]
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a breakdown: its bytes, the number of values that own them, the value that owns most (NONE if it is
+    unknown or there is none), and how many bytes have a derived source, in both dumps.
+    """
+
+    key: Key
+    size_bytes: Pair
+    count: Pair
+    value: Pair
+    derived_bytes: Pair
+
+    @property
+    def change(self) -> int:
+        """The change in bytes."""
+        return self.size_bytes.change
 
 
-def added(parts: Iterable[tuple[Key, Part]]) -> Breakdown:
-    """Add the parts of equal keys up, the biggest part of a key first."""
-    found: dict[Key, Part] = {}
-    for key, part in parts:
-        known = found.get(key)
-        found[key] = part
-        if known:
-            size_bytes, derived_bytes = known.size_bytes + part.size_bytes, known.derived_bytes + part.derived_bytes
-            found[key] = Part(size_bytes, known.count + part.count, known.value, derived_bytes)
+def owners_at(
+    dump: DumpSet, module: HloModule | None, step: int, color: int, other_paths: Collection[str]
+) -> tuple[Owner, ...]:
+    """Return the owners of the bytes that are live in a memory space at a step, largest first. Numbers of layers in the
+    paths of parameters are folded as they are among `other_paths`, too. If the other dump has no paths, nothing has
+    one.
+    """
+    sizes = dict(owners(dump, step, color))
+    origins, kinds, found = Origins(dump, module), allocation_kinds(dump), []
+    paths = paths_of(origins, sizes, other_paths) if other_paths else {}
+    for value, size_bytes in sizes.items():
+        origin, opcode = origins.of_value(value), dump.opcode(int(dump.values.name[value]))
+        owner = Owner(
+            size_bytes,
+            KIND_NAMES[kinds[dump.values.allocation[value]]],
+            value,
+            dump.shape(value),
+            plain_op_name(origin.op_name),
+            decode(opcode) if opcode else None,
+            paths.get(value),
+            (origin.line.file, origin.line.line or 0) if origin.line else None,
+            origin.derived is not None,
+        )
+        found.append(owner)
+    return tuple(found)
+
+
+def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[Source, str]) -> tuple[Row, ...]:
+    """Return the rows of a breakdown, the biggest change first. `moved` has the new text of old lines."""
+    found: defaultdict[Key, tuple[list[Owner], list[Owner]]] = defaultdict(lambda: ([], []))
+    for side, (of_side, texts) in enumerate(((old, moved), (new, {}))):
+        for one in of_side:
+            line = texts.get(one.source) or _line_text(*one.source) if one.source else None
+            found[_key(by, one, line)][side].append(one)
+    rows = [Row(key, *map(Pair, *(_sums(side, by) for side in sides))) for key, sides in found.items()]
+    return tuple(
+        sorted(rows, key=lambda row: (-abs(row.change), -max(row.size_bytes.old, row.size_bytes.new), str(row.key)))
+    )
+
+
+def _key(by: By, one: Owner, line: str | None) -> Key:
+    match by:
+        case By.LINE:
+            return Argument(argument_of(one.path)) if one.path and line is None else line
+        case By.PARAMETER:
+            return one.path
+        case By.GROUP:
+            shape = decode(without_layout(one.shape)) if one.shape is not None else None
+            # A group says what its buffers are: a copy of something is a copy.
+            op_name = _DIGITS.sub("#", one.op_name) if one.op_name and not one.is_derived else None
+            return Group(shape, op_name, None if op_name else one.opcode, line)
+    found: str | None = getattr(one, by.value)
     return found
 
 
-def breakdowns(
-    dump: DumpSet, module: HloModule | None, step: int, color: int, *, other_paths: Collection[str]
-) -> Mapping[By, Breakdown]:
-    """Return the bytes that are live in a memory space at a step, by everything in `By`. Numbers of layers in the paths
-    of parameters are folded as they are among `other_paths`, too. If the other dump has no paths, nothing has one.
-    """
-    sizes = dict(owners(dump, step, color))
-    origins = Origins(dump, module)
-    paths = paths_of(origins, sizes, other_paths) if other_paths else {}
-    kinds = allocation_kinds(dump)
-    rows: dict[By, list[tuple[Key, Part]]] = {by: [] for by in By}
-    for value, size_bytes in sizes.items():
-        origin = origins.of_value(value)
-        line = line_key(origin.line.file, origin.line.line) if origin.line else None
-        path, op_name = paths.get(value), plain_op_name(origin.op_name)
-        opcode = (dump.opcode(int(dump.values.name[value])) or b"").decode() or None
-        # A group says what its buffers are: a copy of something is a copy.
-        group = group_of(dump.shape(value), op_name if origin.derived is None else None, opcode, line)
-        keys: dict[By, Key] = {
-            By.LINE: Argument(argument_of(path)) if path and line is None else line,
-            By.PARAMETER: path,
-            By.OP_NAME: op_name,
-            By.OPCODE: opcode,
-            By.KIND: KIND_NAMES[kinds[dump.values.allocation[value]]],
-            By.GROUP: group,
-        }
-        part = Part(size_bytes, 1, value)
-        sourced = Part(size_bytes, 1, value, size_bytes) if origin.derived else part
-        for by, key in keys.items():
-            rows[by].append((key, sourced if by in WITH_SOURCES else part))
-    return {by: added(parts) for by, parts in rows.items()}
+_DIGITS: Final = re.compile(r"\d+")
 
 
-def group_of(shape: bytes | None, op_name: str | None, opcode: str | None, line: str | None) -> Group:
-    """Return the group of a buffer."""
-    bare = without_layout(shape).decode("utf-8", "replace") if shape is not None else None
-    return Group(bare, folded(op_name) if op_name else None, None if op_name else opcode, line)
+def _line_text(file: str, line: int) -> str:
+    return f"{file}:{line}" if line else file
+
+
+def _sums(side: Sequence[Owner], by: By) -> tuple[int, int, int, int]:
+    """The bytes, the number of values, the value that owns most, and the bytes with a derived source."""
+    derived = sum(one.size_bytes for one in side if one.is_derived) if by in WITH_SOURCES else 0
+    return sum(one.size_bytes for one in side), len(side), side[0].value if side else NONE, derived
 
 
 # ---------------------------------------------------------------- source lines that an edit of the program moved
 
 
-def moved_lines(pairs: Iterable[tuple[Breakdown, Breakdown]]) -> dict[str, str]:
-    """Return the new text of source lines that an edit of the program moved, from the groups of both dumps: those whose
-    buffers are mostly like those of another line of the same file, which are mostly like them.
+def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]:
+    """Return the new text of source lines that an edit of the program moved: those whose buffers are mostly like those
+    of another line of the same file, which are mostly like them.
 
-    Groups that differ only in their lines correspond in the order of the lines, if they are equally many. An old line
+    Buffers that differ only in their lines correspond in the order of the lines, if these are equally many. An old line
     that is still there keeps its text only if no other line took it.
     """
-    votes: Counter[tuple[_Source, _Source]] = Counter()
-    old_lines: set[_Source] = set()
-    for pair in pairs:
-        old, new = map(_lines_by_rest, pair)
-        for rest, rows in old.items():
-            old_lines |= {source for source, _ in rows}
-            others = new.get(rest, [])
-            if len(rows) == len(others):
-                for (before, count), (after, new_count) in zip(rows, others, strict=True):
-                    votes[before, after] += min(count, new_count)
-    sums: tuple[Counter[_Source], Counter[_Source]] = Counter(), Counter()
-    for (before, after), count in votes.items():
-        sums[0][before] += count
-        sums[1][after] += count
+    votes: Counter[tuple[Source, Source]] = Counter()
+    before, after = _lines_by_rest(old), _lines_by_rest(new)
+    for rest, lines in before.items():
+        others = after[rest]
+        if len(lines) == len(others):
+            for line, other in zip(sorted(lines), sorted(others), strict=True):
+                votes[line, other] += min(lines[line], others[other])
+    sums = Counter[Source](), Counter[Source]()
+    for pair, count in votes.items():
+        for side, line in zip(sums, pair, strict=True):
+            side[line] += count
     moved = {
-        line_key(*before): line_key(*after)
-        for (before, after), count in votes.items()
-        if before != after and before[0] == after[0] and 2 * count > max(sums[0][before], sums[1][after])
+        line: _line_text(*other)
+        for (line, other), count in votes.items()
+        if line != other and line[0] == other[0] and 2 * count > max(sums[0][line], sums[1][other])
     }
-    taken_lines = set(moved.values())
-    stayed = (line for line in (line_key(*source) for source in old_lines) if line not in moved)
-    return moved | {line: f"{line} (old)" for line in stayed if line in taken_lines}
+    taken = {*moved.values()}
+    stayed = {line: _line_text(*line) for lines in before.values() for line in lines if line not in moved}
+    return moved | {line: f"{text} (old)" for line, text in stayed.items() if text in taken}
 
 
-_Source = tuple[str, int | None]
-"""A file and a line."""
-
-
-def _lines_by_rest(groups: Breakdown) -> dict[Group, list[tuple[_Source, int]]]:
-    """The lines and the numbers of buffers of groups by what else they have, in the order of the lines."""
-    found: defaultdict[Group, list[tuple[_Source, int]]] = defaultdict(list)
-    for group, part in groups.items():
-        if isinstance(group, Group) and group.line is not None:
-            file, _, number = group.line.rpartition(":")
-            source = (file, int(number)) if file and number.isdecimal() else (group.line, None)
-            found[replace(group, line=None)].append((source, part.count))
-    return {rest: sorted(rows, key=lambda row: (row[0][0], row[0][1] or 0)) for rest, rows in found.items()}
-
-
-def renamed(rows: Breakdown, new_line: Callable[[str], str]) -> Breakdown:
-    """Return a breakdown by lines or groups with other lines."""
-
-    def key_of(key: Key) -> Key:
-        if isinstance(key, Group):
-            return replace(key, line=new_line(key.line)) if key.line is not None else key
-        return new_line(key) if isinstance(key, str) else key
-
-    return added((key_of(key), part) for key, part in rows.items())
+def _lines_by_rest(owners: Iterable[Owner]) -> defaultdict[Key, Counter[Source]]:
+    """The lines of buffers, with how many buffers each has, by what else these have."""
+    found: defaultdict[Key, Counter[Source]] = defaultdict(Counter)
+    for one in owners:
+        if one.source:
+            found[_key(By.GROUP, one, None)][one.source] += 1
+    return found

@@ -12,8 +12,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.changes import Change, ValueClass
-from xla_lens.model.diff.comparison import Comparison, Pair
+from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.diff.traits import parameter_values
 from xla_lens.model.hlo.module import HloModule

@@ -1,66 +1,32 @@
 """The comparison of two dumps: totals, where the change of each peak comes from, and what happened to each value."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.advice.padding import padding_at
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import parameter_paths
-from xla_lens.model.diff.breakdowns import WITH_SOURCES, Breakdown, By, Key, Part, breakdowns, moved_lines, renamed
+from xla_lens.model.diff.breakdowns import By, Owner, Pair, Row, moved_lines, owners_at, rows_by
 from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A number of both dumps."""
-
-    old: int
-    new: int
-
-    @property
-    def change(self) -> int:
-        """The new number minus the old one."""
-        return self.new - self.old
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a breakdown: its bytes, the number of values that own them, the value that owns most (NONE if it is
-    unknown or there is none), and how many bytes have a derived source, in both dumps.
-    """
-
-    key: Key
-    size_bytes: Pair
-    count: Pair
-    value: Pair
-    derived_bytes: Pair
-
-    @property
-    def change(self) -> int:
-        """The change in bytes."""
-        return self.size_bytes.change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpaceSide:
     """A memory space of one dump, or of the report of one. Numbers are 0 where they are unknown, which the bounds say.
 
-    `peak_step` is None where nothing is ever live. Each of the `breakdowns` adds up to `peak_live_bytes`. A report does
-    not have what follows them, and may lack some of them. `reserved_by_kind` adds up to `reserved_bytes`,
-    `matched_bytes` of the peak belong to matched values, `unknown_padding_bytes` to values whose padding is unknown.
+    `peak_step` is None where nothing is ever live. The `owners` add up to `peak_live_bytes`; they are None for a report
+    that does not list all of them. A report does not have what follows. The `reserved` allocations add up to
+    `reserved_bytes`, `unknown_padding_bytes` belong to values whose padding is unknown.
     """
 
     peak_live_bytes: int
@@ -69,14 +35,12 @@ class SpaceSide:
     reserved_bytes: int
     reserved_bound: Bound
     needed_bytes: int
-    needed_bound: Bound
-    breakdowns: Mapping[By, Breakdown]
-    reserved_by_kind: Breakdown | None = None
+    owners: tuple[Owner, ...] | None
+    reserved: tuple[Owner, ...] | None = None
     values: int | None = None
     allocations: int | None = None
     padding_bytes: int | None = None
     unknown_padding_bytes: int | None = None
-    matched_bytes: int = 0
 
     @property
     def free_bytes(self) -> int:
@@ -89,7 +53,7 @@ _BOUNDS: Final = {
     "padding_bytes": ("live_bound",),
     "unknown_padding_bytes": ("live_bound",),
     "reserved_bytes": ("reserved_bound",),
-    "needed_bytes": ("needed_bound",),
+    "needed_bytes": ("reserved_bound",),
     "free_bytes": ("live_bound", "reserved_bound"),
 }
 """The bounds of the numbers of `SpaceSide`."""
@@ -140,9 +104,7 @@ class SpaceComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Two dumps of one module, or of two similar modules. `moved_lines` has the new text of source lines that an edit
-    of the program moved, such as ``train.py:31``.
-    """
+    """Two dumps of one module, or of two similar modules."""
 
     old: Analysis
     new: Analysis
@@ -150,7 +112,6 @@ class Comparison:
     values: ValueChanges
     matching: Matching
     memory_spaces: tuple[SpaceComparison, ...]
-    moved_lines: Mapping[str, str]
 
     def __repr__(self) -> str:
         return f"<Comparison of {self.old!r} with {self.new!r}>"
@@ -160,9 +121,12 @@ class Comparison:
         """The share of the bytes at the peaks of all memory spaces of both dumps that belong to matched values, 1 if
         there are none.
         """
-        sides = [side for space in self.memory_spaces for side in (space.old, space.new)]
-        all_bytes = sum(side.peak_live_bytes for side in sides)
-        return sum(side.matched_bytes for side in sides) / all_bytes if all_bytes else 1.0
+        all_bytes = matched_bytes = 0
+        for space in self.memory_spaces:
+            for side, partner in ((space.old, self.matching.new_of_old), (space.new, self.matching.old_of_new)):
+                all_bytes += side.peak_live_bytes
+                matched_bytes += sum(one.size_bytes for one in side.owners or () if partner[one.value] != NONE)
+        return matched_bytes / all_bytes if all_bytes else 1.0
 
     def space(self, color: int) -> SpaceComparison | None:
         """Return the memory space of a color, None if neither dump has it."""
@@ -194,113 +158,64 @@ def compare_analyses(
     if old_module is None or new_module is None:
         # What only one module says of its dump is no difference between the two.
         old_module = new_module = None
-    old_spaces = space_sides(old, old_module, new_paths, matching.new_of_old != NONE)
-    new_spaces = space_sides(new, new_module, old_paths, matching.old_of_new != NONE)
+    old_spaces, new_spaces = space_sides(old, old_module, new_paths), space_sides(new, new_module, old_paths)
 
     def space_id(color: int) -> SpaceId:
         return (new if color in new_spaces else old).dump.space_id(color)
 
-    spaces, moved = compare_spaces(old_spaces, new_spaces, space_id)
     return Comparison(
         old=old,
         new=new,
         instructions=Pair(len(old.dump.schedule), len(new.dump.schedule)),
         values=value_changes(old.dump, old.memory, new.dump, new.memory, matching),
         matching=matching,
-        memory_spaces=spaces,
-        moved_lines=moved,
+        memory_spaces=compare_spaces(old_spaces, new_spaces, space_id),
     )
 
 
-def space_sides(
-    one: Analysis, module: HloModule | None, other_paths: Collection[str], is_matched: NDArray[np.bool_]
-) -> dict[int, SpaceSide]:
+def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection[str]) -> dict[int, SpaceSide]:
     """Return the memory spaces of a dump by color. `other_paths` are the paths of the parameters of the other dump."""
     dump, found = one.dump, {}
-    has_live_ranges = len(dump.live_ranges) > 0
+    kinds, table = allocation_kinds(dump), dump.allocations
     for space in one.memory.spaces:
-        padding_bytes = unknown_bytes = matched_bytes = 0
-        by: Mapping[By, Breakdown] = _NOTHING_LIVE
-        if space.peak_step is not None:
-            values, owned = owned_bytes(dump, space.peak_step, space.color)
-            padding = padding_at(dump, values, owned)
-            padding_bytes, unknown_bytes = padding.total_bytes, padding.unknown_bytes
-            matched_bytes = int(owned[is_matched[values]].sum())
-            by = breakdowns(dump, module, space.peak_step, space.color, other_paths=other_paths)
-        found[space.color] = SpaceSide(
+        color, step = space.color, space.peak_step
+        padding = padding_at(dump, *owned_bytes(dump, step, color)) if step is not None else None
+        rows = np.flatnonzero(table.color == color)
+        sizes = zip(table.size_bytes[rows].tolist(), kinds[rows].tolist(), strict=True)
+        found[color] = SpaceSide(
             peak_live_bytes=space.peak_live_bytes,
-            live_bound=space.live_bound if has_live_ranges else Bound.UNKNOWN,
-            peak_step=space.peak_step,
+            live_bound=space.live_bound if len(dump.live_ranges) else Bound.UNKNOWN,
+            peak_step=step,
             reserved_bytes=space.reserved_bytes,
             reserved_bound=space.reserved_bound,
             needed_bytes=space.needed_bytes,
-            needed_bound=space.reserved_bound,
-            breakdowns=by,
-            reserved_by_kind=_reserved_by_kind(dump, space.color),
-            values=int((dump.values.color == space.color).sum()),
-            allocations=int((dump.allocations.color == space.color).sum()),
-            padding_bytes=padding_bytes,
-            unknown_padding_bytes=unknown_bytes,
-            matched_bytes=matched_bytes,
+            owners=owners_at(dump, module, step, color, other_paths) if step is not None else (),
+            reserved=tuple(Owner(size_bytes, KIND_NAMES[kind]) for size_bytes, kind in sizes),
+            values=int((dump.values.color == color).sum()),
+            allocations=len(rows),
+            padding_bytes=padding.total_bytes if padding else 0,
+            unknown_padding_bytes=padding.unknown_bytes if padding else 0,
         )
     return found
 
 
-_NOTHING_LIVE: Final[Mapping[By, Breakdown]] = {by: {} for by in By}
-
-
-def _reserved_by_kind(dump: DumpSet, color: int) -> Breakdown:
-    is_here = dump.allocations.color == color
-    kinds, sizes = allocation_kinds(dump)[is_here], dump.allocations.size_bytes[is_here]
-    return {
-        KIND_NAMES[kind]: Part(sum(sizes[kinds == kind].tolist()), int((kinds == kind).sum()))
-        for kind in distinct(kinds).tolist()
-    }
-
-
-_NO_SPACE: Final = SpaceSide(0, Bound.EXACT, None, 0, Bound.EXACT, 0, Bound.EXACT, _NOTHING_LIVE, {}, 0, 0, 0, 0)
+_NO_SPACE: Final = SpaceSide(0, Bound.EXACT, None, 0, Bound.EXACT, 0, (), (), 0, 0, 0, 0)
 
 
 def compare_spaces(
     old: Mapping[int, SpaceSide], new: Mapping[int, SpaceSide], space_id: Callable[[int], SpaceId]
-) -> tuple[tuple[SpaceComparison, ...], Mapping[str, str]]:
-    """Compare the memory spaces of two dumps, and return the source lines that moved as well."""
-    sides = {color: (old.get(color, _NO_SPACE), new.get(color, _NO_SPACE)) for color in sorted({*old, *new})}
-    groups = ([side.breakdowns.get(By.GROUP, {}) for side in pair] for pair in sides.values())
-    moved = moved_lines((one, other) for one, other in groups)
-    return tuple(_compared(space_id(color), *pair, moved) for color, pair in sides.items()), moved
-
-
-def _compared(space: SpaceId, old: SpaceSide, new: SpaceSide, moved: Mapping[str, str]) -> SpaceComparison:
-    old_rows = {
-        by: renamed(rows, lambda line: moved.get(line, line)) if moved and by in WITH_SOURCES else rows
-        for by, rows in old.breakdowns.items()
-    }
-    return SpaceComparison(
-        id=space,
-        old=old,
-        new=new,
-        breakdowns={by: _joined(old_rows[by], rows) for by, rows in new.breakdowns.items() if by in old_rows},
-        reserved_by_kind=(
-            _joined(old.reserved_by_kind, new.reserved_by_kind)
-            if old.reserved_by_kind is not None and new.reserved_by_kind is not None
-            else None
-        ),
-    )
-
-
-_NOTHING: Final = Part(0, 0)
-
-
-def _joined(old: Breakdown, new: Breakdown) -> tuple[Row, ...]:
-    """Join the rows of two breakdowns by their keys, the biggest change first."""
-    rows = []
-    for key in {**old, **new}:
-        sides = (astuple(of_side.get(key, _NOTHING)) for of_side in (old, new))
-        size_bytes, count, value, derived_bytes = map(Pair, *sides)
-        rows.append(Row(key, size_bytes, count, value, derived_bytes))
-    return tuple(sorted(rows, key=_by_change))
-
-
-def _by_change(row: Row) -> tuple[int, int, str]:
-    return -abs(row.change), -max(row.size_bytes.old, row.size_bytes.new), str(row.key)
+) -> tuple[SpaceComparison, ...]:
+    """Compare the memory spaces of two dumps."""
+    all_owners = ([owner for side in of.values() for owner in side.owners or ()] for of in (old, new))
+    moved = moved_lines(*all_owners)
+    found = []
+    for color in sorted({*old, *new}):
+        one, other = (of.get(color, _NO_SPACE) for of in (old, new))
+        rows = {}
+        if one.owners is not None and other.owners is not None:
+            rows = {by: rows_by(by, one.owners, other.owners, moved) for by in By}
+        reserved = None
+        if one.reserved is not None and other.reserved is not None:
+            reserved = rows_by(By.KIND, one.reserved, other.reserved, {})
+        found.append(SpaceComparison(space_id(color), one, other, rows, reserved))
+    return tuple(found)

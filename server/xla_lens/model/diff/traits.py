@@ -67,7 +67,6 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
 
 
 _NUMBERS: Final = re.compile(rb"[._]?\d+")
-_DIGITS: Final = re.compile(r"\d+")
 _OP_NAME: Final = re.compile(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
 
 
@@ -88,16 +87,6 @@ def _op_names(dump: DumpSet, names: Column) -> list[str | None]:
     data, start, end = dump.used.document.data, dump.used_values.instruction_start, dump.used_values.instruction_end
     found = (_OP_NAME.search(data, start[row], end[row]) if row != NONE else None for row in rows)
     return [plain_op_name(match[1].decode("utf-8", "replace")) if match else None for match in found]
-
-
-def line_key(file: str, line: int | None) -> str:
-    """Return a source line as text: ``train.py:31``."""
-    return file if line is None else f"{file}:{line}"
-
-
-def folded(op_name: str) -> str:
-    """Return an op_name without numbers, so that those of all layers are equal: ``jit(step)/layer_#/dot_general``."""
-    return _DIGITS.sub("#", op_name)
 
 
 def plain_op_name(op_name: str | None) -> str | None:

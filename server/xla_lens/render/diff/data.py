@@ -6,10 +6,10 @@ from typing import Any
 from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.features.diff.options import DiffPart
-from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Key
+from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Key, Pair, Row
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueClass
-from xla_lens.model.diff.comparison import Comparison, Pair, Row, SpaceComparison
+from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.diff.words import cause_text, difference_text

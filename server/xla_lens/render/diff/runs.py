@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from xla_lens.model.attribution.breakdowns import LineBytes
-from xla_lens.model.diff.comparison import Pair
+from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.render.diff.words import change_text, grown_text
 from xla_lens.render.numbers import counted, human, sparkline
 from xla_lens.render.report.blocks import LONGEST_NAME, Name, Outline, Role, Section, Text, table

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from xla_lens.features.diff.facts import Diff, Violation
+from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import CauseKind, ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
-from xla_lens.model.diff.comparison import Pair
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import worded
 from xla_lens.render.numbers import MINUS, apart, counted, human, signed
