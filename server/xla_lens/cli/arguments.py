@@ -42,7 +42,6 @@ examples:
   xla-lens report FILE --budget 16GiB         which buffers to remove to fit
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
-  xla-lens report FILE --annotate model.py    the source with the bytes of each line
   xla-lens advise FILE --budget 16GiB         what to change to fit
   xla-lens diff OLD NEW                       what changed between two dumps
   xla-lens check dumps/                       verify all dumps in a folder
@@ -137,9 +136,12 @@ def _add_selection(parser: Parser) -> None:
     parser.set_defaults(tiny=TINY)
 
 
-def _add_path_mapping(parser: Parser, use: str = "for github, gitlab, sarif and junit") -> None:
-    """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
-    words = f"{use}: source files below folder FROM of the machine that compiled are below TO here; may be repeated"
+def _add_path_mapping(parser: Parser) -> None:
+    """The option `--path-mapping`; `cli.ci.find_repository` takes `options.path_mapping`."""
+    words = (
+        "for github, gitlab, sarif and junit: source files below folder FROM of the machine that compiled are below TO "
+        "here; may be repeated"
+    )
     parser.option("--path-mapping", "FROM=TO", _folders, words, action="append", default=[])
 
 
@@ -160,7 +162,7 @@ def _add_top(parser: Parser, default: int, of: str = "rows in each list") -> Non
 _MAIN: Final = "HBM (on CPU: host memory)"
 _CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
 _TEXTS: Final = tuple(name for name in FORMATS if name != "html")
-_NOT_ONE: Final = {"at": None, "stacks": frozenset[Part](), "through_loops": "yes"}
+_NOT_ONE: Final = {"at": None, "through_loops": "yes"}
 """The defaults of options of `report` that other commands with reports lack."""
 
 # ---------------------------------------------------------------- commands
@@ -180,19 +182,11 @@ def _add_report(parser: Parser) -> None:
     parser.option("--at", "STEP", _number, "also show what is live at this step of the schedule")
     _add_budget(parser, f"which buffers to remove so that {_MAIN} fits into this size, such as 16GiB")
     _add_selection(parser)
-    words = "begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump"
-    parser.option("--oom", "LOG", Path, words)
     words = (
         "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: that of "
         "the loop, such as the line that calls scan"
     )
     parser.option("--through-loops", "WHEN", ("yes", "no"), words)
-    stacks = frozenset({Part.LINE, Part.STACKS})
-    words = f"also show the call stacks of each source line (adds the parts {Part.LINE},{Part.STACKS})"
-    parser.flag("--stacks", words, action="store_const", const=stacks, default=frozenset())
-    words = "print this Python file with the bytes at the peak beside its lines, instead of the report"
-    parser.option("--annotate", "FILE", Path, words)
-    _add_path_mapping(parser, "for --annotate")
     _add_color(parser)
 
 
@@ -203,7 +197,6 @@ def _add_run(parser: Parser) -> None:
     parser.option("--out", "DIR", Path, words)
     words = "dump only modules with a match of this regular expression in their name"
     parser.option("--only", "REGEX", _regex, words)
-    parser.flag("--keep-all", "keep all files of XLA, not only those we read")
     _add_output(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
     _add_budget(parser, f"what to change so that {_MAIN} fits into this size, such as 16GiB")
     _add_part(parser, Part)
@@ -366,9 +359,9 @@ _COMMANDS: Final = {
 
 
 def _number(text: str) -> int:
-    """Return a number from 0 on."""
+    """Return a number of at least 0."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number of at least 0")
     return int(text)
 
 

@@ -60,7 +60,7 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
 def options_of(arguments: argparse.Namespace) -> ReportOptions:
     """Return the options of a report that the arguments of the command ask for."""
     return report_options(
-        (arguments.part or DEFAULT_PARTS) | arguments.stacks,
+        arguments.part or DEFAULT_PARTS,
         top=arguments.top,
         at_step=arguments.at,
         budget_bytes=arguments.budget,
@@ -112,7 +112,7 @@ def print_ranking(
             worst = row, loaded
     ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
     is_for_all = arguments.all or arguments.module is not None
-    is_asked = is_for_all or arguments.part or arguments.stacks or arguments.at is not None
+    is_asked = is_for_all or arguments.part or arguments.at is not None
     is_short = arguments.output_format == "text" and not is_asked
     if is_short:
         options = replace(

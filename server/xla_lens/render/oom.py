@@ -67,7 +67,7 @@ _WORDS: Final = {
     OomKind.COMPILE_CORES: (_WHEN_COMPILED, "needed", "available"),
     OomKind.COMPILE_ALLOCATION: ("one buffer is bigger than {space} when XLA compiled {module}", "needed", "available"),
     OomKind.SCOPED: ("{subject} needs more scoped {space} than its limit", "needed", "limit"),
-    OomKind.LOAD_PROGRAM: ("{module} was compiled, but could not be loaded into {space}", "requested", "available"),
+    OomKind.LOAD_PROGRAM: ("{space} has no room for {module}, which was compiled", "requested", "available"),
     OomKind.ALLOCATE: ("a buffer could not be allocated in {space} while the program ran", "requested", "available"),
     OomKind.ALLOCATOR_WARNING: ("an allocator warned that it was out of memory", "requested", "available"),
     OomKind.SHARED_MEMORY: ("a kernel needs more shared memory than the GPU has", "needed", "available"),

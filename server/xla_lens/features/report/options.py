@@ -99,10 +99,12 @@ def report_options(
 ) -> ReportOptions:
     """Return the options of a report as the command line and the server understand them.
 
-    Empty `parts` mean the default ones. Reports for people have `DEFAULT_TOP` rows in each list unless `top` is given.
+    Empty `parts` mean the default ones, and call stacks are shown below their lines. Reports for people have
+    `DEFAULT_TOP` rows in each list unless `top` is given.
     A budget selects its part, unless only the advice is wanted, which uses it as well. The part needs a budget.
     """
     wanted = frozenset(parts) or DEFAULT_PARTS
+    wanted |= {Part.LINE} if Part.STACKS in wanted else frozenset()
     chosen = wanted if wanted == {Part.ADVICE} else wanted | {Part.BUDGET}
     return ReportOptions(
         top=DEFAULT_TOP if top is None and not is_json else top,
