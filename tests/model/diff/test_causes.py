@@ -79,7 +79,7 @@ def test_other_element_type_has_both_types_and_the_bytes_at_the_peaks() -> None:
 
     compared, found = _compared(edit)
     cause = found[CauseKind.TYPE]
-    assert cause.types == (("f32", "bf16"),)
+    assert cause.examples == ("f32 → bf16",)
     assert cause.size_bytes
     assert cause.size_bytes.change == -8192 * cause.count.new
     assert compared.memory_spaces[0].peak_live_bytes.change == -8192
@@ -93,7 +93,7 @@ def test_other_dimensions_are_no_other_type() -> None:
 
     _, found = _compared(edit)
     cause = found[CauseKind.SIZE]
-    assert cause.types == (("64", "128"),)
+    assert cause.examples == ("64 → 128",)
     assert cause.size_bytes
     assert cause.size_bytes.change == 16384 * cause.count.new
     assert CauseKind.TYPE not in found

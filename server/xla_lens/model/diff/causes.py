@@ -4,10 +4,11 @@ whether only the schedule differs.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from itertools import islice
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Kind
-from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.syntax.hlo.instruction import Instruction
+from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
+from xla_lens.text.positions import decode
 
 
 class CauseKind(StrEnum):
@@ -58,15 +61,15 @@ class ChangeCause:
 
     `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, of the
     outputs, of what only one dump has outside of fusions, or of the padding; None where the cause is not about bytes.
-    `types` are the element types for `TYPE`, the dimensions for `SIZE`, and twice the op_name for `FUSION`, before and
-    after, most bytes first. `copies` are the names of the copies that only one dump makes, of parameters
-    that only the other one donates.
+    `examples` are the changes of element types for `TYPE` and of dimensions for `SIZE`, and the operations for
+    `FUSION`, most bytes first. `copies` are the names of the copies that only one dump makes, of parameters that only
+    the other one donates.
     """
 
     kind: CauseKind
     count: Pair
     size_bytes: Pair | None = None
-    types: tuple[tuple[str, str], ...] = ()
+    examples: tuple[str, ...] = ()
     copies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
@@ -84,7 +87,7 @@ def causes(
         yield ChangeCause(CauseKind.OUTPUTS, count, size_bytes)
     yield from _resized(compared)
     if old_module and new_module:
-        yield from _refused(compared, (old_module, new_module))
+        yield from _refused(compared, old_module, new_module)
     for kind, number in _COUNTED.items():
         counts = Pair(number(compared.old.dump), number(compared.new.dump))
         if counts.change:
@@ -137,7 +140,7 @@ def _copies(dump: DumpSet, parameters: Column, is_unmatched: NDArray[np.bool_]) 
     readers = distinct(dump.uses.name[is_read])
     readers = readers[np.isin(readers, dump.values.name[is_unmatched])]
     copies = (name for name in readers.tolist() if dump.opcode(name) in (b"copy", b"copy-start"))
-    return tuple(dump.names[name].decode("utf-8", "replace") for name in copies)
+    return tuple(decode(dump.names[name]) for name in copies)
 
 
 # ---------------------------------------------------------------- shapes
@@ -149,115 +152,79 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     """
     values, dumps = compared.values, (compared.old.dump, compared.new.dump)
     is_resized = (values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0)
-    sizes: defaultdict[CauseKind, list[tuple[int, ...]]] = defaultdict(list)
-    types: defaultdict[CauseKind, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for row in np.flatnonzero(is_resized & values.is_at_old_peak & values.is_at_new_peak).tolist():
-        pair = [*zip(dumps, (int(values.old[row]), int(values.new[row])), strict=True)]
-        old, new = (_ARRAY.match((dump.shape(value) or b"").decode("utf-8", "replace")) for dump, value in pair)
-        if old is None or new is None or any(dump.values.color[value] != DEFAULT_COLOR for dump, value in pair):
+    is_resized &= (values.change & Change.MEMORY_SPACE == 0) & values.is_at_old_peak & values.is_at_new_peak
+    sizes: defaultdict[CauseKind, list[tuple[int, int]]] = defaultdict(list)
+    examples: defaultdict[CauseKind, Counter[str]] = defaultdict(Counter)
+    for row in np.flatnonzero(is_resized).tolist():
+        pair = int(values.old[row]), int(values.new[row])
+        if dumps[0].values.color[pair[0]] != DEFAULT_COLOR:
             continue
-        old_bytes, new_bytes = (int(dump.values.size_bytes[value]) for dump, value in pair)
-        kind = CauseKind.TYPE if old[2] == new[2] else CauseKind.SIZE
+        old_bytes, new_bytes = (int(dump.values.size_bytes[value]) for dump, value in zip(dumps, pair, strict=True))
+        shapes = [dump.shape(value) or b"" for dump, value in zip(dumps, pair, strict=True)]
+        if any(map(is_tuple, shapes)):
+            continue
+        # The element type and the dimensions.
+        old, new = (_WORD.findall(decode(without_layout(shape))) for shape in shapes)
+        kind = CauseKind.TYPE if old[1:] == new[1:] else CauseKind.SIZE
+        changes = zip(old, new, strict=True) if len(old) == len(new) else ()
         sizes[kind].append((old_bytes, new_bytes))
-        for change in [(old[1], new[1])] if kind is CauseKind.TYPE else _other_dimensions(old[2], new[2]):
-            types[kind][change] += abs(new_bytes - old_bytes)
+        for example in {f"{before} → {after}" for before, after in changes if before != after}:
+            examples[kind][example] += abs(new_bytes - old_bytes)
     for kind in sorted(sizes, reverse=True):
-        count, all_bytes = len(sizes[kind]), (sum(of_side) for of_side in zip(*sizes[kind], strict=True))
-        changes = tuple(change for change, _ in types[kind].most_common())
-        yield ChangeCause(kind, Pair(count, count), Pair(*all_bytes), changes)
+        all_bytes = Pair(*map(sum, zip(*sizes[kind], strict=True)))
+        count = len(sizes[kind])
+        yield ChangeCause(kind, Pair(count, count), all_bytes, tuple(text for text, _ in examples[kind].most_common()))
 
 
-def _other_dimensions(old: str, new: str) -> Iterable[tuple[str, str]]:
-    """The dimensions that differ between two lists of equally many, each once."""
-    before, after = old.split(","), new.split(",")
-    pairs = zip(before, after, strict=True) if len(before) == len(after) else ()
-    return dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
-
-
-_ARRAY: Final = re.compile(r"([a-z]\w*)\[([^\]]*)\]")
-
+_WORD: Final = re.compile(r"\w+")
 
 # ---------------------------------------------------------------- fusions
 
 _MAX_OPERATIONS: Final = 20
-"""How many operations to look up, those with the most bytes at the peaks."""
+"""How many operations of each dump to look up, those with the most bytes at the peak."""
 
 _MAX_INSTRUCTIONS: Final = 2000
 """How many instructions of an operation to read. If there are more, nothing is claimed."""
 
-_Operation: TypeAlias = tuple[str, bytes]
-"""An op_name, and a shape without its layout."""
 
-
-def _refused(compared: Comparison, modules: tuple[HloModule, HloModule]) -> Iterator[ChangeCause]:
-    """Operations that have a buffer in one dump and are inside of fusions, which have none, in the other.
-
-    The proof is a count of the operations with an op_name and a shape: one dump has more values of them although its
-    module has no more operations, or the other module has them only inside of fusions. So an added layer is no split
-    fusion.
+def _refused(compared: Comparison, *modules: HloModule) -> Iterator[ChangeCause]:
+    """Operations that have a buffer in one dump and are inside of fusions, which have none, in the other: the other
+    module has as many instructions with their op_name and shape, or none of them has a buffer. So an added layer is no
+    split fusion.
     """
+    values, only_of = compared.values, (Counter[str](), Counter[str]())
     dumps = compared.old.dump, compared.new.dump
-    sizes = _only(compared)
-    defined = [_defined(dump, {shape for _, shape in sizes[0] | sizes[1]}) for dump in dumps]
-    found: tuple[Counter[str], ...] = (Counter(), Counter())
-    for operation, _ in (sizes[0] + sizes[1]).most_common(_MAX_OPERATIONS):
-        more = int(defined[1][operation] > defined[0][operation])
-        counts = [_operations(module, operation) for module in modules]
-        if not sizes[more][operation] or None in counts or defined[0][operation] == defined[1][operation]:
-            continue
-        here, there = counts[more] or 0, counts[1 - more] or 0
-        if here <= there if defined[1 - more][operation] else there:
-            found[more][operation[0]] += sizes[more][operation]
-    fused, split = found
+    only = (
+        (values.old, (values.value_class == ValueClass.REMOVED) & values.is_at_old_peak),
+        (values.new, (values.value_class == ValueClass.ADDED) & values.is_at_new_peak),
+    )
+    for side, (rows, is_wanted) in enumerate(only):
+        dump, other = dumps[side], dumps[1 - side]
+        sizes, table = Counter[tuple[str, bytes]](), dump.values
+        for value in rows[is_wanted].tolist():
+            instruction, shape = dump.instruction(int(table.name[value])), dump.shape(value)
+            if instruction and instruction.op_name and shape and table.color[value] == DEFAULT_COLOR:
+                sizes[instruction.op_name, without_layout(shape)] += int(table.size_bytes[value])
+        for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
+            here, there = (_operations(module, op_name, shape) for module in (modules[side], modules[1 - side]))
+            counts = [sum(one.opcode != b"fusion" for one in found) for found in (here, there)]
+            have_no_buffer = not any(other.instruction(other.name_number(one.name)) for one in there)
+            if all(counts) and (have_no_buffer or counts[0] <= counts[1]):
+                only_of[side][op_name] += size_bytes
+    fused, split = only_of
     if fused or split:
-        names = tuple((name, name) for name, _ in (fused + split).most_common())
-        yield ChangeCause(CauseKind.FUSION, Pair(len(fused), len(split)), Pair(fused.total(), split.total()), names)
+        names = dict.fromkeys(name.rpartition("/")[2] for name, _ in (fused + split).most_common())
+        yield ChangeCause(
+            CauseKind.FUSION, Pair(len(fused), len(split)), Pair(fused.total(), split.total()), tuple(names)
+        )
 
 
-def _only(compared: Comparison) -> tuple[Counter[_Operation], Counter[_Operation]]:
-    """The bytes at the peak of the default memory space that only one dump has, by operation."""
-    values = compared.values
-    found: tuple[Counter[_Operation], Counter[_Operation]] = (Counter(), Counter())
-    for one, rows, kind, is_at_peak, sizes in (
-        (compared.old, values.old, ValueClass.REMOVED, values.is_at_old_peak, found[0]),
-        (compared.new, values.new, ValueClass.ADDED, values.is_at_new_peak, found[1]),
-    ):
-        for value in rows[(values.value_class == kind) & is_at_peak].tolist():
-            operation = _operation(one.dump, value) if one.dump.values.color[value] == DEFAULT_COLOR else None
-            if operation:
-                sizes[operation] += int(one.dump.values.size_bytes[value])
-    return found
-
-
-def _operation(dump: DumpSet, value: int) -> _Operation | None:
-    instruction, shape = dump.instruction(int(dump.values.name[value])), dump.shape(value)
-    op_name = instruction.metadata().get("op_name") if instruction else None
-    return (op_name, without_layout(shape)) if op_name and shape else None
-
-
-def _defined(dump: DumpSet, wanted: set[bytes]) -> Counter[_Operation | None]:
-    """The number of values of each operation with one of some shapes."""
-    shapes, of_slice = dump.slice_shapes
-    is_wanted = np.array([without_layout(shape) in wanted for shape in shapes], np.bool_)
-    slices = dump.values.slice
-    rows = np.flatnonzero(slices != NONE)
-    rows = rows[(of_slice[slices[rows]] != NONE) & is_wanted[of_slice[slices[rows]]]] if len(shapes) else rows[:0]
-    return Counter(_operation(dump, value) for value in rows.tolist())
-
-
-def _operations(module: HloModule, operation: _Operation) -> int | None:
-    """The number of instructions of an operation that are no fusions, None if there are too many to read."""
-    wanted = b'op_name="%s"' % operation[0].encode()
-    found, place = 0, module.data.find(wanted)
-    for _ in range(_MAX_INSTRUCTIONS):
-        if place < 0:
-            return found
-        row = module.instruction_at(place)
-        instruction = module.instruction(row) if row != NONE else None
-        if instruction and instruction.opcode != b"fusion" and without_layout(instruction.shape) == operation[1]:
-            found += 1
-        place = module.data.find(wanted, place + 1)
-    return None
+def _operations(module: HloModule, op_name: str, shape: bytes) -> list[Instruction]:
+    """The instructions with an op_name and a shape, none if there are too many to read."""
+    places = re.finditer(re.escape(b'op_name="%s"' % op_name.encode()), module.data)
+    rows = [module.instruction_at(place.start()) for place in islice(places, _MAX_INSTRUCTIONS)]
+    found = [module.instruction(row) for row in rows if row != NONE] if len(rows) < _MAX_INSTRUCTIONS else []
+    return [one for one in found if one and without_layout(one.shape) == shape]
 
 
 # ---------------------------------------------------------------- numbers of each dump

@@ -55,19 +55,18 @@ def grown_text(pair: Pair, unchanged: str) -> str:
 def cause_text(cause: ChangeCause) -> str:
     """A cause in one sentence."""
     count, size = cause.count, cause.size_bytes or Pair(0, 0)
-    types = ", ".join(f"{old} → {new}" for old, new in cause.types[:2])
-    fewer, more = map(_names, cause.copies)
+    examples = ", ".join(cause.examples[:_MAX_EXAMPLES])
+    fewer, more = (", ".join(names[:_MAX_EXAMPLES]) for names in cause.copies)
     facts = {
         "count": count.new,
         "before": count.old,
         "old": size.old,
         "new": size.new,
         "change": change_text(size),
-        "types": types,
-        "dimensions": f" ({types})" if types else "",
+        "types": examples,
+        "examples": f" ({examples})" if examples else "",
         "more": f"{abs(count.change):,} {'more' if count.change > 0 else 'fewer'}",
         "changed": abs(size.change),
-        "names": ", ".join(dict.fromkeys(name.rpartition("/")[2] for name, _ in cause.types[:4])),
         "copied": f", copied by {more} instead" if more else "",
         "uncopied": f", no longer copied by {fewer}" if fewer else "",
     }
@@ -75,10 +74,7 @@ def cause_text(cause: ChangeCause) -> str:
     return worded(_CAUSES[cause.kind], {**facts, "parts": ", ".join(parts)})
 
 
-def _names(names: tuple[str, ...]) -> str:
-    """The first names of instructions, and how many there are besides."""
-    return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more" if len(names) > 2 else "")
-
+_MAX_EXAMPLES: Final = 3
 
 _PARTS: Final = {
     CauseKind.DONATION: (
@@ -97,9 +93,9 @@ _CAUSES: Final = {
     CauseKind.OUTPUTS: "Outputs: {more} with {changed:human}.",
     CauseKind.TYPE: "Type: {count:# value|# values} at the peaks changed from {types}: {change}.",
     CauseKind.SIZE: (
-        "Shape: {count:# value at the peaks has|# values at the peaks have} other dimensions{dimensions}: {change}."
+        "Shape: {count:# value at the peaks has|# values at the peaks have} other dimensions{examples}: {change}."
     ),
-    CauseKind.FUSION: "Fusion: {parts} ({names}).",
+    CauseKind.FUSION: "Fusion: {parts}{examples}.",
     CauseKind.CHECKPOINT: (
         "Checkpointing: jax.checkpoint computes {count:# value|# values} ({before:,} before) again."
     ),
