@@ -162,8 +162,6 @@ def _add_top(parser: Parser, default: int, of: str = "rows in each list") -> Non
 _MAIN: Final = "HBM (on CPU: host memory)"
 _CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
 _TEXTS: Final = tuple(name for name in FORMATS if name != "html")
-_NOT_ONE: Final = {"at": None, "through_loops": "yes"}
-"""The defaults of options of `report` that other commands with reports lack."""
 
 # ---------------------------------------------------------------- commands
 
@@ -182,11 +180,6 @@ def _add_report(parser: Parser) -> None:
     parser.option("--at", "STEP", _number, "also show what is live at this step of the schedule")
     _add_budget(parser, f"which buffers to remove so that {_MAIN} fits into this size, such as 16GiB")
     _add_selection(parser)
-    words = (
-        "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: that of "
-        "the loop, such as the line that calls scan"
-    )
-    parser.option("--through-loops", "WHEN", ("yes", "no"), words)
     _add_color(parser)
 
 
@@ -203,7 +196,7 @@ def _add_run(parser: Parser) -> None:
     _add_top(parser, DEFAULT_TOP)
     parser.flag("--open", "open the memory map in a browser afterwards")
     parser.option("program", "COMMAND", str, "the program and its arguments", nargs=argparse.REMAINDER)
-    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, **_NOT_ONE)
+    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, at=None)
     _add_color(parser)
 
 
@@ -214,7 +207,7 @@ def _add_advise(parser: Parser) -> None:
     _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
     _add_output(parser, _TEXTS, "text (default), markdown, or json: the report with the part advice only")
     _add_top(parser, DEFAULT_TOP, "actions")
-    parser.set_defaults(part=frozenset({Part.ADVICE}), **_NOT_ONE)
+    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None)
     _add_color(parser)
 
 

@@ -65,7 +65,6 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
         at_step=arguments.at,
         budget_bytes=arguments.budget,
         is_json=arguments.output_format == "json",
-        through_loops=arguments.through_loops == "yes",
     )
 
 

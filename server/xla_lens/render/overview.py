@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.capacity import capacity_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import not_live_parts
@@ -93,7 +93,7 @@ def value_entries(dump: DumpSet, module: HloModule | None, values: Column, locat
             "sourceLine": source_line_data(origin.line),
             "location": locate.value(value),
         }
-        for value, origin in origins(dump, module, values.tolist()).items()
+        for value, origin in zip(values.tolist(), map(Origins(dump, module).of_value, values.tolist()), strict=True)
     ]
 
 

@@ -14,7 +14,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.facts import folded
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
-from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -66,11 +66,11 @@ def like_values(
     dump: DumpSet, module: HloModule | None, values: Sequence[int], owned: Mapping[int, int]
 ) -> list[LikeValues]:
     """Return the groups of like values among those of a source line, by size."""
-    found = origins(dump, module, values)
+    found = Origins(dump, module)
     members: dict[tuple[str, str | None], list[int]] = {}
     for value in values:
         shape = _LAYOUT.sub("", (dump.shape(value) or b"").decode("utf-8", "replace"))
-        members.setdefault((shape, folded(found[value].op_name)), []).append(value)
+        members.setdefault((shape, folded(found.of_value(value).op_name)), []).append(value)
     groups = [LikeValues(*key, sum(owned[value] for value in like), tuple(like)) for key, like in members.items()]
     return sorted(groups, key=lambda group: -group.size_bytes)
 

@@ -14,7 +14,7 @@ import pytest
 from samples import SHARED_DUMPS, SPLIT, analysis_of, assignments, module_of, module_of_text, needs_shared_dumps
 from xla_lens.files import find_set
 from xla_lens.model.attribution.breakdowns import bytes_by_line
-from xla_lens.model.attribution.frames import Origin, Origins, origins
+from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import Calls
@@ -23,7 +23,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
-def _origin(path: Path, label: str, *, through_loops: bool = True) -> Origin:
+def _origin(path: Path, label: str) -> Origin:
     """The origin of the value with a label such as ``while.60{6}``."""
     dump = analysis_of(path).dump
     name, brace, index = label.partition("{")
@@ -31,7 +31,7 @@ def _origin(path: Path, label: str, *, through_loops: bool = True) -> Origin:
         dump.name_number(name.encode()), dump.index_number((brace + index).encode()) if brace else NONE
     )
     assert value != NONE, label
-    return origins(dump, module_of(path), [value], through_loops=through_loops)[value]
+    return Origins(dump, module_of(path)).of_value(value)
 
 
 def _out_of_memory() -> Path:
@@ -54,19 +54,14 @@ def test_what_a_scan_stacks_belongs_to_the_line_in_its_body() -> None:
     assert origin.line
     source = (SHARED_DUMPS / "programs" / "big_programs.py").read_text().splitlines()
     assert "p['w_gate']" in source[(origin.line.line or 0) - 1]
-    before = _origin(_out_of_memory(), "while.60{6}", through_loops=False)
-    assert before.derived is None
-    assert before.line
-    assert "lax.scan" in source[(before.line.line or 0) - 1]
 
 
 @needs_shared_dumps
-@pytest.mark.parametrize("through_loops", [True, False])
-def test_bytes_by_line_add_up_to_the_peak(through_loops: bool) -> None:
+def test_bytes_by_line_add_up_to_the_peak() -> None:
     analysis, module = analysis_of(_out_of_memory()), module_of(_out_of_memory())
     for space in analysis.memory.spaces:
         assert space.peak_step is not None
-        found = bytes_by_line(analysis.dump, module, space.peak_step, space.color, through_loops=through_loops)
+        found = bytes_by_line(analysis.dump, module, space.peak_step, space.color)
         assert sum(line.size_bytes for line in found.lines) == space.peak_live_bytes
         assert all(0 <= line.derived_bytes <= line.size_bytes for line in found.lines)
 
@@ -231,4 +226,4 @@ def test_long_ways_end() -> None:
 
 def _writers(text: str) -> Writers:
     module = module_of_text(text.encode())
-    return Writers(module, Calls(module.frames), through_loops=True)
+    return Writers(module, Calls(module.frames))

@@ -76,8 +76,7 @@ class ReportOptions:
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
     the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. With
-    `has_source_lines`, lists of live values have a column of source lines. Without `through_loops`, what a loop carries
-    has the source of the loop, not of the instruction in its body that writes it.
+    `has_source_lines`, lists of live values have a column of source lines.
     """
 
     top: int | None = None
@@ -85,7 +84,6 @@ class ReportOptions:
     parts: frozenset[Part] = DEFAULT_PARTS
     budget_bytes: int | None = None
     has_source_lines: bool = False
-    through_loops: bool = True
 
 
 def report_options(
@@ -95,7 +93,6 @@ def report_options(
     at_step: int | None,
     budget_bytes: int | None,
     is_json: bool,
-    through_loops: bool = True,
 ) -> ReportOptions:
     """Return the options of a report as the command line and the server understand them.
 
@@ -111,7 +108,6 @@ def report_options(
         at_step=at_step,
         parts=wanted - {Part.BUDGET} if budget_bytes is None else chosen,
         budget_bytes=budget_bytes,
-        through_loops=through_loops,
     )
 
 

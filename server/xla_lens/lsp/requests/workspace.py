@@ -13,7 +13,7 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
-from xla_lens.model.attribution.frames import origins
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.model.summary import EntryKind
 from xla_lens.model.warrants import Quantity
@@ -93,7 +93,7 @@ def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
         if mention is None or not isinstance(mention.target, Value):
             return ""
         value = mention.target.row
-        line = origins(dump, module, (value,))[value].line
+        line = Origins(dump, module).of_value(value).line
         return call_text(line) if line else ""
 
     return source

@@ -61,13 +61,9 @@ class BytesByLine:
     unresolved_bytes: int
 
 
-def bytes_by_line(
-    dump: DumpSet, module: HloModule | None, step: int, color: int, *, through_loops: bool = True
-) -> BytesByLine:
-    """Return the bytes that are live in a memory space at a step, by source line or argument. Without `through_loops`,
-    what a loop carries counts for the line of the loop.
-    """
-    return lines_at(Origins(dump, module, through_loops=through_loops), step, color)
+def bytes_by_line(dump: DumpSet, module: HloModule | None, step: int, color: int) -> BytesByLine:
+    """Return the bytes that are live in a memory space at a step, by source line or argument."""
+    return lines_at(Origins(dump, module), step, color)
 
 
 def lines_at(origins: Origins, step: int, color: int) -> BytesByLine:
@@ -130,14 +126,11 @@ class BytesByOp:
     by_parameter: BytesNode
 
 
-def bytes_by_op(
-    dump: DumpSet, module: HloModule | None, step: int, color: int, *, through_loops: bool = True
-) -> BytesByOp:
+def bytes_by_op(dump: DumpSet, module: HloModule | None, step: int, color: int) -> BytesByOp:
     """Return the bytes that are live in a memory space at a step, by op_name, opcode, kind of allocation, and path of
-    the parameter. Values without a source of their own have the op_name of the
-    instruction that computes their content. Without `through_loops`, what a loop carries has the op_name of the loop.
+    the parameter. Values without a source of their own have the op_name of the instruction that computes their content.
     """
-    return ops_at(Origins(dump, module, through_loops=through_loops), step, color)
+    return ops_at(Origins(dump, module), step, color)
 
 
 def ops_at(origins: Origins, step: int, color: int) -> BytesByOp:

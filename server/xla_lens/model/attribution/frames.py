@@ -50,15 +50,12 @@ class Origin:
 
 
 class Origins:
-    """The origins of the values of a dump set. Keeps what it reads: thousands of instructions share one source.
+    """The origins of the values of a dump set. Keeps what it reads: thousands of instructions share one source."""
 
-    Without `through_loops`, what a loop carries has the source of the loop itself.
-    """
-
-    def __init__(self, dump: DumpSet, module: HloModule | None, *, through_loops: bool = True) -> None:
+    def __init__(self, dump: DumpSet, module: HloModule | None) -> None:
         self.dump, self.module = dump, module if module and _is_of_dump(module, dump) else None
         self._calls = Calls(self.module.frames if self.module else metadata_frames)
-        self._writers = Writers(self.module, self._calls, through_loops=through_loops) if self.module else None
+        self._writers = Writers(self.module, self._calls) if self.module else None
         self._own: dict[int, Origin] = {}
         self._of_value: dict[int, Origin] = {}
         self._rows: dict[int, int] = {}
@@ -83,7 +80,7 @@ class Origins:
         if index <= EMPTY_INDEX and writers.read(row).shape.startswith(b"("):
             # The table of a tuple has no content of its own.
             return own
-        loops = writers.loops_around(row) if writers.through_loops and not is_by_other else ()
+        loops = () if is_by_other else writers.loops_around(row)
         if not is_by_other and all(writers.read(loop).line != own.line for loop in loops):
             return own
         writer = writers.writer(row, index_path(self.dump, index))
@@ -155,14 +152,6 @@ _SAMPLED: Final = 32
 
 _MOST_DIFFERENT: Final = 8
 """A module is of another compilation if more than an eighth of the instructions compared differ."""
-
-
-def origins(
-    dump: DumpSet, module: HloModule | None, values: Iterable[int], *, through_loops: bool = True
-) -> dict[int, Origin]:
-    """Return the origins of some rows of `DumpSet.values`, which may repeat."""
-    found = Origins(dump, module, through_loops=through_loops)
-    return {value: found.of_value(value) for value in values}
 
 
 def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> tuple[StackFrame, ...]:

@@ -86,8 +86,8 @@ class _Position:
 class Writers:
     """Finds writers in one module. Keeps what it reads, because many values lead to the same instructions."""
 
-    def __init__(self, module: HloModule, calls: Calls, *, through_loops: bool) -> None:
-        self.module, self.through_loops, self._calls = module, through_loops, calls
+    def __init__(self, module: HloModule, calls: Calls) -> None:
+        self.module, self._calls = module, calls
         self._read: dict[int, ReadInstruction] = {}
         self._callers: dict[int, int] = {}
         self.without_source: set[int] = set()
@@ -98,7 +98,7 @@ class Writers:
         """Return the instruction that writes the result of an instruction, or an element of it. None if the module does
         not say.
         """
-        loops = {loop: self.read(loop).line for loop in self.loops_around(row)} if self.through_loops else {}
+        loops = {loop: self.read(loop).line for loop in self.loops_around(row)}
         return _Search(self, loops).find(_Position(row, index))
 
     def read(self, row: int) -> ReadInstruction:
@@ -256,7 +256,7 @@ class _Search:
         number = instruction.parameter_number if instruction else None
         match of.read(caller).opcode:
             case b"while":
-                return self._loop(replace(outer, index=index)) if of.through_loops else None
+                return self._loop(replace(outer, index=index))
             case b"conditional":
                 branches = of.called(caller, *_BRANCHES)
                 here = of.module.computation_of(row)
@@ -270,8 +270,6 @@ class _Search:
     def _loop(self, position: _Position) -> _Position | Writer | None:
         """An element of what a loop carries: what its body writes, else what is in it before the loop."""
         of, row, index = self._of, position.row, position.index
-        if not of.through_loops:
-            return self._own(position)
         if (row, index) in self._passed:
             self._loops.pop(row, None)
             return of.operand(position, 0, index)
