@@ -32,18 +32,31 @@ function bar(color: string, opacity: number): string {
 
 /** Shows in schedules which steps are near the peak. */
 export function showHeatOfSteps(server: Server): vscode.Disposable {
+  let asked = 0;
+  const drawn = new WeakMap<vscode.TextEditor, number>();
   const draw = async (editor: vscode.TextEditor) => {
     const { uri } = editor.document;
     if (!isDump(editor.document) || uri.scheme !== "file" || !server.isStarted) return;
+    asked += 1;
+    const number = asked;
     const found = await server.execute("xla-lens.heat", { uri: uri.toString() }).catch(() => undefined);
+    // Without an answer, as while a set is loaded again, the marks stay until that load is announced.
+    if (!found || number < (drawn.get(editor) ?? 0)) return;
+    drawn.set(editor, number);
     for (const [level, type] of HEATS.entries()) {
-      const runs = found?.level.flatMap((one, index) => (one === level ? [index] : [])) ?? [];
+      const runs = [...found.level.keys()].filter((run) => found.level[run] === level);
       editor.setDecorations(
         type,
-        runs.map((run) => new vscode.Range(found!.firstRow[run]!, 0, found!.lastRow[run]!, 0)),
+        runs.map((run) => new vscode.Range(found.firstRow[run]!, 0, found.lastRow[run]!, 0)),
       );
     }
   };
   const drawAll = () => void Promise.all(vscode.window.visibleTextEditors.map(draw));
-  return vscode.Disposable.from(vscode.window.onDidChangeVisibleTextEditors(drawAll), server.onDidLoad(drawAll));
+  drawAll();
+  return vscode.Disposable.from(
+    vscode.window.onDidChangeVisibleTextEditors(drawAll),
+    // A document may get its language after its editor was shown.
+    vscode.workspace.onDidOpenTextDocument(drawAll),
+    server.onDidLoad(drawAll),
+  );
 }

@@ -36,6 +36,7 @@ export class SourceLines implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private lit = "";
   private isOn = this.setting;
+  private refreshes = 0;
   private hasDumps: Thenable<boolean> | undefined;
 
   constructor(
@@ -141,15 +142,18 @@ export class SourceLines implements vscode.Disposable {
 
   /** Asks for the memory of the files in view. */
   private async refresh(): Promise<void> {
-    const documents = new Set(vscode.window.visibleTextEditors.map(({ document }) => document));
+    this.refreshes += 1;
+    const [number, documents] = [this.refreshes, vscode.window.visibleTextEditors.map(({ document }) => document)];
     await Promise.all(
-      [...documents].map(async ({ uri }) => {
+      [...new Set(documents)].map(async ({ uri }) => {
         const file = this.files.get(uri.toString());
         if (!file) return;
-        file.memory = this.isOn ? await this.ask(uri, file) : undefined;
+        const memory = this.isOn ? await this.ask(uri, file) : undefined;
+        // A later question has a later answer.
+        if (number === this.refreshes) file.memory = memory;
       }),
     );
-    this.update();
+    if (number === this.refreshes) this.update();
   }
 
   private async ask(uri: vscode.Uri, file: SourceFile): Promise<SourceMemory | undefined> {
@@ -161,7 +165,8 @@ export class SourceLines implements vscode.Disposable {
     const given = { uri: uri.toString(), search, ...(dump && { dump }) };
     return this.server.execute("xla-lens.sourceMemory", given).then(
       (memory) => memory ?? undefined,
-      () => undefined,
+      // Without an answer, as while the dump is loaded again, the memory stays until that load is announced.
+      () => file.memory,
     );
   }
 
@@ -213,7 +218,10 @@ export class SourceLines implements vscode.Disposable {
   }
 
   private decorate(editor: vscode.TextEditor): void {
-    const memory = this.isOn ? this.files.get(editor.document.uri.toString())?.memory : undefined;
+    const file = this.files.get(editor.document.uri.toString());
+    // The marks in a schedule are those of `heat.ts`.
+    if (!file) return;
+    const memory = this.isOn ? file.memory : undefined;
     const labels: vscode.DecorationOptions[] = [];
     const behind: vscode.Range[][] = [...HEATS, STALE].map(() => []);
     for (const line of memory?.lines ?? []) {

@@ -18,6 +18,7 @@ export class StatusBar implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   /** The file whose set the item shows. */
   private shown: vscode.Uri | undefined;
+  private updates = 0;
 
   constructor(
     private readonly sets: Sets,
@@ -38,13 +39,14 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private async update(): Promise<void> {
-    const [uri, { current: task, problem }] = [this.sets.inView, this.server.activity];
+    this.updates += 1;
+    const [number, uri, { current: task, problem }] = [this.updates, this.sets.inView, this.server.activity];
     if (problem) this.showProblem(problem);
     else if (task && (!uri || uri !== this.shown)) this.showTask(task);
     else if (!uri) this.item.hide();
     if (problem || !uri) return;
     const overview = await this.sets.overview(uri);
-    if (uri !== this.sets.inView || this.server.activity.problem) return;
+    if (number !== this.updates) return;
     const main = overview && mainSpace(overview.spaces);
     const isBusy = this.server.activity.current !== undefined;
     this.shown = main && uri;

@@ -29,6 +29,8 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         text = window.hover()
         assert "of the host memory peak" in text, text
         assert "ynn_fusion.1" in text, text
+        # Nothing that happened meanwhile has cleared them.
+        assert window.marks()
 
 
 def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
