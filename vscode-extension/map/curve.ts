@@ -19,21 +19,10 @@ import type { Scene } from "./scene";
 import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
 
 const LINE_HEIGHT = 15;
-/** The reserved bytes are included by default if they are at most this multiple of the peak. */
-const MAX_RESERVED = 2;
+/** The y axis includes the reserved bytes and the capacity of the device unless they are above this multiple of the peak. */
+const MOST = 2;
 
 type PeakLabel = Label & { name: "peak" | "printed"; bytes: number };
-
-/** Whether the y axis includes the device's capacity: unless it is far above the peak. */
-function includesLimit({ state, space }: Scene): boolean {
-  return !!space.capacity && !state.curveTop && space.capacity.sizeBytes <= MAX_RESERVED * space.peakLiveBytes;
-}
-
-/** Whether the y axis includes the reserved bytes, by choice or because they are close to the peak. */
-export function includesReserved({ state, space }: Scene): boolean {
-  const isNear = space.reservedBytes <= MAX_RESERVED * space.peakLiveBytes;
-  return state.curveTop ? state.curveTop === "reserved" : isNear || space.peakLiveBytes === 0;
-}
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
@@ -41,16 +30,19 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const other = scene.other?.space.color === space.color ? scene.other.space : undefined;
   const others = other && columnsOf(other.curveStep, other.curveBytes, ...steps, Math.round(plot.width));
   const mostInView = [...columns, ...(others ?? [])].reduce((most, { max }) => Math.max(most, max), 0);
-  const reserved = Math.max(space.reservedBytes, space.peakLiveBytes, other?.peakLiveBytes ?? 0);
-  const included = includesReserved(scene) ? reserved : mostInView;
-  const most = includesLimit(scene) ? Math.max(space.capacity!.sizeBytes, included) : included;
+  const peaks = Math.max(space.peakLiveBytes, other?.peakLiveBytes ?? 0);
+  const isNear = (bytes: number) => bytes <= MOST * space.peakLiveBytes || space.peakLiveBytes === 0;
+  const reserved = isNear(space.reservedBytes) ? [space.reservedBytes, peaks] : [];
+  const limit = space.capacity && isNear(space.capacity.sizeBytes) ? [space.capacity.sizeBytes] : [];
+  const most = Math.max(mostInView, ...reserved, ...limit);
   const x = stepScale(plot, steps);
   const labels = peakLabels(plot, scene, theme, x);
   const placed = placeLabels(labels, -MARGIN.left, plot.width + MARGIN.right - 4);
   const rows = placed.reduce((most, { row }) => Math.max(most, row + 1), 0);
   const y = byteScale(plot, [0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
   drawAxes(plot, x, y);
-  drawArea(plot, columns, scene, theme, y);
+  drawStack(plot, scene, theme, y);
+  drawLine(plot, columns, theme.live, y);
   if (others) drawLine(plot, others, theme.foreground, y, [5, 4]);
   drawMarks(plot, scene, x, y, labels, placed);
 }
@@ -59,11 +51,6 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
 const STRIPE = 2;
 /** Share of background in the area under the curve, and in that of colors that are not picked. */
 const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
-
-function drawArea(plot: Plot, columns: Column[], scene: Scene, theme: Theme, y: Scale): void {
-  drawStack(plot, scene, theme, y);
-  drawLine(plot, columns, theme.live, y);
-}
 
 function drawLine({ context, ratio }: Plot, columns: Column[], color: string, y: Scale, dashes: number[] = []): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -88,11 +75,10 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
   const { width, height } = canvas;
   const background = rgb(theme.background);
   const isPicked = (name: string) => state.picked?.by !== coloring.by || state.picked.name === name;
-  const shown = coloring.categories.flatMap(({ name, color }, category) => {
-    if (state.hidden.includes(name)) return [];
+  const shown = coloring.categories.map(({ name, color }, category) => {
     const share = isPicked(name) ? AREA_SHARE : FAINT_SHARE;
     const painted = pixel(mixed(rgb(cssColor(theme, color)), background, share));
-    return [{ bytes: stack.bytes[category]!, color: painted, isPicked: isPicked(name) }];
+    return { bytes: stack.bytes[category]!, color: painted, isPicked: isPicked(name) };
   });
   // The picked color lies at the bottom, where its shape can be read.
   shown.sort((a, b) => Number(b.isPicked) - Number(a.isPicked));

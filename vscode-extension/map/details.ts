@@ -96,7 +96,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
   }
 
   function contentOf(now: Scene, target: Target | Described | null): Content {
-    const { model, state } = now;
+    const { model } = now;
     if (target && "facts" in target) return { ...target, buttons: [] };
     if (target && "value" in target) return valueContent(now, target.value);
     if (target && "step" in target) {
@@ -116,7 +116,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     return {
       title: `Peak of ${now.space.name}`,
       facts: peakFacts(now),
-      buttons: state.hidden.length ? [showAll()] : [],
+      buttons: [],
     };
   }
 
@@ -147,10 +147,6 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     const buttons: Content["buttons"] = [];
     const source = sourceOf(now);
     if (source) buttons.push(...sourceButtons(source));
-    if (picked && picked.by === now.coloring.by) {
-      buttons.push(["Solo", "solo", "Show only this color, or all again (S)", () => actions.solo(picked.name)]);
-      buttons.push(["Hide", "hide", "Hide this color, or show it again (H)", () => actions.toggle(picked.name)]);
-    }
     buttons.push(["Largest", "largest", "Select the largest (N for the next one)", () => actions.moveToMatch(1)]);
     if (picked) buttons.push(["Clear", "clear", "Show all alike again (Esc)", () => actions.change({ picked: null })]);
     return buttons;
@@ -165,12 +161,6 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     actions.change({ picked: null });
     actions.pick({ by: "source", name: source });
   };
-  const showAll = (): Content["buttons"][number] => [
-    "Show all colors",
-    "show-all",
-    "Show the hidden colors again",
-    () => actions.change({ hidden: [] }),
-  ];
 
   return {
     element,

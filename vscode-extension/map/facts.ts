@@ -6,7 +6,6 @@ import { bounded, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
 import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
-import { HIDDEN } from "./raster";
 import type { Scene } from "./scene";
 
 const MAX_SHARERS = 3;
@@ -77,15 +76,13 @@ function sharersText(model: Model, value: number): string {
 
 /** The facts of the matches of a search or of a picked group. */
 export function matchFacts(scene: Scene): Fact[] {
-  const { search, space, model, matchedBytes, emphasis } = scene;
+  const { search, space, model, matchedBytes } = scene;
   const sizes = search.matches.reduce((sum, value) => sum + model.size[value]!, 0);
-  const hidden = search.matches.filter((value) => emphasis[value] === HIDDEN).length;
   const facts: Fact[] = [
     ["buffers", grouped(search.matches.length) + (search.elsewhere ? `, ${grouped(search.elsewhere)} elsewhere` : "")],
     [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
     [`at step ${grouped(ownStep(scene.model, scene.step))}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
     ["sum of sizes", human(sizes)],
-    ["hidden", hidden ? `${grouped(hidden)} by their color or size` : ""],
   ];
   return facts.filter(([, text]) => text !== "");
 }

@@ -1,6 +1,6 @@
-/** The layout of the lower plot: one allocation by its offsets, or all allocations of a memory space stacked. */
+/** The layout of the lower plot: all allocations of a memory space, stacked. */
 
-import { type Model, NONE, stringAt } from "./model";
+import { type Model, NONE } from "./model";
 
 /** The bytes of an allocation in the plot. */
 export interface Band {
@@ -10,10 +10,8 @@ export interface Band {
 }
 
 export interface Layout {
-  /** From bottom to top, the largest allocation first, without empty and folded ones. */
+  /** From bottom to top, the largest allocation first, without empty ones. */
   bands: Band[];
-  /** The allocations that are folded, or would be: constants and thread-local ones. */
-  foldable: Set<number>;
   /** The bytes of all bands. */
   height: number;
   boxes: Boxes;
@@ -35,13 +33,8 @@ export interface Boxes {
   high: Float64Array;
 }
 
-/** The largest share of its memory space with which a constant is folded. */
-const MAX_FOLDED_SHARE = 0.05;
-
-/** The layout of one allocation, or of a whole memory space if `allocation` is NONE. */
-export function layOut(model: Model, color: number, allocation: number, isFolded: boolean): Layout {
-  const foldable = allocation === NONE ? foldableOf(model, color) : new Set<number>();
-  const bands = stack(model, color, allocation, isFolded ? foldable : new Set());
+export function layOut(model: Model, color: number): Layout {
+  const bands = stack(model, color);
   const base = new Map(bands.map((band) => [band.allocation, band.low]));
   const values: number[] = [];
   for (let value = 0; value < model.count; value++) {
@@ -56,7 +49,6 @@ export function layOut(model: Model, color: number, allocation: number, isFolded
   for (const [box, value] of values.entries()) boxOf[value] = box;
   return {
     bands,
-    foldable,
     height: bands.at(-1)?.high ?? 0,
     boxes: {
       value: Int32Array.from(values),
@@ -70,28 +62,11 @@ export function layOut(model: Model, color: number, allocation: number, isFolded
   };
 }
 
-function allocationsOf(model: Model, color: number): number[] {
-  const { sizeBytes, color: colors } = model.map.allocations;
-  return sizeBytes.map((_, row) => row).filter((row) => colors[row] === color && sizeBytes[row]! > 0);
-}
-
-/** The allocations that say little about a program and can fill a plot: thread-local ones, and constants unless large. */
-function foldableOf(model: Model, color: number): Set<number> {
-  const { sizeBytes, kind } = model.map.allocations;
-  const rows = allocationsOf(model, color);
-  const isOf = (row: number, name: string) => stringAt(model, kind[row]) === name;
-  const others = rows.filter((row) => !isOf(row, "thread-local"));
-  const most = MAX_FOLDED_SHARE * others.reduce((sum, row) => sum + sizeBytes[row]!, 0);
-  const found = rows.filter((row) => isOf(row, "thread-local") || (isOf(row, "constant") && sizeBytes[row]! <= most));
-  return new Set(found.length < rows.length ? found : []);
-}
-
-function stack(model: Model, color: number, allocation: number, folded: Set<number>): Band[] {
-  const { sizeBytes } = model.map.allocations;
-  const rows = allocationsOf(model, color);
-  const shown = rows.includes(allocation) ? [allocation] : rows.filter((row) => !folded.has(row));
+function stack({ map }: Model, color: number): Band[] {
+  const { sizeBytes, color: colors } = map.allocations;
+  const rows = [...sizeBytes.keys()].filter((row) => colors[row] === color && sizeBytes[row]! > 0);
   let high = 0;
-  return shown
+  return rows
     .sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b)
     .map((allocation) => {
       const low = high;

@@ -1,6 +1,6 @@
 /**
  * The legend: the colors in the plots, with their bytes at the step as bars. A click picks the values of a color, and a double click on a
- * source opens its line. Hidden colors come back with a click.
+ * source opens its line.
  */
 
 import { human, percent } from "../shared/numbers";
@@ -46,9 +46,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
     const name = categoryAt(event);
     // The second click of a double click changes nothing.
     if (name === undefined || event.detail > 1) return;
-    const { state, coloring } = scene();
-    if (state.hidden.includes(name)) actions.toggle(name);
-    else actions.pick({ by: coloring.by, name });
+    actions.pick({ by: scene().coloring.by, name });
   });
   list.addEventListener("dblclick", (event) => {
     const name = categoryAt(event);
@@ -91,13 +89,11 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
         const bytes = owned.get(Number(entry.dataset.number)) ?? 0;
         const isPicked = state.picked?.by === coloring.by && state.picked.name === name;
         entry.setAttribute("aria-pressed", String(isPicked));
-        const isHidden = state.hidden.includes(name);
-        entry.classList.toggle("hidden", isHidden);
         entry.querySelector<HTMLElement>(".bar")!.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
         const isSource = coloring.by === "source" && name !== UNKNOWN.source;
         entry.title = name + (isSource ? derivedPart(derived.get(Number(entry.dataset.number)), bytes) : "");
-        write(entry.querySelector(".size")!, isHidden ? "hidden" : human(bytes));
-        write(entry.querySelector(".share")!, isHidden ? "" : percent(bytes, liveBytes));
+        write(entry.querySelector(".size")!, human(bytes));
+        write(entry.querySelector(".share")!, percent(bytes, liveBytes));
       }
     },
   };

@@ -86,12 +86,12 @@ function setMaps(shown: MemoryMap[]): void {
 /** The other dump of a comparison shows the same steps, and the partner of the selected value. */
 function stateOfOther({ state, model, space, step }: Scene): State {
   const selected = model.map.comparison?.partner[state.selected] ?? NONE;
-  return { ...state, color: space.color, allocation: NONE, marked: NONE, bytes: null, step, selected };
+  return { ...state, color: space.color, marked: NONE, bytes: null, step, selected };
 }
 
 /** Brings the other dump of a comparison to the front, and selects a value of it. */
 function swap(selected: number): void {
-  state = { ...state, allocation: NONE, marked: NONE, bytes: null, selected };
+  state = { ...state, marked: NONE, bytes: null, selected };
   setMaps([...maps].reverse());
   view.clearDescriptions();
   drawSoon();

@@ -6,7 +6,7 @@ import type { Actions } from "./actions";
 import { rangeElements } from "./between";
 import { make, write } from "./dom";
 import { instructionAt, ownStep, sourceText, valueString } from "./model";
-import { HIDDEN, SHOWN } from "./raster";
+import { SHOWN } from "./raster";
 import type { Scene } from "./scene";
 import { createSplitter } from "./splitter";
 import { cssColor, type Theme } from "./theme";
@@ -60,7 +60,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
         this.draw(scene, theme);
       };
       const { live, emphasis, model, step, coloring } = scene;
-      const shown = live.values.filter((value) => emphasis[value] === SHOWN || (emphasis[value] && !scene.search.isOn));
+      const shown = live.values.filter((value) => emphasis[value] === SHOWN);
       const index = shown.indexOf(scene.state.selected);
       if (drawn?.live !== live) limit = ROWS_AT_ONCE;
       if (index >= limit) limit = index + 1;
@@ -103,13 +103,12 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
   };
 }
 
-function emptyText({ live, model, emphasis }: Scene, shown: number): string {
+function emptyText({ live, model }: Scene, shown: number): string {
   if (!live.values.length) {
     return model.isPlaced.includes(1) ? "Nothing is live here." : "No value with bytes has a live range.";
   }
   if (shown === live.values.length) return "";
-  const cause = live.values.some((value) => emphasis[value] === HIDDEN) ? "filter" : "search";
-  return `Shows ${grouped(shown)} of ${counted(live.values.length, "value")}; the ${cause} hides the others.`;
+  return `Shows ${grouped(shown)} of ${counted(live.values.length, "value")}; the search hides the others.`;
 }
 
 function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: number): HTMLElement {

@@ -1,6 +1,5 @@
 /** Everything that plots, lists and tables show, derived from the map and the state. */
 
-import { parseSize } from "../shared/numbers";
 import type { MapSpace, MemoryMap } from "../shared/protocol";
 import { type Coloring, coloringBy, defaultColorBy } from "./coloring";
 import { type Layout, layOut } from "./layout";
@@ -9,7 +8,7 @@ import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
 import { membersOf } from "./picked";
 import { type Range, within } from "./range";
-import { FAINT, HIDDEN, SHOWN } from "./raster";
+import { FAINT, SHOWN } from "./raster";
 import { within as matchesWithin, type Search, search } from "./search";
 import { type Stack, stackOf } from "./stack";
 import type { State } from "./state";
@@ -28,10 +27,8 @@ export interface Scene {
   search: Search;
   /** The bytes of the matches at the peak; without a peak, the sum of their sizes. */
   matchedBytes: number;
-  /** HIDDEN, FAINT or SHOWN for each value, see `raster.ts`. */
+  /** FAINT or SHOWN for each value, see `raster.ts`. */
   emphasis: Uint8Array;
-  /** The error in the minimum size, empty if there is none. */
-  minSizeProblem: string;
   /** The step of the cursor, and the live values there. */
   step: number;
   liveBytes: number;
@@ -80,12 +77,11 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
   const colorBy = defaultColorBy(model);
   return (state) => {
     const space = spaceOf(map, state.color) ?? NO_SPACE;
-    const layout = layOutOnce(model, space.color, state.allocation, state.isFolded);
+    const layout = layOutOnce(model, space.color);
     const coloring = coloringOnce(model, space, state.colorBy ?? colorBy);
     const members = state.picked && membersOnce(model, coloring, state.picked);
     const found = matchesOnce(model, searchOnce(model, state.search), space.color, members);
     const peak = peakOnce(model, space.color, space.peakStep);
-    const minSize = state.minSize.trim() === "" ? 0 : parseSize(state.minSize);
     const step = Math.min(state.step >= 0 ? state.step : Math.max(0, space.peakStep), model.stepCount - 1);
     const allSteps: Range = [-0.5, model.stepCount - 0.5];
     const allBytes: Range = [0, Math.max(1, layout.height)];
@@ -98,8 +94,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
       stack: stackOnce(model, space.color, coloring),
       search: found,
       matchedBytes: bytesOnce(model, space, peak, found),
-      emphasis: emphasisOnce(model, coloring, state.hidden, minSize ?? 0, found),
-      minSizeProblem: minSize === null ? "Minimum size: expected a size such as 4096, 1 MiB or 2.5GB" : "",
+      emphasis: emphasisOnce(model, found),
       step,
       liveBytes: liveBytesAt(space, step),
       live: liveOnce(model, space.color, step),
@@ -123,10 +118,6 @@ function inView(chosen: Range | null, whole: Range): Range {
   return chosen && chosen[1] > chosen[0] ? within(chosen, whole) : whole;
 }
 
-function emphasize(model: Model, coloring: Coloring, hidden: string[], minBytes: number, found: Search): Uint8Array {
-  const isHidden = coloring.categories.map(({ name }) => hidden.includes(name));
-  return Uint8Array.from(model.size, (size, value) => {
-    if (size < minBytes || isHidden[coloring.of[value]!]) return HIDDEN;
-    return (found.isOn && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
-  });
+function emphasize({ isPlaced }: Model, { isOn, isMatch }: Search): Uint8Array {
+  return isPlaced.map((placed, value) => (placed && (!isOn || isMatch[value]) ? SHOWN : FAINT));
 }

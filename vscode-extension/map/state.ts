@@ -8,8 +8,6 @@ import type { Picked } from "./picked";
 export interface State {
   /** The memory space; NONE: the worst one. */
   color: number;
-  /** The row of the only allocation to show; NONE: all of the memory space. */
-  allocation: number;
   /** The steps and the bytes in view; null: all. */
   steps: [number, number] | null;
   bytes: [number, number] | null;
@@ -21,19 +19,10 @@ export interface State {
   marked: number;
   /** null: by source line if the map has any, see `coloring.ts`; for two dumps, by change. */
   colorBy: ColorBy | null;
-  /** The names of hidden categories. */
-  hidden: string[];
   /** The group of values that stands out; null: none. */
   picked: Picked | null;
-  /** Whether constants and thread-local allocations are left out of the lower plot. */
-  isFolded: boolean;
   search: string;
-  /** The minimum size of the values to show, as typed. */
-  minSize: string;
-  /** What the y axis of the upper plot includes; null: the reserved bytes unless they are far above the peak. */
-  curveTop: "live" | "reserved" | null;
-  curveAs: "picture" | "table";
-  valuesAs: "picture" | "flame" | "table";
+  valuesAs: "picture" | "flame";
   /** The first and the last step of the range that the reader asks about; null: none. */
   range: [number, number] | null;
   /** The shares of the panes that the reader resized, and the names of those that are folded. */
@@ -45,64 +34,50 @@ export type PaneName = "curve" | "values" | "side" | "details";
 
 export const INITIAL: Readonly<State> = {
   color: NONE,
-  allocation: NONE,
   steps: null,
   bytes: null,
   step: NONE,
   selected: NONE,
   marked: NONE,
   colorBy: null,
-  hidden: [],
   picked: null,
-  isFolded: true,
   search: "",
-  minSize: "",
-  curveTop: null,
-  curveAs: "picture",
   valuesAs: "picture",
   range: null,
   panes: {},
   folded: [],
 };
 
-/** The saved form of a state. Identifies values by label and allocations by index, since rows change with each new dump. */
+/** The saved form of a state. Identifies the selected value by its label, since rows change with each new dump. */
 export type SavedState = Omit<State, "selected"> & { selected: string };
 
 const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
 const KEYS = Object.keys(NOTHING_SAVED) as (keyof SavedState)[];
 const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
   colorBy: [null, "kind", "opName", "source", "padding", "change"],
-  curveTop: [null, "live", "reserved"],
-  curveAs: ["picture", "table"],
-  valuesAs: ["picture", "flame", "table"],
+  valuesAs: ["picture", "flame"],
 };
 
-export function toSaved(state: State, { strings, values, allocations }: MemoryMap): SavedState {
-  const index = (row: number) => allocations.index[row] ?? NONE;
+export function toSaved(state: State, { strings, values }: MemoryMap): SavedState {
   return {
     ...state,
     selected: strings[values.label[state.selected] ?? NONE] ?? "",
-    allocation: index(state.allocation),
-    marked: index(state.marked),
+    marked: NONE,
     // Rows change with each new dump, and the cursor will move.
     picked: state.picked?.values ? null : state.picked,
   };
 }
 
 /** Restore a state. Parts that are missing, invalid or not in the map get their initial values. */
-export function fromSaved(given: unknown, { strings, values, allocations, comparison }: MemoryMap): State {
+export function fromSaved(given: unknown, { strings, values, comparison }: MemoryMap): State {
   const saved: SavedState = { ...NOTHING_SAVED };
   for (const key of KEYS) {
     const value = (given as Partial<Record<string, unknown>> | null | undefined)?.[key];
     if (value !== undefined && fits(key, value)) Object.assign(saved, { [key]: value });
   }
   if (saved.colorBy === "change" && !comparison) saved.colorBy = INITIAL.colorBy;
-  return {
-    ...saved,
-    selected: saved.selected ? values.label.findIndex((label) => strings[label] === saved.selected) : NONE,
-    allocation: allocations.index.indexOf(saved.allocation),
-    marked: allocations.index.indexOf(saved.marked),
-  };
+  const selected = saved.selected ? values.label.findIndex((label) => strings[label] === saved.selected) : NONE;
+  return { ...saved, selected, marked: NONE };
 }
 
 function fits(key: keyof SavedState, value: unknown): boolean {
@@ -112,7 +87,7 @@ function fits(key: keyof SavedState, value: unknown): boolean {
     return value === null || (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite));
   }
   if (key === "picked") return value === null || isPicked(value);
-  if (key === "hidden" || key === "folded") {
+  if (key === "folded") {
     return Array.isArray(value) && value.every((name) => typeof name === "string");
   }
   if (key === "panes") {

@@ -3,7 +3,7 @@
 import type { Target } from "../shared/messages";
 import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
-import { drawCurve, includesReserved } from "./curve";
+import { drawCurve } from "./curve";
 import { createDetails } from "./details";
 import { make, write } from "./dom";
 import { createFlame } from "./flame";
@@ -19,7 +19,6 @@ import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
 import { createSplitter } from "./splitter";
-import { createCurveTable, createValueTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
 
@@ -27,7 +26,7 @@ export interface View {
   element: HTMLElement;
   curve: Plot;
   values: Plot;
-  /** What the lower plot shows, null while its table is shown instead. */
+  /** What the lower plot shows, null while the flame graph is shown instead. */
   drawn(): Drawn | null;
   draw(scene: Scene, theme: Theme): void;
   /** Adds the editor's hover of a target to the details. */
@@ -56,14 +55,10 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
-  const curveSection = section("curve", actions, (curveAs) => actions.change({ curveAs }), {
-    picture: ["Curve", curve],
-    table: ["Table", createCurveTable(actions, scene)],
-  });
+  const curveSection = section("curve", actions, () => undefined, { picture: ["", curve] });
   const valueSection = section("values", actions, (valuesAs) => actions.change({ valuesAs }), {
     picture: ["Map", values],
     flame: ["Flame graph", createFlame(actions, details)],
-    table: ["Table", createValueTable(actions)],
   });
   const splitters = [
     createSplitter("curve", "before", "Resize the live bytes", actions),
@@ -73,15 +68,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const otherTitle = make("h2", {});
   const otherSection = make("section", { class: "values other" }, make("div", { class: "head" }, otherTitle));
   otherSection.append(otherValues.element);
-  const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
-  reserve.addEventListener("change", () => actions.change({ curveTop: reserve.checked ? "reserved" : "live" }));
-  curveSection.heading.after(make("label", {}, reserve, "Include reserved bytes"));
-  const unfold = make("input", { type: "checkbox", "data-control": "unfold" });
-  unfold.addEventListener("change", () => actions.change({ isFolded: !unfold.checked, bytes: null }));
-  const unfoldText = make("span", {});
-  const title = "Constants and thread-local allocations";
-  const unfolding = make("label", { title }, unfold, unfoldText);
-  valueSection.heading.after(unfolding);
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -189,7 +175,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     drawn: () => drawn,
     draw(scene, theme) {
       toolbar.draw(scene);
-      reserve.checked = includesReserved(scene);
       write(note, noteText(scene));
       note.hidden = note.textContent === "";
       for (const splitter of splitters) splitter.draw(scene);
@@ -197,11 +182,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       panel.draw(scene, theme);
       details.draw(scene);
       announce(scene, curve.canvas, status);
-      unfold.checked = !scene.state.isFolded;
-      unfolding.hidden = scene.layout.foldable.size === 0 || scene.state.valuesAs !== "picture";
-      write(unfoldText, foldedText(scene));
       const isOld = scene.model.map.comparison?.side === "old";
-      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene, theme);
+      const isCurve = curveSection.show("Live bytes", "picture", scene, theme);
       const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
       const { valuesAs } = scene.state;
       const isValues = valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
@@ -240,7 +222,7 @@ function section<As extends string>(
   title.addEventListener("click", () => actions.fold(name));
   const heading = make("h2", {}, title);
   const entries = Object.entries<[string, Shown]>(ways) as [As, [string, Shown]][];
-  const tabs = entries.map(([as, [label]]) => {
+  const tabs = (entries.length > 1 ? entries : []).map(([as, [label]]) => {
     const tab = make("button", { type: "button", "data-action": `${name}-${as}` }, label);
     tab.addEventListener("click", () => choose(as));
     return tab;
@@ -250,7 +232,6 @@ function section<As extends string>(
   const element = make("section", { class: name }, head, ...entries.map(([, [, { element }]]) => element));
   return {
     element,
-    heading,
     /** Show what is chosen unless the section is folded, and return whether a plot is to be drawn. */
     show(text: string, chosen: As, scene: Scene, theme: Theme): boolean {
       const isFolded = scene.state.folded.includes(name);
@@ -259,7 +240,7 @@ function section<As extends string>(
       element.setAttribute("aria-label", text);
       element.classList.toggle("folded", isFolded);
       for (const [index, [as, [, shown]]] of entries.entries()) {
-        tabs[index]!.setAttribute("aria-pressed", String(as === chosen));
+        tabs[index]?.setAttribute("aria-pressed", String(as === chosen));
         shown.element.hidden = isFolded || as !== chosen;
         if (!shown.element.hidden) shown.draw?.(scene, theme);
       }
@@ -270,13 +251,6 @@ function section<As extends string>(
 
 function allocationAt({ layout }: Scene, bytes: number): number {
   return layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
-}
-
-/** What the checkbox above the lower plot shows or folds. */
-function foldedText({ model, layout }: Scene): string {
-  const { sizeBytes } = model.map.allocations;
-  const bytes = [...layout.foldable].reduce((sum, allocation) => sum + sizeBytes[allocation]!, 0);
-  return `Show ${grouped(layout.foldable.size)} folded (${human(bytes)})`;
 }
 
 /** A note about what the dump lacks, empty if it is complete. */

@@ -7,6 +7,14 @@
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const GROUPED = new Intl.NumberFormat("en-US");
+const rounded = (digits: number) =>
+  new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    useGrouping: false,
+    roundingMode: "halfEven",
+  });
+const ROUNDED = { 1: rounded(1), 2: rounded(2) };
 /** Ticks closer than this, in a unit, use the next smaller unit. */
 const MIN_STEP = 0.005;
 
@@ -48,17 +56,6 @@ export function grouped(number: number): string {
   return GROUPED.format(number);
 }
 
-/**
- * Parse a size such as `16GiB`, `16GB` or `4096` to bytes; null if it is invalid. `GiB` and `G` are 2^30, `GB` is 10^9.
- */
-export function parseSize(text: string): number | null {
-  const match = /^\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?\s*$/i.exec(text);
-  if (!match) return null;
-  const power = match[2] ? "KMGTPE".indexOf(match[2].toUpperCase()) + 1 : 0;
-  const unit = (match[3]?.toUpperCase() === "B" ? 1000 : 1024) ** power;
-  return Math.floor(Number(match[1]) * unit + 0.5);
-}
-
 /** About `count` round sizes in a range with their labels, all in one unit and with enough decimals to differ. */
 export function sizeTicks(low: number, high: number, count: number): { sizeBytes: number; text: string }[] {
   const wanted = (high - low) / Math.max(1, count);
@@ -68,7 +65,7 @@ export function sizeTicks(low: number, high: number, count: number): { sizeBytes
   const unit = 1024 ** power;
   const step = roundUp(power ? wanted / unit : Math.max(1, wanted));
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const format = rounded(digits);
   const ticks = [];
   for (let number = Math.ceil(low / unit / step - 1e-9); number * step * unit <= high; number++) {
     const text = format.format(number * step);
@@ -85,9 +82,7 @@ function roundUp(wanted: number): number {
   return power < 0 ? round / 10 ** -power : round * 10 ** power;
 }
 
-/** Round as Python does, ties to even. Ties are possible only for eighths (two decimals) and quarters (one decimal). */
+/** Round as Python does, ties to even. */
 function fixed(number: number, digits: 1 | 2): string {
-  const scaled = number * 10 ** digits;
-  const isHalf = Number.isInteger(number * (digits === 1 ? 4 : 8)) && Math.abs(scaled % 1) === 0.5;
-  return (isHalf ? (2 * Math.round(scaled / 2)) / 10 ** digits : number).toFixed(digits);
+  return ROUNDED[digits].format(number);
 }

@@ -18,7 +18,7 @@ from samples import ROOT, SHARED_DUMPS
 _IS_KEPT = bool(os.environ.get("XLA_LENS_SCREENSHOTS"))
 
 _LLAMA = SHARED_DUMPS / "big" / "tpu-v5p-big-libtpu0.0.51--llama3_8b_unroll_L32.tar.xz"
-_LLAMA_STATE = "colorBy=%22source%22&steps=%5B600%2C9600%5D&curveTop=%22live%22"
+_LLAMA_STATE = "colorBy=%22source%22&steps=%5B600%2C9600%5D"
 """Colored by source; the forward and the backward pass fill the plots."""
 
 _MAX_README_BYTES = 300_000
