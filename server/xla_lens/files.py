@@ -256,16 +256,15 @@ def read_flags(files: SetFiles) -> str | None:
         return None
 
 
-def inputs_of(files: SetFiles) -> Iterator[Path]:
-    """Yield the paths of all files that a command about a set may read."""
-    for path in files.paths.values():
-        # The parent of a file that XLA printed to standard output is the text with all of them.
-        yield from (path, path.parent)
-    prefix = module_prefix(files.stem.name)
-    yield from (files.stem.with_name(f"{prefix}{name}") for name in ("debug_options", TARGET_CONFIG))
-    with suppress(OSError):
-        folder = files.stem.parent
-        yield from (path for path in _logs_in(folder, folder.stat().st_mtime_ns) if _messages_in(path, _stamp(path)))
+def is_part_of_a_dump(path: Path) -> bool:
+    """Whether a file has the content of a dump, an HLO module, or the standard output of XLA. False if it cannot be
+    read.
+    """
+    try:
+        head = _head(path, {})
+        return kind_of_content(head) is not None or has_files(head)
+    except (OSError, DamagedFile):
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,7 @@
 """The progress bar on a terminal."""
 
 import io
+import time
 
 import pytest
 
@@ -10,46 +11,19 @@ ERASED = "\r\x1b[K"
 
 
 class _Terminal(io.StringIO):
-    """A terminal, and a clock that the test sets."""
-
-    now = 0.0
-
     def isatty(self) -> bool:
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> _Terminal:
-    monkeypatch.setenv("COLUMNS", "60")
-    return _Terminal()
-
-
-def test_bar_appears_after_half_a_second_and_is_erased(terminal: _Terminal) -> None:
-    bar = ProgressBar(terminal, lambda: terminal.now)
-    bar.draw("Reading a", 0.1)
-    bar.erase()
-    assert terminal.getvalue() == ""
-    terminal.now = 0.5
-    bar.draw("Reading a", 0.5)
-    bar.erase()
-    bar.erase()
-    assert terminal.getvalue() == f"{ERASED}[{'#' * 15}{' ' * 15}]  50% Reading a{ERASED}"
-
-
-def test_parts_add_up_and_long_names_are_cut(terminal: _Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    bar = ProgressBar(terminal, lambda: terminal.now)
-    for number, name in enumerate(("a", "a dump with a long name")):
-        terminal.now += 1.0
-        bar.part(f"Reading {name}", number / 2, number / 2 + 0.5)(0.5)
-        monkeypatch.setenv("COLUMNS", "44")
-    shown = [text.split("]")[1] for text in terminal.getvalue().split(ERASED)[1:]]
-    assert shown == ["  25% Reading a", "  75% Readi"]
-
-
-def test_nothing_is_drawn_into_a_file() -> None:
-    file = io.StringIO()
-    times = iter(range(100))
-    bar = ProgressBar(file, lambda: next(times))
-    bar.draw("Reading a", 0.5)
-    bar.erase()
+def test_bar_appears_after_half_a_second_and_is_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, terminal, file = 0.0, _Terminal(), io.StringIO()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setenv("COLUMNS", "44")
+    bars = [ProgressBar(terminal), ProgressBar(file)]
+    for now in (0.25, 0.5):
+        for bar in bars:
+            bar.draw("Reading a dump with a long name", 1, 2, now)
+    for bar in bars:
+        bar.erase()
+    assert terminal.getvalue() == f"{ERASED}[{'#' * 22}{' ' * 8}]  75% Readi{ERASED}"
     assert file.getvalue() == ""

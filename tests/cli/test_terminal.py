@@ -226,15 +226,3 @@ def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
     assert f"{SPLIT.name.removesuffix('-buffer-assignment.txt')}-live-range.txt:84:3" in "".join(
         line.strip() for line in lines
     )
-
-
-def test_explanations_fit_the_terminal() -> None:
-    for arguments in (("explain", "overlapping-slices"), ("explain",)):
-        status, output, _ = on_terminal(60, *arguments)
-        assert status == 0
-        lines = _plain(output).splitlines()
-        assert max(map(columns, lines)) <= 60
-        assert "\x1b[" in output
-    title, _, meaning, *_ = on_terminal(60, "explain", "overlapping-slices")[1].splitlines()
-    assert title == "\x1b[1moverlapping-slices\x1b[0m"
-    assert meaning == "\x1b[1mTwo values occupy the same bytes at the same time.\x1b[0m Severity:"

@@ -255,7 +255,6 @@ def _add_explain(parser: Parser) -> None:
     parser.epilog = f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}."
     words = "the code of the finding, such as overlapping-slices, or the rule of the action, such as donate"
     parser.option("code", "CODE", _code, words, nargs="?", choices=(*Code, *Rule))
-    _add_color(parser)
 
 
 def _add_oom(parser: Parser) -> None:

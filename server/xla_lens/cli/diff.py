@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from xla_lens.cli.ci import CiReport, ci_report
-from xla_lens.cli.output import CannotRun, print_error, print_json, print_page, refuse_as_output
+from xla_lens.cli.output import CannotRun, print_error, print_json, print_page
 from xla_lens.cli.report import report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
@@ -134,7 +134,6 @@ def _old(path: Path) -> DumpSets | tuple[Baseline, ...]:
     """The dumps at a path, or the reports in a file of JSON."""
     if path.suffix != ".json":
         return find_dumps([path])
-    refuse_as_output([path])
     try:
         return read_baselines(json.loads(read_file(path, is_named=True)), str(path))
     except NotABaseline as error:

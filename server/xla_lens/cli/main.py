@@ -6,11 +6,13 @@ not run.
 
 import argparse
 import gc
+import itertools
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from importlib import import_module
+from pathlib import Path
 from typing import Final, NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
@@ -68,6 +70,7 @@ def _run(options: argparse.Namespace) -> int:
         return run_run(options)
     if file := getattr(options, "output_file", None):
         options.output_file = None
+        _refuse_inputs(file, options)
         with open_output(file) as output, redirect_stdout(output):
             return _run(options)
     if sys.stdout is None and options.command != "server":
@@ -77,6 +80,16 @@ def _run(options: argparse.Namespace) -> int:
     module, function = _FUNCTIONS[options.command]
     status: int = getattr(import_module(f"xla_lens.cli.{module}"), function)(options)
     return status
+
+
+def _refuse_inputs(output: Path, options: argparse.Namespace) -> None:
+    """Raise `CannotRun` if the output would replace a dump, or a file among the arguments, whatever its name is."""
+    from xla_lens.files import is_part_of_a_dump
+
+    given = itertools.chain(*(value if isinstance(value, list) else [value] for value in vars(options).values()))
+    names = [path for path in given if isinstance(path, Path) and path.is_file()]
+    if output.is_file() and (any(map(output.samefile, names)) or is_part_of_a_dump(output)):
+        raise CannotRun(f"{output}: the output cannot replace a dump or an argument. Choose another file")
 
 
 _FUNCTIONS: Final = {

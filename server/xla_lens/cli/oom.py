@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from xla_lens.cli.output import CannotRun, print_error, print_json, refuse_as_output
+from xla_lens.cli.output import CannotRun, print_error, print_json
 from xla_lens.cli.report import report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
@@ -80,7 +80,6 @@ def read_log(log: Path, label: str) -> OomLog:
     """Read the messages in a log. Raises `CannotRun`."""
     if log == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
         raise CannotRun("no log given: name the file, or pipe the output of the program into this command")
-    refuse_as_output([log])
     try:
         if log == STANDARD_INPUT:
             return read_oom_log(log_blocks(sys.stdin.buffer, label))

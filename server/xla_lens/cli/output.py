@@ -97,19 +97,6 @@ def discard_output() -> None:
 # ---------------------------------------------------------------- files
 
 
-_replaced: Final[list[os.stat_result]] = []
-"""The file that the output of the running command replaces, if it exists."""
-
-
-def refuse_as_output(inputs: Iterable[Path]) -> None:
-    """Raise `CannotRun` if the output would replace one of the files that the command reads, whatever its name is."""
-    if _replaced:
-        for path in inputs:
-            with suppress(OSError, ValueError):
-                if os.path.samestat(path.stat(), _replaced[-1]):
-                    raise CannotRun(f"{path}: the output cannot replace a file that is read. Choose another file")
-
-
 def check_output(path: Path) -> None:
     """Check that output can be written to a file, without changing it. Raises `CannotRun`."""
     with _writing(path):
@@ -136,11 +123,7 @@ def open_output(path: Path) -> Iterator[TextIO]:
         stream = _open_special(path)
     if stream is None:
         text = io.StringIO()
-        _replaced[:] = [path.stat()] if path.exists() else []
-        try:
-            yield _filtered(text)
-        finally:
-            _replaced.clear()
+        yield _filtered(text)
         with _writing(path):
             _replace(path, text.getvalue())
         return

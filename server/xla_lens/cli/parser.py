@@ -122,14 +122,10 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return _wrapped(" ".join(text.split()), width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Wrap paragraphs. Indented lines are examples: a command and what it does."""
-        are_examples_wide = any(line.startswith(" ") and len(line) > width for line in text.splitlines())
+        """Wrap paragraphs. Indented lines are examples."""
         lines: list[str] = []
         for paragraph in re.split(r"\n(?=\n)|\n(?= )|(?<=:)\n", text):
-            example = re.fullmatch(r"(  \S.*?)  +(\S.*)", paragraph)
-            if example and are_examples_wide:
-                lines += [example[1], *(f"      {line}" for line in _wrapped(example[2], width - 6))]
-            elif paragraph.startswith(" "):
+            if paragraph.startswith(" "):
                 lines.append(paragraph)
             else:
                 lines += [""] * paragraph.startswith("\n")

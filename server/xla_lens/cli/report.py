@@ -18,7 +18,7 @@ from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
     DEFAULT_PARTS,
     DEFAULT_TOP,
-    Part,
+    SHORT_PARTS,
     ReportOptions,
     needs_module,
     report_options,
@@ -82,7 +82,9 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
     if len(found.files) > 1:
         return print_ranking(found, options, arguments)
     (loaded,) = found.load()
-    (one,) = _with_step([report_of(loaded, options)], 1, options)
+    one = report_of(loaded, options)
+    if options.at_step is not None and not one.has_step:
+        raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
     if arguments.output_format == "json":
         print_json([report_data(one)])
     else:
@@ -112,66 +114,50 @@ def print_ranking(
     ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
     is_for_all = arguments.all or arguments.module is not None
     is_asked = is_for_all or arguments.part or arguments.at is not None
-    is_short = arguments.output_format == "text" and not is_asked
-    if is_short:
-        options = replace(
-            options, parts=frozenset({Part.LINE, Part.ADVICE}), top=min(_SHORT_TOP, options.top or _SHORT_TOP)
-        )
+    outline_of = report_outline
+    if arguments.output_format == "text" and not is_asked:
+        outline_of = _short_outline
+        options = replace(options, parts=SHORT_PARTS, top=min(_SHORT_TOP, options.top or _SHORT_TOP))
     shown: Iterable[LoadedSet] = [worst[1]] if worst and has_reports else []
     if has_reports and is_for_all:
         shown = replace(found, files=tuple(rows[row] for row in ranked.modules)).load(share=OVERVIEW_SHARE)
-    first: list[Report] = []
-    errors = any(row.error_count for row in rows)
+    first, errors = None, any(row.error_count for row in rows)
 
-    def noted() -> Iterator[Report]:
-        nonlocal errors
-        made = (report_of(loaded, options) for loaded in shown)
-        for one in _with_step(made, len(rows) if is_for_all else 1, options):
-            first[:] = first or [one]
+    def reports() -> Iterator[Report]:
+        nonlocal first, errors
+        for loaded in shown:
+            one = report_of(loaded, options)
             # Errors that only the HLO module shows are not in the ranking.
-            errors |= not one.is_sound
+            first, errors = first or one, errors or not one.is_sound
             yield one
 
-    # A step that is missing is an error before anything is printed.
-    reports = noted() if is_for_all else iter([*noted()])
     if is_json:
-        full = {tuple(one.files.values()): report_data(one) for one in reports}
+        full = {tuple(one.files.values()): report_data(one) for one in reports()}
         ranks = enumerate(ranked.modules, 1)
         print_json([ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks])
     else:
         paths = shlex.join(path.as_posix() for path in arguments.paths)
         show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"
         outline = ranking_outline(ranked, _folder(arguments), arguments.budget, show_all)
-        outline_of = _short_outline if is_short else report_outline
-        outlines = chain([(outline, None)], ((outline_of(one), one.dump) for one in reports))
+        outlines = chain([(outline, None)], ((outline_of(one), one.dump) for one in reports()))
         print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
-    return int(errors), next(iter(first), None)
-
-
-def _with_step(reports: Iterable[Report], count: int, options: ReportOptions) -> Iterator[Report]:
-    """Some reports. Raises `CannotRun` if none of them has the requested step."""
-    is_known = False
-    for number, one in enumerate(reports, 1):
-        is_known |= one.has_step
-        if options.at_step is not None and not is_known and number == count:
-            raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
-        yield one
+    return int(errors), first
 
 
 _SHORT_TOP: Final = 3
 """The pieces of advice in a short report, so that it fits below the ranking on a terminal."""
 
 
-def _short_outline(one: Report) -> Outline:
+def _short_outline(report: Report) -> Outline:
     """The answer of a report, the advice without its buffers, what is wrong with the dump, and how to get the rest."""
-    sections = advice_sections(one)
+    sections = advice_sections(report)
     actions = (
         replace(section, blocks=tuple(block for block in section.blocks if not isinstance(block, Table)))
         for section in sections[1:]
     )
-    command = shlex.join(["xla-lens", "report", next(iter(one.files.values()))])
+    command = shlex.join(["xla-lens", "report", next(iter(report.files.values()))])
     hint = Section((Command(command), " shows the whole report."))
-    outline = report_outline(one)
+    outline = report_outline(report)
     facts = tuple(fact for fact in outline.facts if fact[0] not in ("files", "reserved", "contains"))
     return replace(outline, facts=facts, parts=((*sections[:1], *actions), (hint,)))
 

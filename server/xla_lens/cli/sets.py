@@ -7,19 +7,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from xla_lens.cli.output import CannotRun, print_error, refuse_as_output, unfiltered
+from xla_lens.cli.output import CannotRun, print_error, unfiltered
 from xla_lens.files import (
     NotADump,
     SetFiles,
-    file_size,
     find_set,
     find_sets,
-    inputs_of,
     is_being_written,
     is_module_being_written,
     is_output,
@@ -89,10 +87,9 @@ class DumpSets:
         file that cannot be read, unless there are several sets.
         """
         bar = ProgressBar(sys.stderr if is_shown else None)
-        ends = list(accumulate((sum(map(file_size, files.paths.values())) for files in self.files), initial=0))
-        for files, (start, end) in zip(self.files, pairwise(ends), strict=True):
-            draw = bar.part(f"Reading {files.stem.name}", start / max(1, ends[-1]), end / max(1, ends[-1]))
+        for number, files in enumerate(self.files):
             try:
+                draw = partial(bar.draw, f"Reading {files.stem.name}", number, len(self.files))
                 loaded = self._load(files, draw, share, is_checked=is_checked)
             finally:
                 bar.erase()
@@ -132,7 +129,6 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
     which a line on standard error says. Raises `CannotRun` if nothing is a dump, and for a path that cannot be read or
     a folder without dumps.
     """
-    refuse_as_output(paths)
     found: dict[tuple[str, ...], SetFiles] = {}
     skipped: list[NotADump] = []
     opened: dict[Path, Document] = {}
@@ -151,7 +147,6 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
         found |= {_identity(files): files for files in sets if _identity(files) not in found}
     if skipped and not found:
         raise CannotRun(str(skipped[0])) from skipped[0]
-    refuse_as_output(path for files in found.values() for path in inputs_of(files))
     if skipped:
         count = len(skipped) - 1
         more = (
@@ -241,30 +236,22 @@ _ERASE: Final = "\r\x1b[K"
 class ProgressBar:
     """A progress bar. Draws nothing unless the stream is a terminal, nor before the work has taken half a second."""
 
-    def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = unfiltered(stream) if stream is not None and stream.isatty() else None
-        self._clock = clock
-        self._next = clock() + _DELAY
-        self._is_drawn = False
+        self._next = time.monotonic() + _DELAY
 
-    def draw(self, title: str, done: float) -> None:
-        """Show what is being done and the fraction that is done."""
-        if self._stream is None or self._clock() < self._next:
+    def draw(self, title: str, number: int, count: int, done: float) -> None:
+        """Show what is being done: of `count` parts of the work, `number` are done, and a fraction of the next one."""
+        if self._stream is None or time.monotonic() < self._next:
             return
-        self._next = self._clock() + _PERIOD
-        width = shutil.get_terminal_size().columns - 1
-        bar = f"[{'#' * int(_BAR * done):{_BAR}}] {done:4.0%} "
-        self._stream.write(f"{_ERASE}{printable(f'{bar}{title}')[:width]}")
+        self._next = time.monotonic() + _PERIOD
+        share = (number + done) / count
+        bar = f"[{'#' * int(_BAR * share):{_BAR}}] {share:4.0%} {title}"
+        self._stream.write(f"{_ERASE}{printable(bar)[: shutil.get_terminal_size().columns - 1]}")
         self._stream.flush()
-        self._is_drawn = True
-
-    def part(self, title: str, start: float, end: float) -> Callable[[float], None]:
-        """Return a function that draws the progress of a part of the work, from fraction `start` to `end`."""
-        return lambda done: self.draw(title, start + (end - start) * done)
 
     def erase(self) -> None:
         """Remove the bar, before anything else is printed. `draw` shows it again."""
-        if self._stream is not None and self._is_drawn:
+        if self._stream is not None:
             self._stream.write(_ERASE)
             self._stream.flush()
-            self._is_drawn = False
