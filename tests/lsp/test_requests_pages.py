@@ -19,7 +19,7 @@ async def test_advice_leads_to_the_memory_map_of_editors_that_have_one(reader: R
     name, _, arguments = unquote(links["Show in the memory map"]).partition("?")
     (values,) = [one["values"] for one in json.loads(arguments)]
     assert (name, len(values)) == ("command:xla-lens.showValuesInMap", 1)
-    assert links["When this helps"].endswith("/donate.md")
+    assert links["`xla-lens explain donate`"].endswith("/donate.md")
 
 
 async def test_definition_of_a_source_line_is_in_the_program(reader: Reader, tmp_path: Path) -> None:

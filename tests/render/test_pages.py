@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, on_dumps
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places.places import Place
-from xla_lens.render.pages import AnyLink, JumpLink, PageLink, PageText, SourceLink, page_text
+from xla_lens.render.pages import Link, PageText, page_text
 from xla_lens.render.sources import frame_text
 
 
@@ -22,14 +24,16 @@ def _target_text(place: Place) -> str:
     return place.file.document.data[place.start : place.end].decode()
 
 
-def _link_target(link: AnyLink) -> str:
-    if isinstance(link, JumpLink):
-        return (
-            f"explanation of {link.target}"
-            if not isinstance(link.target, tuple)
-            else f"{len(link.target)} values in the map"
-        )
-    return _target_text(link.target) if isinstance(link, PageLink) else frame_text(link.frame)
+def _link_target(link: Link) -> str:
+    match link.target:
+        case StackFrame():
+            return frame_text(link.target)
+        case Rule():
+            return f"`xla-lens explain {link.target}`"
+        case tuple():
+            return f"{len(link.target)} values in the map"
+    assert link.place
+    return _target_text(link.place)
 
 
 def check(analysis: Analysis, page: Page, expected: str, limit: int = 1000) -> None:
@@ -62,7 +66,8 @@ Live at step 3
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space   live bytes  of the peak  values       peak  at step     needed
+Memory space
+               live bytes  of the peak  values       peak  at step     needed
   HBM            8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
                                                                  ^ fusion.2
   VMEM           4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
@@ -86,13 +91,13 @@ Live in HBM: 8.00 MiB in 4 values at step 3 (copy-start)
 
 Live in VMEM: 4.00 MiB in 1 value at step 3 (copy-start)
                                      ^^^^^^ copy-start
-      size    share  value            shape                             live  op_name
+      size    share  value            shape                             live
   4.00 MiB  100.0 %  copy-start.2{0}  f32[1024,1024]{1,0:T(8,128)S(1)}  1–8
                      ^^^^^^^^^^^^^^^ <22 copy-start.2{0} @1>
 
 Live in SMEM: 8 B in 2 values at step 3 (copy-start)
                                  ^^^^^^ copy-start
-  size   share  value            shape         live  op_name
+  size   share  value            shape         live
    4 B  50.0 %  copy-start{2}    u32[]{:S(2)}  3–4
                 ^^^^^^^^^^^^^ <17 copy-start{2} @2>
    4 B  50.0 %  copy-start.2{2}  u32[]{:S(2)}  1–7
@@ -100,7 +105,7 @@ Live in SMEM: 8 B in 2 values at step 3 (copy-start)
 
 Live in host memory: 4.00 MiB in 1 value at step 3 (copy-start)
                                             ^^^^^^ copy-start
-      size    share  value          shape                             live  op_name
+      size    share  value          shape                             live
   4.00 MiB  100.0 %  copy-start{0}  f32[1024,1024]{1,0:T(8,128)S(5)}  3–6
                      ^^^^^^^^^^^^^ <16 copy-start{0} @5>
 """,  # noqa: E501
@@ -119,13 +124,14 @@ Live at step 4
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space  live bytes  of the peak  values       peak  at step     needed
-  HBM          580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
-                                                                ^ cublas-gemm.1
+Memory space
+       live bytes  of the peak  values       peak  at step     needed
+  HBM   580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
+                                                         ^ cublas-gemm.1
 
 Live in HBM: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
                                       ^^^^^^ cublas-gemm.1
-       size   share  value  shape                 live  op_name
+       size   share  value  shape                 live
   256.0 KiB  44.1 %  param  f32[64,256,4]{2,1,0}  0–7
                      ^^^^^ <0 param @0>
   ... and 3 smaller values
@@ -175,21 +181,12 @@ def test_live_set_page_names_and_links_source_lines() -> None:
     )
     assert re.search(r"  programs.py:59  f32\S+ +33–40  jit\(train_step\)/sub", rows["multiply_subtract_fusion.3"])
     assert re.search(r"  params_0__0_.1 +f32\S+ +0–37 +params\[0\]\[0\]", rows["params_0__0_.1"])
-    links = [link for link in shown.links if isinstance(link, SourceLink)]
+    links = [link for link in shown.links if isinstance(link.target, StackFrame)]
     texts = [shown.text.encode()[link.start : link.end].decode() for link in links]
     assert texts == [f"programs.py:{line}" for line in (50, 59, 51, 59, 50, 59, 59, 57)]
-    assert {link.frame.file for link in links} == {"/home/user/programs/programs.py"}
-
-
-def test_source_lines_have_folders_only_where_files_have_the_same_name() -> None:
-    text = SEED.read_text().replace(
-        '"test_auto_sharding_basic.py" source_line=53', '"other/test_auto_sharding_basic.py" source_line=53'
-    )
-    shown = _page(analysis_of_text(text), LiveSetPage(5))
-    assert re.findall(r"\S+\.py:\d+", shown.text) == [
-        "other/test_auto_sharding_basic.py:53",
-        "test_auto_sharding_basic.py:52",
-    ]
+    assert {frame_text(link.target).partition(":")[0] for link in links if isinstance(link.target, StackFrame)} == {
+        "/home/user/programs/programs.py"
+    }
 
 
 def test_pages_of_missing_steps_and_allocations_say_so() -> None:
@@ -297,15 +294,16 @@ def _check_links(analysis: Analysis, page: Page) -> int:
         text, target = data[link.start : link.end].decode(), _link_target(link)
         assert end <= link.start < link.end
         end = link.end
-        if isinstance(link, SourceLink):
+        if isinstance(link.target, StackFrame):
             assert target.endswith(text) or text.removesuffix("…") in target
             continue
         if step := re.fullmatch(r"(?:step )?(\d+)", text):
             place = entity_place(dump, Entity(EntityKind.STEP, int(step[1])))
-            assert place == link.target
-            row = link.target.file.document.row(link.target.start)
-            start, stop = link.target.file.document.line_span(row)
-            assert link.target.file.document.data[start:stop].decode().strip() == f"{step[1]}:{target}"
+            assert place
+            assert place == link.place
+            document = place.file.document
+            start, stop = document.line_span(document.row(place.start))
+            assert document.data[start:stop].decode().strip() == f"{step[1]}:{target}"
         elif text.startswith("allocation "):
             assert target.startswith(f"{text}: ")
         elif text.startswith("XLA prints "):

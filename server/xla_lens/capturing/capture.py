@@ -284,7 +284,6 @@ class Capture:
             top=_TOP,
             parts=frozenset({Part.LIVE, Part.ADVICE, Part.DONATION}),
             budget_bytes=budget,
-            has_source_lines=True,
         )
         return budget_problem(self._report(options), space, budget)
 
@@ -327,11 +326,11 @@ _MAIN: Final = "hbm"
 _TOP: Final = 10
 """Values and lines that pictures and messages show."""
 
-_SUMMARY: Final = ReportOptions(top=_TOP, parts=frozenset({Part.LINE, Part.LIVE, Part.ADVICE}), has_source_lines=True)
+_SUMMARY: Final = ReportOptions(top=_TOP, parts=frozenset({Part.LINE, Part.LIVE, Part.ADVICE}))
 
 
 def _all_of(*parts: Part) -> ReportOptions:
-    return ReportOptions(parts=frozenset(parts), has_source_lines=True)
+    return ReportOptions(parts=frozenset(parts))
 
 
 def _size(name: str, size: str | int) -> Size:

@@ -31,7 +31,7 @@ from xla_lens.render.memory_map.page import MapContent, map_content, memory_maps
 from xla_lens.render.numbers import counted
 from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
 from xla_lens.render.report.actions import advice_sections
-from xla_lens.render.report.blocks import Command, Outline, Section, Table
+from xla_lens.render.report.blocks import Outline, Section, Table, command
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import missing_step, report_outline
 
@@ -109,9 +109,9 @@ def print_ranking(
         rows[row] = loaded.files
         if is_json:
             summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
-        if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
+        if worst is None or sort_key(row) < sort_key(worst[0]):
             worst = row, loaded
-    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
+    ranked = ranking(rows, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
     is_for_all = arguments.all or arguments.module is not None
     is_asked = is_for_all or arguments.part or arguments.at is not None
     outline_of = report_outline
@@ -155,8 +155,8 @@ def _short_outline(report: Report) -> Outline:
         replace(section, blocks=tuple(block for block in section.blocks if not isinstance(block, Table)))
         for section in sections[1:]
     )
-    command = shlex.join(["xla-lens", "report", next(iter(report.files.values()))])
-    hint = Section((Command(command), " shows the whole report."))
+    whole = shlex.join(["xla-lens", "report", next(iter(report.files.values()))])
+    hint = Section((command(whole), " shows the whole report."))
     outline = report_outline(report)
     facts = tuple(fact for fact in outline.facts if fact[0] not in ("files", "reserved", "contains"))
     return replace(outline, facts=facts, parts=((*sections[:1], *actions), (hint,)))
@@ -168,7 +168,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
         analysis, module = loaded.with_module()
         rows[ranked_module(analysis, [*loaded.files.labels.values()])] = map_content(analysis, module)
-    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
+    ranked = ranking(rows, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
     shown = [rows[ranked.modules[number]] for number in ranked.shown]
     folder, is_one = _folder(arguments), len(rows) == 1
     title = f"{shown[0].module}: memory map" if is_one else f"{folder}: memory maps"

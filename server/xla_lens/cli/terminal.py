@@ -43,19 +43,19 @@ def print_outlines(
     """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
     together short enough for a comment on GitHub.
     """
-    from xla_lens.render.report.markdown import markdown_lines, shortened
-    from xla_lens.render.report.text import Layout, terminal_lines, text_lines
+    from xla_lens.render.report.markdown import markdown_text, shortened
+    from xla_lens.render.report.text import terminal_lines, text_lines
 
     def lines_of_reports() -> Iterator[str]:
         for number, (outline, dump) in enumerate(outlines):
             if number:
                 yield ""
             if output_format == "markdown":
-                yield from markdown_lines(outline)
+                yield from markdown_text(outline)
             elif terminal:
                 yield from terminal_lines(outline, dump, terminal)
             else:
-                yield from (line.text for line in text_lines(outline, Layout(WIDTH_OF_FILES)))
+                yield from (line.text for line in text_lines(outline, WIDTH_OF_FILES))
 
     lines = lines_of_reports()
     if output_format == "markdown":

@@ -20,7 +20,7 @@ from xla_lens.lsp.uris import file_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import Page, page_name
-from xla_lens.render.pages import AnyLink, PageLink, PageText, page_text
+from xla_lens.render.pages import Link, PageText, page_text
 from xla_lens.syntax.file_names import module_name
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
@@ -44,14 +44,14 @@ class RenderedPage:
 
     sources: Generations
     document: Document
-    links: tuple[AnyLink, ...]
+    links: tuple[Link, ...]
 
-    def link_at(self, position: lsp.Position, encoding: Encoding) -> AnyLink | None:
+    def link_at(self, position: lsp.Position, encoding: Encoding) -> Link | None:
         """Return the link at a position, None if there is none."""
         offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
 
-    def range_of(self, link: AnyLink, encoding: Encoding) -> lsp.Range:
+    def range_of(self, link: Link, encoding: Encoding) -> lsp.Range:
         """Return where a link is."""
         start, end = (lsp.Position(*to_position(self.document, at, encoding)) for at in (link.start, link.end))
         return lsp.Range(start, end)
@@ -71,12 +71,11 @@ class RenderedPage:
         """The open documents of the sets."""
         return {path: opened for state, _ in self.sources for path, opened in state.open.items()}
 
-    def beside(self, link: PageLink) -> list[PageLink]:
+    def beside(self, link: Link) -> list[Link]:
         """Return the other links of a line: in a comparison, they lead to the same thing in the other dump."""
         document, row = self.document, self.document.row(link.start)
-        here = (one for one in self.links if isinstance(one, PageLink) and document.row(one.start) == row)
-        by_place = {one.target: one for one in here}
-        by_place.pop(link.target)
+        by_place = {one.place: one for one in self.links if document.row(one.start) == row}
+        by_place.pop(link.place)
         return list(by_place.values())
 
 

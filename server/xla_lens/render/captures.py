@@ -23,7 +23,7 @@ from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table,
 from xla_lens.render.report.html import html_lines, section_html
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.sections import live_at_peak_sections
-from xla_lens.render.report.text import Layout, section_lines, terminal_lines
+from xla_lens.render.report.text import section_lines, terminal_lines
 from xla_lens.render.report.values import space_of
 from xla_lens.render.terminal import Terminal
 from xla_lens.render.warrants import bounded_size, reasons
@@ -196,7 +196,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def table_text(title: str, rows: Rows, bound: Bound) -> str:
     """Return the first rows of a table as text."""
-    return "\n".join(line.text for line in section_lines(_table(title, rows, bound), Layout(WIDTH)))
+    return "\n".join(section_lines(_table(title, rows, bound), WIDTH))
 
 
 def table_html(title: str, rows: Rows, bound: Bound) -> str:
@@ -258,7 +258,7 @@ def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
         why = "; ".join(reasons(report.warrants.of(Quantity.RESERVED).gaps))
         lines.append(f"{module} may need more than {as_given(budget)} of {name}: {why}.")
     for section in live_at_peak_sections(report, one):
-        lines += [line.text for line in section_lines(section, Layout(WIDTH))]
+        lines += section_lines(section, WIDTH)
     if one is report.hbm:
         lines += [plain_text(sentence) for sentence in savings(report, one, _MOST_ACTIONS)]
     return "\n".join(lines)

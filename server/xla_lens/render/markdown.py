@@ -32,21 +32,18 @@ _PUNCTUATION: Final = re.compile(r"[][!#$&*<>@\\`|~]|(?<!\w)_|_(?!\w)|:(?=//)|(?
 """What begins markup or a link. An underscore within a word does not."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int]) -> Iterator[str]:
-    """Yield the lines of a table whose cells are Markdown. All columns but those in `left` are aligned to the right."""
-    yield _row(header)
-    yield f"|{'|'.join('---' if column in left else '--:' for column in range(len(header)))}|"
-    yield from map(_row, rows)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_cell, cells))} |"
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table whose cells are Markdown without pipes. All columns but the first have numbers."""
+    yield f"| {' | '.join(header)} |"
+    yield f"|---{'|--:' * (len(header) - 1)}|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 _PIPE: Final = re.compile(r"(?<!\\)(\\*)\|")
 
 
-def _cell(text: str) -> str:
+def in_cell(text: str) -> str:
+    """Return Markdown for the cell of a table."""
     # Markdown splits a table into cells before it looks for code, and parsers differ on whether a pipe after two
     # backslashes is escaped. After an odd number of backslashes all parsers agree that it is.
     return _PIPE.sub(r"\1\1\\|", text)

@@ -12,8 +12,6 @@ from xla_lens.model.warrants import Bound
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import (
-    LONGEST_NAME,
-    WIDEST_SHAPE,
     Name,
     Outline,
     Role,
@@ -106,7 +104,7 @@ def _what(message: OomMessage) -> str:
 def _place(label: str, message: OomMessage) -> tuple[str | Name, ...]:
     times = f", {message.times:,} times" if message.times > 1 else ""
     code = f", error code {message.code}" if message.code else ""
-    return (Name(label, widest=None, role=Role.PATH), f", line {message.line:,}{times}{code}")
+    return (Name(label, role=Role.PATH), f", line {message.line:,}{times}{code}")
 
 
 def _also(report: OomReport) -> str:
@@ -164,7 +162,7 @@ def _dump_section(report: OomReport, choice: Choice) -> Section:
     first = next(iter(report.files[choice.place].values()))
     why = _CHOSEN_BY[choice.by].format(count=choice.count)
     other = (_OTHER_RUN,) if choice.join.is_refuted else ()
-    return Section(("Dump: ", Name(first, widest=None, role=Role.PATH)), (why, *other, *_contents(choice)))
+    return Section(("Dump: ", Name(first, role=Role.PATH)), (why, *other, *_contents(choice)))
 
 
 _OTHER_RUN: Final = "It is of another run: all its sizes are far from those in the message."
@@ -259,11 +257,11 @@ def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None
         (
             size_text(match.buffer.size) if match.buffer.size else "",
             _padding(match.buffer),
-            Name(match.buffer.shape, widest=WIDEST_SHAPE, role=Role.SHAPE) if match.buffer.shape else "",
+            Name(match.buffer.shape, role=Role.SHAPE) if match.buffer.shape else "",
             _buffer_name(match.buffer),
             *([_value(match, choice.analysis.dump)] if choice else []),
             _source(match.buffer),
-            Name(match.buffer.op_name, widest=LONGEST_NAME, role=Role.PATH) if match.buffer.op_name else "",
+            Name(match.buffer.op_name, role=Role.PATH) if match.buffer.op_name else "",
         )
         for match in matches
     )
@@ -282,7 +280,7 @@ def _source(buffer: OomBuffer) -> Text:
         return ""
     name = re.split(r"[/\\]", buffer.source_file)[-1]
     frame = StackFrame(buffer.source_file, buffer.source_line)
-    return Name(name if frame.line is None else f"{name}:{frame.line}", role=Role.SOURCE, frame=frame)
+    return Name(name if frame.line is None else f"{name}:{frame.line}", role=Role.SOURCE, target=frame)
 
 
 def _padding(buffer: OomBuffer) -> str:

@@ -1,17 +1,15 @@
 """Pages: reports as text that an editor shows beside the dump, with links back into it."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from xla_lens.features.report.facts import Report, SpaceReport, report
 from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
 from xla_lens.model.hlo.module import HloModule
@@ -34,52 +32,32 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human, percent
-from xla_lens.render.report.blocks import Inline, Jump, Linked, Name, Outline, Section, Sections, Text, table
-from xla_lens.render.report.markdown import inline_markdown, markdown_lines
+from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Section, Sections, Text, linked, table
+from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.outline import missing_step, report_outline
-from xla_lens.render.report.sections import history_section, live_at_step_sections
-from xla_lens.render.report.text import Layout, text_lines
-from xla_lens.render.report.values import allocation_link, space_of, step_link
+from xla_lens.render.report.sections import live_at_step_sections
+from xla_lens.render.report.text import text_lines
+from xla_lens.render.report.values import allocation_link, space_of, step_link, steps_text, value_link
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines, share, suffix
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import FileKind, module_name
 
-_LAYOUT: Final = Layout(width=320, stretch=3)
+_WIDTH: Final = 320
 """An editor scrolls sideways."""
 
 
 @dataclass(frozen=True, slots=True)
-class PageLink:
-    """A link from bytes `start` to `end` of a page, in UTF-8, to the place in the dump that describes an entity."""
+class Link:
+    """A link from bytes `start` to `end` of a page, in UTF-8. `place` is where the dump describes an entity, None for
+    other targets.
+    """
 
     start: int
     end: int
-    entity: Entity
-    target: Place
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLink:
-    """A link from bytes `start` to `end` of a page, in UTF-8, to a line of the program."""
-
-    start: int
-    end: int
-    frame: StackFrame
-
-
-@dataclass(frozen=True, slots=True)
-class JumpLink:
-    """A link from bytes `start` to `end` of a page, in UTF-8, to an explanation or to values in the memory map."""
-
-    start: int
-    end: int
-    target: Rule | tuple[int, ...]
-
-
-AnyLink: TypeAlias = PageLink | SourceLink | JumpLink
+    target: LinkTarget
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +65,7 @@ class PageText:
     """A page: its text, and its links in the order of the text."""
 
     text: str
-    links: tuple[AnyLink, ...]
+    links: tuple[Link, ...]
 
 
 PAGE_LIMIT: Final = 1000
@@ -107,18 +85,20 @@ def page_text(
 
     match page:
         case ReportPage():
-            return _markdown_page(report_outline(made(ReportOptions(top=DEFAULT_TOP))), place_of, has_map=has_map)
+            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_map=has_map)))
+            return _page(markdown_lines(outline), place_of)
         case SummaryPage():
-            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_source_lines=True)))
+            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP)))
             lists = ("lists", f"the first {DEFAULT_TOP} rows of each")
             outline = replace(outline, facts=(*outline.facts, lists))
         case AdvicePage():
-            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}))))
+            options = ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}), has_map=has_map)
+            outline = report_outline(made(options))
             incomplete = tuple(fact for fact in outline.facts if fact[0] == "incomplete")
             outline = replace(outline, facts=incomplete, answer=outline.answer[:1])
-            return _markdown_page(outline, place_of, has_map=has_map)
+            return _page(markdown_lines(outline), place_of)
         case LiveSetPage(step):
-            outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_source_lines=True)), step)
+            outline = _live_set(made(ReportOptions(limit, step, frozenset())), step)
         case HistoryPage(index):
             outline = _history(analysis, index, limit)
         case ExcerptPage():
@@ -133,79 +113,20 @@ def file_labels(analysis: Analysis, module: HloModule | None = None) -> dict[Fil
 
 def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -> PageText:
     """Return a page with some blocks. `place_of` finds where a dump describes an entity."""
+    return _page(text_lines(outline, _WIDTH), place_of)
+
+
+def _page(lines: Iterable[Line], place_of: Callable[[Entity], Place | None]) -> PageText:
     place_of = cache(place_of)
-    layout = replace(_LAYOUT, short_files=_unambiguous_files(outline))
-    data = bytearray()
-    links: list[AnyLink] = []
-    for line in text_lines(outline, layout):
-        for first, last, named in line.spans:
-            start = len(data) + len(_encoded(line.text[:first]))
-            end = start + len(_encoded(line.text[first:last]))
-            if link := _link(named, start, end, place_of):
-                links.append(link)
-        data += _encoded(line.text) + b"\n"
+    data, links = bytearray(), list[Link]()
+    for text, spans in lines:
+        for first, last, target in spans:
+            start, end = (len(data) + len(_encoded(text[:at])) for at in (first, last))
+            place = place_of(target) if isinstance(target, Entity) else None
+            if place or (is_file(target.file) if isinstance(target, StackFrame) else not isinstance(target, Entity)):
+                links.append(Link(start, end, target, place))
+        data += _encoded(text) + b"\n"
     return PageText(data.decode(), tuple(links))
-
-
-def _markdown_page(outline: Outline, place_of: Callable[[Entity], Place | None], *, has_map: bool) -> PageText:
-    """Return a page of Markdown: its links are places in the text, as in other pages."""
-    place_of = cache(place_of)
-    targets: list[Entity | StackFrame | Jump] = []
-    short_files = _unambiguous_files(outline)
-
-    def words(inline: Inline) -> str:
-        lead, text = "", inline_markdown(inline).translate(_NO_MARKS)
-        target: Entity | StackFrame | Jump | None = None
-        match inline:
-            case Jump(words, target_of_jump) if has_map or not isinstance(target_of_jump, tuple):
-                text, target = words.lstrip(" ·"), inline
-                lead = words.removesuffix(text)
-            case Name(name, entity, _, _, frame):
-                target = frame or entity
-                if frame and frame.file in short_files:
-                    text = code(name.removeprefix(frame.file[: frame.file.rfind("/") + 1])).translate(_NO_MARKS)
-            case Linked(_, entity):
-                target = entity
-        if target is None:
-            return text
-        targets.append(target)
-        return f"{lead}{_OPEN}{text}{_CLOSE}"
-
-    marked = "\n".join(markdown_lines(outline, words)) + "\n"
-    data, links = bytearray(), list[AnyLink]()
-    for number, piece in enumerate(re.split(f"[{_OPEN}{_CLOSE}]", marked)):
-        start = len(data)
-        data += _encoded(piece)
-        if number % 2 and (link := _link(targets[number // 2], start, len(data), place_of)):
-            links.append(link)
-    return PageText(data.decode(), tuple(links))
-
-
-_OPEN, _CLOSE = "\ue000", "\ue001"
-"""Marks around a link while a page is Markdown. A text of a dump that contains them loses them."""
-
-_NO_MARKS: Final = {ord(_OPEN): None, ord(_CLOSE): None}
-
-
-def _link(
-    target: Entity | StackFrame | Jump, start: int, end: int, place_of: Callable[[Entity], Place | None]
-) -> AnyLink | None:
-    """The link to a target, None if it has no place."""
-    match target:
-        case Jump():
-            return JumpLink(start, end, target.target)
-        case StackFrame():
-            return SourceLink(start, end, target) if is_file(target.file) else None
-    place = place_of(target)
-    return PageLink(start, end, target, place) if place else None
-
-
-def _unambiguous_files(outline: Outline) -> frozenset[str]:
-    """The source files that their names tell apart. A link has the whole path."""
-    spans = (span for line in text_lines(outline, _LAYOUT) for span in line.spans)
-    files = {named.file for _, _, named in spans if isinstance(named, StackFrame)}
-    count = Counter(file.rpartition("/")[2] for file in files)
-    return frozenset(file for file in files if count[file.rpartition("/")[2]] == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +181,7 @@ def _live_set(report: Report, step: int) -> Outline:
 
 def _module(module: str | None) -> Iterator[tuple[str, Text]]:
     if module is not None:
-        yield "module", Name(module, widest=None)
+        yield "module", Name(module)
 
 
 def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
@@ -272,7 +193,7 @@ def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
         yield "runs", "nothing; the program ends here"
     if report.printed:
         where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
-        yield "peak", Linked(f"XLA prints the peak {where}", Entity(EntityKind.PRINTED_PEAK, 0))
+        yield "peak", linked(f"XLA prints the peak {where}", Entity(EntityKind.PRINTED_PEAK, 0))
     for line in gap_lines(report.warrants.of(Quantity.LIVE, Quantity.RESERVED).gaps):
         yield "incomplete", line
 
@@ -313,7 +234,7 @@ def _excerpt(analysis: Analysis, module: HloModule | None, page: ExcerptPage) ->
     if page.first_row >= last:
         return PageText(data.decode(), ())
     start, end = document.line_span(page.first_row)[0], document.line_span(last - 1)[1]
-    shift, found, place_of = len(data) - start, list[AnyLink](), cache(partial(entity_place, dump))
+    shift, found, place_of = len(data) - start, list[Link](), cache(partial(entity_place, dump))
     for word in _WORD.finditer(document.data, start, end):
         if found and word.start() + shift < found[-1].end:
             continue
@@ -321,7 +242,7 @@ def _excerpt(analysis: Analysis, module: HloModule | None, page: ExcerptPage) ->
         entity = _entity(dump, mention.target) if mention and mention.start >= start else None
         place = place_of(entity) if entity else None
         if mention and entity and place and mention.end <= end:
-            found.append(PageLink(mention.start + shift, mention.end + shift, entity, place))
+            found.append(Link(mention.start + shift, mention.end + shift, entity, place))
     return PageText((data + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
 
 
@@ -362,9 +283,22 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
         return Outline(f"The dump has no allocation {index}.", (), ())
     history = allocation_history(dump, analysis.memory, row)
     biggest = np.sort(np.argsort(history.offset - history.end_offset, kind="stable")[:limit])
-    values = replace(history_section(dump, history, biggest), title="Values by offset, then by time")
+    columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
+    rows = (
+        (
+            f"{offset:,}",
+            f"{end:,}",
+            human(end - offset),
+            steps_text(first, last) if first != NONE else "",
+            value_link(dump, value),
+        )
+        for value, offset, end, first, last in zip(*(column[biggest].tolist() for column in columns), strict=True)
+    )
+    shown = table("start offset | end offset | size | <live | <value", rows)
     facts = (*_allocation(analysis, history), ("values", _count(len(biggest), len(history.value))))
-    return Outline(("History of ", allocation_link(index)), facts, ((values,),))
+    return Outline(
+        ("History of ", allocation_link(index)), facts, ((Section("Values by offset, then by time", (shown,)),),)
+    )
 
 
 def _count(shown: int, count: int) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from html import escape
-from itertools import count
 from typing import Any, Final
 
 from xla_lens.features.report.ranking import RankedModule, Ranking
@@ -13,8 +12,8 @@ from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import worded
 from xla_lens.render.numbers import apart, as_given, counted, human
-from xla_lens.render.report.blocks import WIDEST_NAME, Inline, Name, Outline, Role, Section, Text, plain_text, table
-from xla_lens.render.report.html import inline_html, section_html
+from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, plain_text, table
+from xla_lens.render.report.html import section_html
 from xla_lens.render.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
 
@@ -23,7 +22,7 @@ def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_al
     `show_all` shows the modules that are folded.
     """
     return Outline(
-        (f"{counted(len(one.modules), 'module')} in ", Name(folder, widest=None)),
+        (f"{counted(len(one.modules), 'module')} in ", Name(folder)),
         (),
         (_table(one, budget_bytes, show_all),),
         tuple(_answer(one, budget_bytes)),
@@ -32,17 +31,11 @@ def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_al
 
 def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterator[str]:
     """Yield the ranking as lines of HTML with a link to the map of each module that it shows."""
-    outline, numbers = ranking_outline(one, folder, budget_bytes), count()
-
-    def words(inline: Inline) -> str:
-        if isinstance(inline, Name) and inline.role is Role.NAME:
-            return f'<a href="{map_link(next(numbers))}">{escape(inline.text) or "module"}</a>'
-        return inline_html(inline)
-
+    outline = ranking_outline(one, folder, budget_bytes)
     yield '<details class="index" open>'
     yield f"<summary>{escape(plain_text(outline.title))}</summary>"
     yield from (f"<p>{escape(plain_text(sentence))}</p>" for sentence in outline.answer)
-    yield from (line for part in outline.parts for section in part for line in section_html(section, words))
+    yield from (line for part in outline.parts for section in part for line in section_html(section))
     yield "</details>"
 
 
@@ -81,20 +74,17 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
         f"{spaces.pop()} peak" if len(spaces) == 1 else "peak",
         *("no.", "<module", "temp", "values", "XLA prints", "<findings", "<file"),
     )
-    rows = [_row(module, place, budget_bytes) for module, place in shown]
-    kept = [column for column in range(len(titles)) if any(row[column] != "" for row in rows)]
-    cells = (tuple(row[column] for column in kept) for row in rows)
+    rows = [_row(module, place, budget_bytes, rank) for rank, (module, place) in enumerate(shown)]
     rest = (_folded(one, show_all),) if one.folded else ()
     unreadable = [
-        (Name(re.split(r"[/\\]", file)[-1], widest=None, role=Role.PATH), f" {reason}.")
+        (Name(re.split(r"[/\\]", file)[-1], role=Role.PATH), f" {reason}.")
         for module in one.modules
         for file, reason in module.unreadable
     ]
-    modules = table(" | ".join(titles[column] for column in kept), cells)
-    return (Section("Modules, worst first", (modules, *rest, *unreadable)),)
+    return (Section("Modules, worst first", (table(" | ".join(titles), rows), *rest, *unreadable)),)
 
 
-def _row(module: RankedModule, place: str, budget_bytes: int | None) -> tuple[Text, ...]:
+def _row(module: RankedModule, place: str, budget_bytes: int | None, rank: int) -> tuple[Text, ...]:
     bound = {quantity: module.warrants.of(quantity).bound for quantity in Quantity}
     reserved, printed = bound[Quantity.RESERVED], bound[Quantity.PRINTED_PEAK]
     limit = module.capacity.size_bytes if module.capacity and budget_bytes is None else budget_bytes
@@ -105,12 +95,12 @@ def _row(module: RankedModule, place: str, budget_bytes: int | None) -> tuple[Te
         share(module.space.needed_bytes, limit, reserved) if limit else "",
         bounded_size(peak, bound[Quantity.LIVE]) if peak is not None else UNKNOWN,
         f"{module.number:04}" if module.number is not None else "",
-        Name(module.name, widest=WIDEST_NAME),
+        Name(module.name, map_link(rank)),
         bounded_size(module.temp_bytes, reserved),
         bounded(f"{module.value_count:,}", bound[Quantity.VALUES]),
         bounded(apart(module.printed_bytes or 0, peak or 0), printed) if is_printed else "",
         _findings(module),
-        Name(place, widest=None, role=Role.PATH) if place else "",
+        Name(place, role=Role.PATH) if place else "",
     )
 
 

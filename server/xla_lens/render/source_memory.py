@@ -31,7 +31,7 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.peak_groups import LikeValues, like_values, owned_sizes
 from xla_lens.render.report.actions import largest_saving
-from xla_lens.render.report.blocks import Bar, Name, Text, bar_text, inlines
+from xla_lens.render.report.blocks import Name, Text, bar_text, inlines
 from xla_lens.render.report.sections import freed_by
 from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, reasons, share
@@ -228,7 +228,7 @@ def line_label(memory: SourceMemory, line: LineMemory, newer_than: float | None 
     """Return the label at the end of a line: ``██████ 24.10 GiB (76.0 %)``. If the file is newer than the dump, the
     label has the time of the dump, in seconds since 1970.
     """
-    bar = bar_text(Bar(line.size_bytes, memory.peak.space.peak_live_bytes, _BAR_WIDTH))
+    bar = bar_text(line.size_bytes, memory.peak.space.peak_live_bytes, _BAR_WIDTH)
     time = f" · dump of {time_text(newer_than)}" if newer_than is not None else ""
     return f"{bar} {_size(memory.peak, line.size_bytes)}{time}"
 

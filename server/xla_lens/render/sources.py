@@ -25,12 +25,6 @@ PARAMETERS: Final = "parameters"
 """What tells the name of an argument from a source line."""
 
 
-def frame_place(frame: StackFrame) -> str:
-    """Return `frame_text` with the column, counted from 1, which tells calls in one line apart."""
-    has_column = frame.line is not None and frame.column is not None
-    return frame_text(frame) + (f":{(frame.column or 0) + 1}" if has_column else "")
-
-
 def call_text(frame: StackFrame) -> str:
     """Return a frame with its function: ``train.py:31 in step``."""
     return frame_text(frame) + (f" in {frame.function}" if frame.function else "")

@@ -178,7 +178,7 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         wait_for(lambda: map.eval("map.state.picked?.values?.length"), seconds=SECONDS)
         # The editor may have drawn the page again meanwhile.
         page = wait_for(frame, seconds=SECONDS)
-        page.locator("text=When this helps").first.click()
+        page.locator("text=xla-lens explain").first.click()
         wait_for(window.active_tab, lambda name: name.endswith(".md") and "advice" not in name, SECONDS)
 
 

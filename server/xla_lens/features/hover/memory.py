@@ -191,7 +191,7 @@ def peak_lines(analysis: Analysis, row: int) -> Iterator[str]:
         )
         for space in analysis.memory.spaces
     ]
-    yield from table(("memory space", "needed", "real peak", "at step", "live at the printed step"), rows, (0,))
+    yield from table(("memory space", "needed", "real peak", "at step", "live at the printed step"), rows)
     yield ""
     is_exact = warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
     explained = explain_printed_peak(dump, analysis.memory, row) if is_exact else None
@@ -199,7 +199,7 @@ def peak_lines(analysis: Analysis, row: int) -> Iterator[str]:
     if sums and explained and (explained.is_understated or printed != analysis.memory.spaces[0].live.at(step)):
         yield "What the printed peak counts:"
         yield ""
-        yield from table(("", *sums.titles), sums.rows, (0,))
+        yield from table(("", *sums.titles), sums.rows)
         yield ""
         yield RULE
 

@@ -101,14 +101,6 @@ class PaddingReport:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArenaReport:
-    """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
-
-    history: AllocationHistory
-    history_rows: Column | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class BudgetReport:
     """Values to remove so that what a program needs of a memory space is within a budget.
 
@@ -151,7 +143,7 @@ class SpaceReport:
     sources: BytesByOp | None
     alive: tuple[PeakWithout, ...]
     padding: PaddingReport | None
-    arenas: tuple[ArenaReport, ...]
+    arenas: tuple[AllocationHistory, ...]
     budget: BudgetReport | None
 
 
@@ -313,7 +305,6 @@ _EXACT: Final = {
     Part.ALIVE: (Quantity.LIVE, Quantity.USES),
     Part.PADDING: (Quantity.LIVE,),
     Part.ARENAS: (Quantity.LIVE, Quantity.RESERVED),
-    Part.HISTORY: (Quantity.LIVE, Quantity.RESERVED),
     Part.DONATION: (Quantity.LIVE, Quantity.RESERVED, Quantity.USES),
     Part.BUDGET: (Quantity.LIVE,),
     Part.ADVICE: (Quantity.LIVE, Quantity.USES),
@@ -362,7 +353,7 @@ def _space(one: Report, parts: frozenset[Part], space: MemorySpace, at_step: int
         sources=_sources(one.origins, space, step) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
         padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
-        arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & parts else (),
+        arenas=_arenas(analysis, space) if Part.ARENAS in parts else (),
         budget=_budget(analysis, space, options.budget_bytes) if Part.BUDGET in parts else None,
     )
 
@@ -421,12 +412,9 @@ def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> P
     return PaddingReport(padding, tuple(order[padding.padding_bytes[order] > 0][:top].tolist()))
 
 
-def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> tuple[ArenaReport, ...]:
-    return tuple(
-        ArenaReport(history, np.arange(len(history.value))[: options.top] if Part.HISTORY in options.parts else None)
-        for history in arenas(analysis.dump, analysis.memory)
-        if analysis.dump.allocations.color[history.allocation] == space.color
-    )
+def _arenas(analysis: Analysis, space: MemorySpace) -> tuple[AllocationHistory, ...]:
+    color, found = analysis.dump.allocations.color, arenas(analysis.dump, analysis.memory)
+    return tuple(history for history in found if color[history.allocation] == space.color)
 
 
 def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetReport | None:

@@ -19,14 +19,13 @@ class Part(StrEnum):
     ALIVE = "alive"
     PADDING = "padding"
     ARENAS = "arenas"
-    HISTORY = "history"
     DONATION = "donation"
     BUDGET = "budget"
     ADVICE = "advice"
 
 
-LONG_PARTS: Final = (Part.CURVE, Part.STACKS, Part.HISTORY)
-"""Parts that are shown only on request: one row for each step, call stack or value."""
+LONG_PARTS: Final = (Part.CURVE, Part.STACKS)
+"""Parts that are shown only on request: one row for each step or call stack."""
 
 DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
 
@@ -58,32 +57,20 @@ class CiFormat(StrEnum):
     JUNIT = "junit"
 
 
-class SortKey(StrEnum):
-    """A column by which `--sort` ranks modules."""
-
-    PEAK = "peak"
-    NEEDED = "needed"
-    TEMP = "temp"
-    VALUES = "values"
-    FINDINGS = "findings"
-    NAME = "name"
-    FILE = "file"
-
-
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """What a report contains.
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
     the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. With
-    `has_source_lines`, lists of live values have a column of source lines.
+    `has_map`, actions lead to their buffers in a memory map beside the report.
     """
 
     top: int | None = None
     at_step: int | None = None
     parts: frozenset[Part] = DEFAULT_PARTS
     budget_bytes: int | None = None
-    has_source_lines: bool = False
+    has_map: bool = False
 
 
 def report_options(

@@ -2,11 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
@@ -96,42 +95,32 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     )
 
 
-_Key: TypeAlias = tuple[int | str, ...]
-
-_KEYS: Final[dict[SortKey, Callable[[RankedModule], _Key]]] = {
-    SortKey.PEAK: lambda one: (
+def sort_key(one: RankedModule) -> tuple[int | str, ...]:
+    """Return the key by which modules are sorted: those first that exceed their device by most, then by peak, by what
+    they need, by the number of values and by name, and those of the newest run first.
+    """
+    run = _RUN.search(one.files[0])
+    return (
         -(one.over_bytes or 0),
         -(one.peak_bytes if one.peak_bytes is not None else NONE),
-    ),
-    SortKey.NEEDED: lambda one: (-one.space.needed_bytes,),
-    SortKey.TEMP: lambda one: (-one.temp_bytes,),
-    SortKey.VALUES: lambda one: (-one.value_count,),
-    SortKey.FINDINGS: lambda one: (-one.error_count, -one.warning_count),
-    SortKey.NAME: lambda one: (one.name, one.number if one.number is not None else NONE),
-    SortKey.FILE: lambda one: one.files,
-}
-
-
-def sort_key(one: RankedModule, key: SortKey) -> tuple[_Key, ...]:
-    """Return the key by which modules are sorted, the worst first. By peak, those that do not fit their device come
-    first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name, then those
-    of the newest run come first.
-    """
-    ties = (SortKey.PEAK, SortKey.NEEDED, SortKey.VALUES, SortKey.NAME)
-    run = _RUN.search(one.files[0])
-    newest = -int("".join(run.groups())) if run else 0
-    return (_KEYS[key](one), *(_KEYS[tie](one) for tie in ties), (newest,), _KEYS[SortKey.FILE](one))
+        -one.space.needed_bytes,
+        -one.value_count,
+        one.name,
+        one.number if one.number is not None else NONE,
+        -int("".join(run.groups())) if run else 0,
+        *one.files,
+    )
 
 
 _RUN: Final = re.compile(r"-(\d{8})-(\d{6})(?=[-/\\])")
 """The time at the end of the name of a folder that `xla-lens run` made."""
 
 
-def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny: float) -> Ranking:
+def ranking(modules: Iterable[RankedModule], top: int | None, tiny: float) -> Ranking:
     """Return the modules in order. At most `top` are shown, and none with less than the part `tiny` of the worst peak
     and without errors; None for all.
     """
-    found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
+    found = tuple(sorted(modules, key=sort_key))
     most = max((one.peak_bytes or 0 for one in found), default=0)
     big = [
         number

@@ -20,7 +20,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import Candidate, choose_dumps
 from xla_lens.reading import DamagedFile, log_blocks, open_file
 from xla_lens.render.oom import OomReport, nothing_found, oom_outline
-from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.render.report.markdown import markdown_text
 from xla_lens.render.report.outline import report_outline
 from xla_lens.syntax.oom import OomLog, read_oom_log
 
@@ -58,13 +58,13 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
         files=[one.labels for one in sets],
         top=_OPTIONS.top,
     )
-    lines = [*markdown_lines(oom_outline(answer))]
+    lines = [*markdown_text(oom_outline(answer))]
     if choice := answer.dumps[answer.main]:
         files, capacity = sets[choice.place], found.messages[answer.main].hbm_capacity
         analysis, module = load_module_or_finding(files, {}, choice.analysis)
         options = replace(_OPTIONS, budget_bytes=capacity.size_bytes if capacity else None)
         made = report(analysis.with_module(module), files.labels, options, module)
-        lines += ["", *markdown_lines(report_outline(made))]
+        lines += ["", *markdown_text(report_outline(made))]
     return "\n".join(lines) + "\n"
 
 

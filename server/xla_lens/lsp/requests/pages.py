@@ -13,11 +13,12 @@ from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.places.entities import entity_target
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.places.entities import Entity, entity_target
 from xla_lens.model.places.mentions import Mention, Role
 from xla_lens.package_files import explanation_path
 from xla_lens.render.command_links import CommandLinks
-from xla_lens.render.pages import AnyLink, JumpLink, PageLink, header_text, page_sections
+from xla_lens.render.pages import Link, header_text, page_sections
 from xla_lens.text.positions import decode
 
 _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"
@@ -35,14 +36,14 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     """Explain what the page names at a position, as in the dump."""
     page, capabilities = snapshot.page, snapshot.capabilities
     link = page.link_at(params.position, capabilities.encoding)
-    if not isinstance(link, PageLink):
+    if link is None or link.place is None or not isinstance(link.target, Entity):
         return None
-    analysis, module = snapshot.sets[0 if link.entity.is_old else -1]
-    target = entity_target(analysis.dump, link.entity) if analysis else None
+    analysis, module = snapshot.sets[0 if link.target.is_old else -1]
+    target = entity_target(analysis.dump, link.target) if analysis else None
     if analysis is None or target is None:
         return None
     mention = Mention(target, Role.USED_VALUE, link.start, link.end)
-    uri = snapshot.convert.request_uri(link.target.file)
+    uri = snapshot.convert.request_uri(link.place.file)
     markdown = hover_of(analysis, module, mention, command_links(uri, capabilities))
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
@@ -54,36 +55,36 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
     link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
     if link is None:
         return None
-    if isinstance(link, JumpLink):
-        start = lsp.Position(0, 0)
-        if isinstance(link.target, tuple):
-            return None
-        return [lsp.Location(explanation_path(link.target).as_uri(), lsp.Range(start, start))]
-    if not isinstance(link, PageLink):
-        source, line = await snapshot.find_source(link.frame.file), max((link.frame.line or 1) - 1, 0)
-        start = lsp.Position(line, 0)
-        return [lsp.Location(uri_of(source), lsp.Range(start, start))] if source else None
+    match link.target:
+        case Rule():
+            start = lsp.Position(0, 0)
+            return [lsp.Location(explanation_path(link.target).as_uri(), lsp.Range(start, start))]
+        case StackFrame(file, line):
+            source, start = await snapshot.find_source(file), lsp.Position(max((line or 1) - 1, 0), 0)
+            return [lsp.Location(uri_of(source), lsp.Range(start, start))] if source else None
     others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
-    return [snapshot.convert.location(one.target) for one in (link, *others)]
+    return [snapshot.convert.location(one.place) for one in (link, *others) if one.place] or None
 
 
 def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
     """The links of a page. Links to source files get their target from `documentLink/resolve`."""
 
-    def link_to(link: AnyLink) -> lsp.DocumentLink:
+    def link_to(link: Link) -> lsp.DocumentLink:
         where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
-        if isinstance(link, PageLink):
-            return lsp.DocumentLink(where, snapshot.convert.line_uri(link.target))
-        if isinstance(link, JumpLink):
-            return lsp.DocumentLink(where, _jump(link.target, uri))
-        return lsp.DocumentLink(where, data=source_data(link.frame), **tooltip(snapshot, frame_tooltip(link.frame)))
+        match link.target:
+            case StackFrame():
+                return lsp.DocumentLink(
+                    where, data=source_data(link.target), **tooltip(snapshot, frame_tooltip(link.target))
+                )
+            case Rule():
+                uri = explanation_path(link.target).as_uri()
+            case tuple():
+                uri = CommandLinks(params.text_document.uri).values(link.target)
+            case _:
+                uri = snapshot.convert.line_uri(link.place) if link.place else ""
+        return lsp.DocumentLink(where, uri)
 
-    uri = params.text_document.uri
     return [link_to(link) for link in snapshot.page.links]
-
-
-def _jump(target: Rule | tuple[int, ...], uri: str) -> str:
-    return CommandLinks(uri).values(target) if isinstance(target, tuple) else explanation_path(target).as_uri()
 
 
 def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:

@@ -28,7 +28,7 @@ from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.places.entities import entity_target
+from xla_lens.model.places.entities import Entity, entity_target
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
 from xla_lens.model.places.places import (
     Place,
@@ -46,7 +46,6 @@ from xla_lens.render import contract
 from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.render.memory_map.data import memory_map_data, space_data
 from xla_lens.render.overview import Locate, overview_data, value_entries
-from xla_lens.render.pages import PageLink
 from xla_lens.render.peak_groups import peak_groups_data
 from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE
@@ -254,8 +253,8 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
     _, analysis = await arguments.analysed()
     link = page.link_at(position, arguments.state.client.capabilities.encoding)
     # In a comparison, the set of the page is the new one.
-    entity = link.entity if isinstance(link, PageLink) and not link.entity.is_old else None
-    target = entity_target(analysis.dump, entity) if entity else None
+    entity = link.target if link else None
+    target = entity_target(analysis.dump, entity) if isinstance(entity, Entity) and not entity.is_old else None
     return analysis.dump, target, target.step if isinstance(target, Step) else None
 
 

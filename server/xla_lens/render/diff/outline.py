@@ -29,17 +29,16 @@ from xla_lens.render.diff.words import (
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import MINUS, apart, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import (
-    LONGEST_NAME,
-    WIDEST_SHAPE,
     Inline,
-    Linked,
     Name,
     Outline,
+    Role,
     Section,
     Sections,
     Table,
     Text,
     joined,
+    linked,
     more,
     table,
 )
@@ -62,17 +61,14 @@ def diff_outline(one: Diff) -> Outline:
     files = (("old", one.old.label.rpartition("/")), ("new", one.new.label.rpartition("/")))
     return Outline(
         title=_title(one),
-        facts=tuple(
-            (word, (Name(file, widest=None), " in ", Name(folder or ".", widest=None)))
-            for word, (folder, _, file) in files
-        ),
+        facts=tuple((word, (Name(file), " in ", Name(folder or "."))) for word, (folder, _, file) in files),
         parts=tuple(sections for sections in _parts(one) if sections),
         answer=tuple(_answer(one)),
     )
 
 
 def _title(one: Diff) -> Text:
-    name, space = Name(one.name or one.new.label.rpartition("/")[2], widest=None), one.default_space
+    name, space = Name(one.name or one.new.label.rpartition("/")[2]), one.default_space
     if space is None:
         return (name, ": no buffer assignment to compare")
     needed = space.exact("needed_bytes")
@@ -196,10 +192,10 @@ def _table(one: Diff, changed: list[Row], by: By) -> Table:
 def _key(key: Key, by: By) -> tuple[Inline, ...]:
     """What a row is about: for like buffers, their shape, op_name or opcode, and source line."""
     if isinstance(key, Group):
-        shape: Inline = Name(key.shape, widest=WIDEST_SHAPE) if key.shape else "(unknown shape)"
-        names = (Name(text, widest=LONGEST_NAME) for text in (key.op_name or key.opcode, key.line) if text)
+        shape: Inline = Name(key.shape, role=Role.SHAPE) if key.shape else "(unknown shape)"
+        names = (Name(text) for text in (key.op_name or key.opcode, key.line) if text)
         return joined((shape, *names), ", ")
-    return (Name(str(key), widest=LONGEST_NAME) if key else _UNKNOWN_KEY.get(by, f"(no {by.value})"),)
+    return (Name(str(key)) if key else _UNKNOWN_KEY.get(by, f"(no {by.value})"),)
 
 
 def _derived_part(row: Row) -> str:
@@ -237,7 +233,7 @@ def _entities(one: Diff, row: Row) -> tuple[Entity | None, Entity | None]:
 
 def _linked(text: str, entity: Entity | None) -> Inline:
     """Our own words, with a link if there is an entity."""
-    return Linked(text, entity) if entity and text else text
+    return linked(text, entity) if entity and text else text
 
 
 # ---------------------------------------------------------------- values
@@ -289,13 +285,13 @@ def _what(one: Comparison, row: int, old: int, new: int) -> Iterator[Text]:
     if NONE in (old, new):
         dump, value = (old_dump, old) if new == NONE else (new_dump, new)
         name = op_name(dump, value)
-        shape = Name(shape_text(dump, value), widest=WIDEST_SHAPE)
-        yield (shape, " ", Name(name, widest=LONGEST_NAME)) if name else shape
+        shape = Name(shape_text(dump, value), role=Role.SHAPE)
+        yield (shape, " ", Name(name)) if name else shape
         return
     change, longer_by = Change(int(values.change[row])), int(values.longer_by[row])
     sides = ((old_dump, old), (new_dump, new))
     if change & (Change.SHAPE | Change.LAYOUT):
-        yield joined((Name(shape_text(*side), widest=WIDEST_SHAPE) for side in sides), " → ")
+        yield joined((Name(shape_text(*side), role=Role.SHAPE) for side in sides), " → ")
     elif change & Change.PADDING:
         yield "padding changed"
     if change & Change.MEMORY_SPACE:
@@ -400,13 +396,11 @@ def _folder_sections(one: FolderDiff) -> Iterator[Section]:
     changed = [row for row in one.rows if _change(row)]
     changed.sort(key=lambda row: [-(pair.change if pair else 0) for pair in row[1:]])
     shown = changed if one.top is None else [*changed[: one.top], *changed[one.top :][-1:]]
-    rows: list[tuple[Text, ...]] = [
-        (*_sizes(needed), *_sizes(peak), Name(name, widest=None)) for name, needed, peak in shown
-    ]
+    rows: list[tuple[Text, ...]] = [(*_sizes(needed), *_sizes(peak), Name(name)) for name, needed, peak in shown]
     rows[-1:-1] = (("", "", "", "", text) for text in more(len(changed) - len(shown), "other"))
     yield Section("Modules that changed", (table("needs | change | peak | change | <module", rows),) if rows else ())
     for word, names in (("old", one.only_old), ("new", one.only_new)):
-        named = tuple((Name(name, widest=None),) for name in names[: one.top])
+        named = tuple((Name(name),) for name in names[: one.top])
         title = f"{counted(len(names), 'module')} only in the {word} dumps"
         yield Section(title, (*named, *more(len(names) - len(named), "other")))
 

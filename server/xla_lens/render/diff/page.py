@@ -13,7 +13,7 @@ from xla_lens.render.memory_map.comparison import compared_maps
 from xla_lens.render.memory_map.page import MapContent, memory_maps_page, packed
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.pages import PageText, outline_page
-from xla_lens.render.report.blocks import Linked, Outline, Text, joined
+from xla_lens.render.report.blocks import Outline, Text, joined, linked
 from xla_lens.render.report.html import html_lines
 
 
@@ -42,7 +42,7 @@ def _peaks(one: Diff) -> Iterator[tuple[str, Text]]:
             continue
         steps = ((space.old.peak_step, True, "old"), (space.new.peak_step, False, "new"))
         links: list[Text] = [
-            (Linked(f"step {step}", Entity(EntityKind.STEP, step, is_old)), f" of the {word} schedule")
+            (linked(f"step {step}", Entity(EntityKind.STEP, step, is_old)), f" of the {word} schedule")
             for step, is_old, word in steps
             if step is not None
         ]

@@ -9,7 +9,7 @@ from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.render.diff.words import change_text, grown_text
 from xla_lens.render.numbers import counted, human, sparkline
-from xla_lens.render.report.blocks import LONGEST_NAME, Name, Outline, Role, Section, Text, table
+from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
 from xla_lens.render.sources import frame_text
 
 
@@ -59,7 +59,7 @@ def _section(one: ModuleInRuns, labels: Sequence[str]) -> Section:
     if last and last.needed_bytes is not None:
         pair = Pair(known[0], last.needed_bytes)
         words = f": needs {grown_text(pair, f'{human(pair.new)} as before') if len(known) > 1 else human(pair.new)}"
-    title = (Name(one.name, widest=None), f"{words}{_trend(known)}")
+    title = (Name(one.name), f"{words}{_trend(known)}")
     titles = "needs | change | peak | <run | <most bytes at the peak"
     changes = ("", *(_change(*pair) for pair in pairwise(one.runs)))
     rows = zip(one.runs, changes, labels, strict=True)
@@ -81,16 +81,12 @@ def _change(before: RunOfModule | None, run: RunOfModule | None) -> str:
 
 def _cells(run: RunOfModule | None, change: str, label: str) -> Iterator[Text]:
     if run is None:
-        yield from ("not there", "", "", Name(label, widest=None), "")
+        yield from ("not there", "", "", Name(label), "")
         return
     needed, peak = ("unknown" if size is None else human(size) for size in (run.needed_bytes, run.peak_bytes))
-    yield from (needed, change, peak, Name(label, widest=None))
+    yield from (needed, change, peak, Name(label))
     name = _line_name(run.line)
-    yield (
-        (f"{human(run.line.size_bytes)}  ", Name(name, widest=LONGEST_NAME, role=Role.SOURCE))
-        if run.line and name
-        else ""
-    )
+    yield ((f"{human(run.line.size_bytes)}  ", Name(name, role=Role.SOURCE)) if run.line and name else "")
 
 
 def _line_name(line: LineBytes | None) -> str | None:

@@ -10,7 +10,7 @@ from xla_lens.model.diff.comparable import Difference, DifferenceKind
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import worded
 from xla_lens.render.numbers import MINUS, apart, counted, human, signed
-from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_SHAPE, Inline, Name, Text, joined
+from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined
 
 BIG_BYTES: Final = 1 << 16
 """Memory spaces other than the default one are shown if they reserve this many bytes, and the breakdowns of their peak
@@ -132,7 +132,7 @@ _MAX_FLAGS: Final = 3
 def _flags(old: Mapping[str, str], new: Mapping[str, str]) -> Text:
     names = [name for name in sorted({**old, **new}) if old.get(name) != new.get(name)]
     changes: list[Text] = [
-        (Name(name, widest=None), " ", _flag(old.get(name)), " → ", _flag(new.get(name))) for name in names[:_MAX_FLAGS]
+        (Name(name), " ", _flag(old.get(name)), " → ", _flag(new.get(name))) for name in names[:_MAX_FLAGS]
     ]
     if len(names) > _MAX_FLAGS:
         changes.append(f"and {counted(len(names) - _MAX_FLAGS, 'other')}")
@@ -140,7 +140,7 @@ def _flags(old: Mapping[str, str], new: Mapping[str, str]) -> Text:
 
 
 def _flag(value: str | None) -> Inline:
-    return Name(value, widest=LONGEST_NAME) if value else "default"
+    return Name(value) if value else "default"
 
 
 def _whose(*, is_old: bool = False, is_new: bool = False, **_: object) -> str:
@@ -152,13 +152,13 @@ def _parameters(old: tuple[int, int, str | None], new: tuple[int, int, str | Non
         f"Other parameters: {old[0]:,} with {human(old[1])} before, {new[0]:,} with {human(new[1])} now; "
         f"the first that differs is parameter {first}, "
     )
-    shapes = (Name(side[2], widest=WIDEST_SHAPE) if side[2] is not None else "none" for side in (old, new))
+    shapes = (Name(side[2], role=Role.SHAPE) if side[2] is not None else "none" for side in (old, new))
     before, after = shapes
     return (counts, before, " before, ", after, " now.")
 
 
 _DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
-    DifferenceKind.UNREADABLE: lambda file, reason: (Name(file, widest=None), f" {reason}."),
+    DifferenceKind.UNREADABLE: lambda file, reason: (Name(file), f" {reason}."),
     DifferenceKind.BACKEND: (
         "Hard to compare: the old dump is for {old:backend}, the new one for {new:backend}, and each backend fuses and "
         "places buffers by its own rules."

@@ -11,19 +11,17 @@ from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import as_given, counted, human
 from xla_lens.render.report.blocks import (
-    LONGEST_NAME,
-    WIDEST_SHAPE,
-    Command,
     Inline,
-    Jump,
     Name,
     Role,
     Section,
     Sections,
     Table,
     Text,
+    command,
     inlines,
     joined,
+    linked,
     table,
 )
 from xla_lens.render.report.values import space_of, step_link, value_link
@@ -97,7 +95,7 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
         for tree in advice.arguments[:_MOST_TREES]
         if tree.size_bytes * 100 >= advice.argument_bytes
     )
-    yield table("size | arrays | <arguments | <use", rows, has_text_header=False, indent=4)
+    yield table("size | arrays | <arguments | <use", rows, has_text_header=False)
     factor = budget.divide_arguments_by
     devices = f"Sharded over {factor} times as many devices, they take {human(-(-advice.argument_bytes // factor))}"
     idle = sum(tree.size_bytes for tree in advice.arguments if tree.is_idle)
@@ -143,21 +141,21 @@ def _action(report: Report, number: int, action: Action) -> Section:
     )
     needed = f"{human(action.needed_bytes)} needed then, at most {human(action.peak_bytes)} live at once, at step "
     values = tuple(value for group in action.groups for value in group.values)[:_MOST_IN_MAP]
-    explanation = Jump("When this helps", action.rule, f"xla-lens explain {action.rule}")
-    in_map = [Jump(" · Show in the memory map", values)] if values else []
-    numbers = (needed, *inlines(step_link(action.peak_step)), ". ", explanation, *in_map)
+    explanation = command(f"xla-lens explain {action.rule}", action.rule)
+    in_map: list[Inline] = [". ", linked("Show in the memory map", values)] if values and report.options.has_map else []
+    numbers = (needed, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *in_map)
     snippet = snippet_of(report.dump, action)
     rows = [tuple(_group(report.dump, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
     if more:
         count = sum(group.count for group in more)
         rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
-    buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False, indent=5)] if rows else []
-    code = [("   ", Command(snippet))] if snippet else []
+    buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False)] if rows else []
+    code = [command(snippet)] if snippet else []
     if action.with_products_bytes:
         kept = f", which keeps products with weights: saves {human(action.with_products_bytes)}"
-        numbers = (*numbers, " With ", Command(_POLICY), kept)
-    return Section(title, (*code, ("   ", *numbers), *buffers), level=1)
+        numbers = (*numbers, ". With ", command(_POLICY), kept)
+    return Section(title, (*code, numbers, *buffers), level=1)
 
 
 _POLICY: Final = "policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable"
@@ -240,7 +238,7 @@ def _function(action: Action) -> tuple[Inline, ...]:
     name = Name(call.name)
     if call.frame is None:
         return (name,)
-    return name, " (called at ", Name(frame_text(call.frame), None, role=Role.SOURCE, frame=call.frame), ")"
+    return name, " (called at ", Name(frame_text(call.frame), call.frame, Role.SOURCE), ")"
 
 
 def _in(action: Action) -> tuple[Inline, ...]:
@@ -262,10 +260,10 @@ def largest_saving(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
 def _group(dump: DumpSet, group: Buffers) -> Iterator[Text]:
     """A group in a row: ``7.00 GiB  32 × bf16[4,2048]  model.py:31 in llama_layer  while.60{6}``."""
     yield human(group.size_bytes)
-    yield (f"{group.count:,} × ", Name(group.shape, widest=WIDEST_SHAPE, role=Role.SHAPE))
+    yield (f"{group.count:,} × ", Name(group.shape, role=Role.SHAPE))
     source: list[Inline] = []
     if group.line is not None:
-        source.append(Name(frame_text(group.line), widest=LONGEST_NAME, role=Role.SOURCE, frame=group.line))
+        source.append(Name(frame_text(group.line), role=Role.SOURCE, target=group.line))
         source += [" in ", Name(group.line.function)] if group.line.function else []
     elif group.op_name:
         source.append(Name(group.op_name, role=Role.PATH))

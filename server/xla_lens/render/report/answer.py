@@ -11,7 +11,7 @@ from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
-from xla_lens.render.report.blocks import Inline, Linked, Name, Role, Text, joined, plain_text
+from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined, linked, plain_text
 from xla_lens.render.report.values import kind_counted, source_name, space_of, step_link
 from xla_lens.render.warrants import bounded_size, reasons
 
@@ -160,7 +160,7 @@ def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
     step, _ = report.printed
     short = percent(peak_bytes - live_bytes, peak_bytes)
     yield (
-        Linked("XLA prints its peak", Entity(EntityKind.PRINTED_PEAK, 0)),
+        linked("XLA prints its peak", Entity(EntityKind.PRINTED_PEAK, 0)),
         " at ",
         step_link(step, f"step {step}"),
         f", where {apart(live_bytes, peak_bytes)} are live: {short} short.",

@@ -1,85 +1,88 @@
 """The blocks that reports are built from, before they become text, Markdown or a page.
 
 A report is an outline of sections; a section has a title and below it sentences and tables. Whatever comes from a dump
-is a `Name`, so that Markdown can quote it. Whatever has a place in the dump carries its entity, so that a page can
-link there. Everything else is our own wording and contains no markup.
+is a `Name`, so that Markdown can quote it. Whatever has a place carries it, so that pages and terminals can link there.
+Everything else is our own wording and contains no markup.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
-from xla_lens.render.numbers import counted
+from xla_lens.render.numbers import counted, shortened
 
-WIDEST_NAME: Final = 40
-WIDEST_SHAPE: Final = 44
-LONGEST_NAME: Final = 1000
-"""Maximum characters of a name that may run to the end of its line."""
+WIDEST_SHAPE: Final = 80
+"""Maximum characters of a shape. Tuples have long ones."""
+
+_LONGEST: Final = 4096
 
 
 class Role(Enum):
-    """What a name names, which says how a terminal shows and shortens it."""
+    """What a piece of a text is, which says how each format shows it."""
 
+    WORDS = "words"
     NAME = "name"
     SHAPE = "shape"
     PATH = "path"
     SOURCE = "source"
+    COMMAND = "command"
+    """A command line to run, or code to paste."""
+    BAR = "bar"
+
+
+LinkTarget: TypeAlias = Entity | StackFrame | Rule | tuple[int, ...] | str
+"""Where a piece leads: to a place in the dump, a line of the program, the explanation of a rule, values in the memory
+map, by their rows, or a place of the same page of HTML.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name from the dump, truncated to `widest` characters; None for a path, which is never truncated. `frame` is the
-    place in the source that it names.
-    """
+    """A name from the dump, or words of our own that are more than text."""
 
     text: str
-    entity: Entity | None = None
-    widest: int | None = WIDEST_NAME
+    target: LinkTarget | None = None
     role: Role = Role.NAME
-    frame: StackFrame | None = None
+
+    @property
+    def shown(self) -> str:
+        """The text in one line."""
+        return shortened(self.text, WIDEST_SHAPE if self.role is Role.SHAPE else _LONGEST)
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """Our own words about something that has a place in the dump."""
-
-    text: str
-    entity: Entity
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command line for the reader to run, or code to paste. Markdown makes a block of one that stands alone."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """Words that lead from a page to the explanation of a rule or to values, by their rows, in the memory map. Other
-    texts have the command line `elsewhere` instead, or nothing.
-    """
-
-    text: str
-    target: Rule | tuple[int, ...]
-    elsewhere: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar that shows a part of a whole, `width` characters for the whole."""
-
-    part: int
-    whole: int
-    width: int = 20
-
-
-Inline: TypeAlias = str | Name | Linked | Command | Jump | Bar
+Inline: TypeAlias = str | Name
 Text: TypeAlias = Inline | tuple[Inline, ...]
+
+
+def linked(text: str, target: LinkTarget) -> Name:
+    """Return our own words about something that has a place."""
+    return Name(text, target, Role.WORDS)
+
+
+def command(text: str, target: LinkTarget | None = None) -> Name:
+    """Return a command line to run, or code to paste. Markdown makes a block of one that stands alone."""
+    return Name(text, target, Role.COMMAND)
+
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+
+
+def bar_text(part: int, whole: int, width: int) -> str:
+    """Return a bar that shows a part of a whole in block characters, exact to an eighth of a character. The whole has
+    `width` characters.
+    """
+    eighths = round(8 * width * min(part, whole) / whole) if whole > 0 else 0
+    full, rest = divmod(max(eighths, int(part > 0)), 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def bar(part: int, whole: int, width: int = 12) -> Name:
+    """Return `bar_text` as a piece."""
+    return Name(bar_text(part, whole, width), role=Role.BAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,36 +95,36 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table.
-
-    Formats for people may omit a header that says nothing new (`has_text_header`); Markdown needs one. In a tree, each
-    level is two spaces in front of the text of a cell. `indent` is the number of spaces in front of each row of text.
+    """A table. Formats for people may omit a header that says nothing new (`has_text_header`); Markdown needs one. In a
+    tree, each level is two spaces in front of the text of a cell.
     """
 
     header: tuple[Header, ...]
     rows: tuple[tuple[Text, ...], ...]
     has_text_header: bool = True
-    indent: int = 2
 
 
-def table(titles: str, rows: Iterable[tuple[Text, ...]], *, has_text_header: bool = True, indent: int = 2) -> Table:
-    """Return a table with the headers ``size | share | <value``; those of columns of text begin with ``<``."""
-    header = tuple(Header(title.removeprefix("<"), title.startswith("<")) for title in titles.split(" | "))
-    return Table(header, tuple(rows), has_text_header, indent)
+def table(titles: str, rows: Iterable[tuple[Text, ...]], *, has_text_header: bool = True) -> Table:
+    """Return a table with the headers ``size | share | <value``; those of columns of text begin with ``<``. Columns
+    without content are left out.
+    """
+    header = [Header(title.removeprefix("<"), title.startswith("<")) for title in titles.split(" | ")]
+    cells = tuple(rows)
+    kept = [number for number in range(len(header)) if any(row[number] != "" for row in cells)]
+    return Table(
+        tuple(header[number] for number in kept),
+        tuple(tuple(row[number] for number in kept) for row in cells),
+        has_text_header,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title with sentences and tables below it.
-
-    If the first block is a table with a header whose first column has no title, text puts the section's title there.
-    `level` is 1 for a subsection of the section above. Markdown folds a section that `is_minor`.
-    """
+    """A title with sentences and tables below it. `level` is 1 for a subsection of the section above."""
 
     title: Text
     blocks: tuple[Text | Table, ...] = ()
     level: int = 0
-    is_minor: bool = False
 
 
 Sections: TypeAlias = tuple[Section, ...]
@@ -136,16 +139,6 @@ class Outline:
     facts: tuple[tuple[str, Text], ...]
     parts: tuple[Sections, ...]
     answer: tuple[Text, ...] = ()
-
-
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
-
-
-def bar_text(bar: Bar) -> str:
-    """Return a bar in block characters, exact to an eighth of a character."""
-    eighths = round(8 * bar.width * min(bar.part, bar.whole) / bar.whole) if bar.whole > 0 else 0
-    full, rest = divmod(max(eighths, int(bar.part > 0)), 8)
-    return "█" * full + (_EIGHTHS[rest] if rest else "")
 
 
 def inlines(text: Text) -> tuple[Inline, ...]:
@@ -168,5 +161,24 @@ def more(count: int, noun: str) -> tuple[str, ...]:
 
 def plain_text(text: Text) -> str:
     """Return a text without its links, roles and bars."""
-    pieces = (inline for inline in inlines(text) if not isinstance(inline, Bar | Jump))
-    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
+    pieces = (one if isinstance(one, str) else one.text * (one.role is not Role.BAR) for one in inlines(text))
+    return "".join(pieces)
+
+
+class Line(NamedTuple):
+    """A line of a report as text or Markdown. `spans` are the first character, the one after the last, and where they
+    lead.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int, LinkTarget], ...]
+
+
+def line_of(pieces: Iterable[tuple[str, LinkTarget | None]]) -> Line:
+    """Return the line that consists of some pieces, each with where it leads."""
+    text, spans = "", list[tuple[int, int, LinkTarget]]()
+    for piece, target in pieces:
+        if target is not None and piece:
+            spans.append((len(text), len(text) + len(piece), target))
+        text += piece
+    return Line(text.rstrip(), tuple(spans))

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from xla_lens.features.report.facts import ArenaReport, LiveSet, PeakWithout, Report, SpaceReport
+from xla_lens.features.report.facts import LiveSet, PeakWithout, Report, SpaceReport
 from xla_lens.features.report.options import Part
 from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.capacity import over_bytes
+from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -299,8 +300,8 @@ def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, An
     }
 
 
-def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
-    dump, arena, steps = report.dump, one.history, one.history.full_size_steps
+def _arena(report: Report, arena: AllocationHistory) -> dict[str, Any]:
+    dump, steps = report.dump, arena.full_size_steps
     holes = arena.free_at(arena.space_peak_step)
     return {
         "allocation": int(dump.allocations.index[arena.allocation]),
@@ -309,25 +310,7 @@ def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
         "holes": _pairs(holes.start, holes.end) if holes else [],
         "full_size_steps": _pairs(steps.start, steps.end - 1),
         "reaching": [value_name(dump, value) for value in arena.reaching[: report.options.top].tolist()],
-        "history": _history(dump, one) if one.history_rows is not None else None,
     }
-
-
-def _history(dump: DumpSet, one: ArenaReport) -> list[dict[str, Any]]:
-    history = one.history
-    columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
-    return [
-        {
-            **value_name(dump, value),
-            "offset": offset,
-            "end_offset": end_offset,
-            "start_step": start if start != NONE else None,
-            "end_step": end if start != NONE else None,
-        }
-        for value, offset, end_offset, start, end in zip(
-            *(column[one.history_rows].tolist() for column in columns), strict=True
-        )
-    ]
 
 
 def _budget(report: Report, one: SpaceReport) -> dict[str, Any] | None:
@@ -349,7 +332,7 @@ _PARTS: Final[Mapping[str, tuple[Sequence[Part], Callable[[Report, SpaceReport],
     ),
     "padding": ((Part.PADDING,), _padding),
     "arenas": (
-        (Part.ARENAS, Part.HISTORY),
+        (Part.ARENAS,),
         lambda report, one: [_arena(report, arena) for arena in one.arenas],
     ),
     "budget": ((Part.BUDGET,), _budget),

@@ -1,30 +1,22 @@
 """Reports as Markdown for issues and chats. No name from a dump can become a link or markup."""
 
-from collections.abc import Callable, Iterable, Iterator
-from html import escape
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
 
-from xla_lens.render.markdown import code, code_block, table
+from xla_lens.render.markdown import code, code_block, in_cell
 from xla_lens.render.report.blocks import (
-    Bar,
-    Command,
-    Inline,
-    Jump,
-    Linked,
+    Line,
+    LinkTarget,
     Name,
     Outline,
-    Section,
+    Role,
     Table,
     Text,
-    bar_text,
     inlines,
-    plain_text,
+    line_of,
 )
 
-_LONGEST_PATH: Final = 4096
-
-_INDENT: Final = "&emsp;"
-
+_LONGEST: Final = 4096
 
 LONGEST_COMMENT: Final = 65_536
 """How many characters GitHub accepts in a comment."""
@@ -51,65 +43,62 @@ def shortened(lines: Iterable[str]) -> Iterator[str]:
     yield from held
 
 
-def markdown_lines(outline: Outline, words: Callable[[Inline], str] | None = None) -> Iterator[str]:
-    """Yield the lines of a report. `words` returns the Markdown of a piece, by default that of `inline_markdown`."""
-    words = words or inline_markdown
-    yield f"## {_markdown(outline.title, words)}"
-    yield ""
+def markdown_text(outline: Outline) -> Iterator[str]:
+    """Yield the lines of a report."""
+    return (line.text for line in markdown_lines(outline))
+
+
+def markdown_lines(outline: Outline) -> Iterator[Line]:
+    """Yield the lines of a report, with where their names lead."""
+    return map(line_of, _lines(outline))
+
+
+_Pieces: TypeAlias = Iterable[tuple[str, LinkTarget | None]]
+
+
+def _lines(outline: Outline) -> Iterator[_Pieces]:
+    yield [("## ", None), *_markdown(outline.title)]
+    yield []
     for sentence in outline.answer:
-        yield _markdown(sentence, words)
-        yield ""
+        yield _markdown(sentence)
+        yield []
     for label, text in outline.facts:
-        yield f"- {label}: {_markdown(text, words)}"
+        yield [(f"- {label}: ", None), *_markdown(text)]
     for part in outline.parts:
         for section in part:
-            yield from _section(section, words)
+            yield []
+            yield [(f"{'#' * (3 + section.level)} ", None), *_markdown(section.title)]
+            for block in section.blocks:
+                yield []
+                yield from _table(block) if isinstance(block, Table) else _paragraph(block)
 
 
-def _section(section: Section, words: Callable[[Inline], str]) -> Iterator[str]:
-    yield ""
-    if section.is_minor:
-        yield f"<details><summary>{escape(' '.join(plain_text(section.title).split()))}</summary>"
+def _paragraph(text: Text) -> Iterator[_Pieces]:
+    if isinstance(text, Name) and text.role is Role.COMMAND:
+        yield from ([(line, None)] for line in code_block(text.shown))
     else:
-        yield f"{'#' * (3 + section.level)} {_markdown(section.title, words)}"
-    for block in section.blocks:
-        yield ""
-        if isinstance(block, Table):
-            titles = [column.title for column in block.header]
-            left = [number for number, column in enumerate(block.header) if column.is_text]
-            yield from table(titles, ([_markdown(cell, words) for cell in row] for row in block.rows), left)
-        elif command := _only_command(block):
-            yield from code_block(command.text)
+        yield _markdown(text)
+
+
+def _table(table: Table) -> Iterator[_Pieces]:
+    yield _row([(column.title, None)] for column in table.header)
+    yield [("|", None), *(("---|" if column.is_text else "--:|", None) for column in table.header)]
+    for row in table.rows:
+        yield _row([(in_cell(text), target) for text, target in _markdown(cell)] for cell in row)
+
+
+def _row(cells: Iterable[_Pieces]) -> _Pieces:
+    yield "|", None
+    for cell in cells:
+        yield from ((" ", None), *cell, (" |", None))
+
+
+def _markdown(text: Text) -> _Pieces:
+    for number, inline in enumerate(inlines(text)):
+        if isinstance(inline, Name):
+            is_words = inline.role in (Role.WORDS, Role.BAR)
+            yield inline.shown if is_words else code(inline.shown, _LONGEST), inline.target
         else:
-            yield _markdown(block, words)
-    if section.is_minor:
-        yield ""
-        yield "</details>"
-
-
-def _only_command(text: Text) -> Command | None:
-    pieces = [piece for piece in inlines(text) if not isinstance(piece, str) or piece.strip()]
-    return pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Command) else None
-
-
-def _markdown(text: Text, words: Callable[[Inline], str]) -> str:
-    line = "".join(map(words, inlines(text)))
-    # The first level of a tree is not indented.
-    level = (len(line) - len(line.lstrip(" "))) // 2 - 1
-    return _INDENT * max(level, 0) + line.lstrip(" ")
-
-
-def inline_markdown(inline: Inline) -> str:
-    """Return a piece of a text as Markdown without links."""
-    match inline:
-        case Name(text, _, widest):
-            return code(text) if widest else code(text, _LONGEST_PATH)
-        case Command(text):
-            return code(text, _LONGEST_PATH)
-        case Jump(_, _, elsewhere):
-            return code(elsewhere)
-        case Linked(text):
-            return text
-        case Bar():
-            return bar_text(inline)
-    return inline
+            # The levels of a tree.
+            words = inline.lstrip(" ") if number == 0 else inline
+            yield "&emsp;" * ((len(inline) - len(words)) // 2) + words, None

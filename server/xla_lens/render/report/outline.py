@@ -1,7 +1,6 @@
 """Reports as text and as Markdown: which parts they have, in which order."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
@@ -11,8 +10,8 @@ from xla_lens.render.capacity import device_text
 from xla_lens.render.numbers import counted
 from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.answer import answer
-from xla_lens.render.report.blocks import Command, Name, Outline, Role, Section, Sections, Text
-from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.render.report.blocks import Name, Outline, Role, Section, Sections, Text, command
+from xla_lens.render.report.markdown import markdown_text
 from xla_lens.render.report.sections import (
     alive_sections,
     arenas_sections,
@@ -28,7 +27,7 @@ from xla_lens.render.report.sections import (
     source_sections,
     totals_sections,
 )
-from xla_lens.render.report.text import Layout, text_lines
+from xla_lens.render.report.text import text_lines
 from xla_lens.render.report.values import space_of, steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines
 
@@ -60,19 +59,19 @@ reserved bytes to be named at the top. JSON has all parts of every memory space.
 
 def report_text(report: Report, width: int) -> Iterator[str]:
     """Yield the lines of a report as text, truncated to a width in characters."""
-    return (line.text for line in text_lines(report_outline(report), Layout(width)))
+    return (line.text for line in text_lines(report_outline(report), width))
 
 
 def report_markdown(report: Report) -> Iterator[str]:
     """Yield the lines of a report as Markdown."""
-    return markdown_lines(report_outline(report))
+    return markdown_text(report_outline(report))
 
 
 def report_outline(report: Report) -> Outline:
     """Return a report as blocks."""
     file = next(iter(report.files.values())).rpartition("/")[2]
     parts = tuple(sections for sections in _parts(report) if sections)
-    return Outline(Name(report.module or file, widest=None), tuple(_head(report)), parts, answer(report))
+    return Outline(Name(report.module or file), tuple(_head(report)), parts, answer(report))
 
 
 def missing_step(report: Report, step: int) -> str:
@@ -93,10 +92,10 @@ def _parts(report: Report) -> Iterator[Sections]:
     yield advice_sections(report)
     for one in others:
         parts = (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
-        yield from map(_minor, parts) if first else parts
+        yield from parts
     for one in spaces:
         parts = (part(report, one) for part in _ACCOUNTING_PARTS if one in big or part is curve_sections)
-        yield from map(_minor, parts) if first and one in others else parts
+        yield from parts
     for part_of_report in _REPORT_PARTS:
         yield part_of_report(report)
     if step is not None and not report.has_step:
@@ -107,14 +106,10 @@ def _is_big(one: SpaceReport, size_bytes: int) -> bool:
     return one.space.color == DEFAULT_COLOR or size_bytes >= BIG_BYTES
 
 
-def _minor(sections: Sections) -> Sections:
-    return tuple(replace(section, is_minor=True) for section in sections)
-
-
 def _head(report: Report) -> Iterator[tuple[str, Text]]:
     first = next(iter(report.files.values()))
     warrants = report.warrants
-    folder = Name(first.rpartition("/")[0] or ".", widest=None, role=Role.PATH)
+    folder = Name(first.rpartition("/")[0] or ".", role=Role.PATH)
     yield "files", (f"{', '.join(report.files)} in ", folder)
     if report.reserved_bytes is not None and report.allocation_count is not None:
         bound = warrants.of(Quantity.RESERVED).bound
@@ -143,4 +138,4 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
     if report.left_out:
         yield "left out", f"{', '.join(report.left_out)}: without the missing facts, their numbers would be wrong"
     if report.finding_count:
-        yield "findings", (f"{report.finding_count:,}: run ", Command(f"xla-lens check {first}"))
+        yield "findings", (f"{report.finding_count:,}: run ", command(f"xla-lens check {first}"))

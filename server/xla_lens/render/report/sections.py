@@ -2,12 +2,12 @@
 sections if its part was not requested.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from xla_lens.features.report.facts import ArenaReport, LineReport, LiveSet, Report, SpaceReport
+from xla_lens.features.report.facts import LineReport, LiveSet, Report, SpaceReport
 from xla_lens.features.report.options import DEFAULT_TOP, Part
 from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
@@ -24,18 +24,15 @@ from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.report.blocks import (
-    LONGEST_NAME,
-    WIDEST_NAME,
-    WIDEST_SHAPE,
-    Bar,
     Inline,
-    Linked,
     Name,
     Role,
     Section,
     Sections,
     Table,
     Text,
+    bar,
+    linked,
     more,
     table,
 )
@@ -53,9 +50,8 @@ from xla_lens.render.report.values import (
     steps_text,
     value_link,
 )
-from xla_lens.render.sources import PARAMETERS, frame_place, frame_text
+from xla_lens.render.sources import PARAMETERS, short_frame
 from xla_lens.render.warrants import bounded, bounded_size, reasons, share, suffix, worst
-from xla_lens.syntax.columns import NONE, Column
 
 
 def totals_sections(report: Report) -> Sections:
@@ -97,7 +93,7 @@ def peak_sections(report: Report) -> Sections:
         step, size_bytes = report.printed
         bound = report.warrants.of(Quantity.PRINTED_PEAK).bound
         printed = f"XLA prints a peak of {bounded_size(size_bytes, bound)} at step {step}"
-        blocks.append((Linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
+        blocks.append((linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
     blocks += _why(report, Quantity.LIVE, Quantity.PRINTED_PEAK)
     return (Section("Peak", tuple(blocks)),) if blocks else ()
 
@@ -145,43 +141,32 @@ def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections
         return ()
     dump, warrant = report.dump, report.warrants.of(Quantity.LIVE)
     values = live.values[: report.options.top].tolist()
-    sources = _sources(report, values)
     rows = (
         (
             human(size_bytes := int(dump.values.size_bytes[value])),
             share(size_bytes, live.live_bytes, warrant.bound),
             value_link(dump, value),
-            *((sources.get(value, ""),) if sources else ()),
+            _source(report, value),
             shape_name(dump, value),
             live_range_text(dump, value),
             op_name_text(report, value),
         )
         for value in values
     )
-    titles = f"size | share | <value {'| <source ' if sources else ''}| <shape | <live | <op_name"
+    titles = "size | share | <value | <source | <shape | <live | <op_name"
     rest = (bounded(text, warrant.bound) for text in more(len(live.values) - len(values), "smaller value"))
     instruction = dump.instruction_at(live.step)
-    runs: tuple[Inline, ...] = (" (", Name(instruction, widest=LONGEST_NAME), ")") if instruction else ()
+    runs: tuple[Inline, ...] = (" (", Name(instruction), ")") if instruction else ()
     count = bounded(counted(len(live.values), "value"), warrant.bound)
     found = f"{title}: {bounded_size(live.live_bytes, warrant.bound)} in {count} at "
     where = (step_link(live.step, f"step {live.step}"), *runs, suffix(warrant))
     return (Section((found, *where), (table(titles, rows), *rest)),)
 
 
-def _sources(report: Report, values: list[int]) -> Mapping[int, Name]:
-    """The source lines of values, without the folders of their files unless several files have the same name."""
-    if not report.options.has_source_lines:
-        return {}
-    lines = {value: line for value in values if (line := report.origins.of_value(value).line)}
-    paths: dict[str, set[str]] = {}
-    for frame in lines.values():
-        paths.setdefault(frame.file.rpartition("/")[2], set()).add(frame.file)
-    found: dict[int, Name] = {}
-    for value, frame in lines.items():
-        path, name = frame_text(frame), frame.file.rpartition("/")[2]
-        text = path.rpartition("/")[2] if len(paths[name]) == 1 else path
-        found[value] = Name(text, widest=WIDEST_SHAPE, role=Role.SOURCE, frame=frame)
-    return found
+def _source(report: Report, value: int) -> Text:
+    """The source line of a value without the folders of its file, empty if it has none."""
+    line = report.origins.of_value(value).line
+    return Name(short_frame(line), line, Role.SOURCE) if line else ""
 
 
 # ---------------------------------------------------------------- live bytes over time
@@ -200,8 +185,8 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
     for first, after in pairwise(number * end // parts for number in range(parts + 1)):
         most = curve.most_between(first, after - 1)
         steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
-        bar = Bar(most, one.peak.live_bytes, _BAR)
-        rows.append((step_link(first, steps), bounded_size(most, one.space.live_bound), bar))
+        shown = bar(most, one.peak.live_bytes, _BAR)
+        rows.append((step_link(first, steps), bounded_size(most, one.space.live_bound), shown))
     title = f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)"
     bars = table("steps | live bytes | <", rows, has_text_header=False)
     return (Section(title + suffix(report.warrants.of(Quantity.LIVE)), (bars,)),)
@@ -271,14 +256,14 @@ def _line_rows(
     if line.frame:
         where = source_name(line.frame)
     elif line.argument is not None:
-        where = (f"{PARAMETERS} ", Name(line.argument, widest=2 * WIDEST_NAME, role=Role.PATH))
+        where = (f"{PARAMETERS} ", Name(line.argument, role=Role.PATH))
     count = bounded(counted(len(line.values), "value"), bound) + derived_part(line) if line.is_known else ""
     sizes = _sizes(report, one, line.size_bytes, is_known=line.is_known)
-    yield Bar(line.size_bytes, lines.size_bytes), *sizes, (*where, f"  {count}" if count else "")
+    yield bar(line.size_bytes, lines.size_bytes), *sizes, (*where, f"  {count}" if count else "")
     for stack in line.stacks[:stacks]:
         size = human(stack.size_bytes) if len(line.stacks) > 1 else ""
         for number, frame in enumerate(stack.frames[:_MAX_FRAMES]):
-            yield "", "" if number else size, "", ("  ", *source_name(frame, frame_place(frame)))
+            yield "", "" if number else size, "", ("  ", *source_name(frame))
         if len(stack.frames) > _MAX_FRAMES:
             yield "", "", "", f"  and {counted(len(stack.frames) - _MAX_FRAMES, 'more call')}"
     if stacks and len(line.stacks) > stacks:
@@ -336,8 +321,8 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
 
 
 def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str, between: str = "/") -> Table:
-    rows = _branches(report, one, tree, tree.size_bytes, 1, title=title, between=between)
-    return table(f"size | share | <{title}", rows, has_text_header=False, indent=0)
+    rows = _branches(report, one, tree, tree.size_bytes, 0, title=title, between=between)
+    return table(f"size | share | <{title}", rows, has_text_header=False)
 
 
 def _branches(
@@ -354,7 +339,7 @@ def _branches(
             child = child.children[0]  # noqa: PLW2901
             names.append(child.name)
         path = between.join(f"(no {title})" if name is None else name for name in names)
-        shown = Name(path, widest=2 * WIDEST_NAME, role=Role.PATH) if names != [None] else path
+        shown = Name(path, role=Role.PATH) if names != [None] else path
         count = bounded(counted(child.count, "value"), report.sourced.bound)
         sizes = _sizes(report, one, child.size_bytes, is_known=None not in names)
         yield *sizes, (indent, shown, f"  {count}")
@@ -525,26 +510,19 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
     if not one.arenas:
         return ()
     dump, space = report.dump, space_of(report, one)
-    links = [allocation_link(int(dump.allocations.index[arena.history.allocation])) for arena in one.arenas]
+    links = [allocation_link(int(dump.allocations.index[arena.allocation])) for arena in one.arenas]
     reasons_of_size: list[Text] = []
     for link, arena in zip(links, one.arenas, strict=True):
-        if len(arena.history.full_size_steps):
-            values = first_names([value_link(dump, value) for value in arena.history.reaching.tolist()])
+        if len(arena.full_size_steps):
+            values = first_names([value_link(dump, value) for value in arena.reaching.tolist()])
             reasons_of_size.append(("The size of ", link, " is set by ", *values, "."))
     titles = f"< | size | peak | fragmentation | free at the {space} peak | <last byte in use at steps"
     rows = ((link, *_arena_cells(arena)) for link, arena in zip(links, one.arenas, strict=True))
-    return (
-        Section(f"Preallocated temps in {space}", (table(titles, rows), *reasons_of_size)),
-        *(
-            history_section(dump, arena.history, arena.history_rows, level=1)
-            for arena in one.arenas
-            if arena.history_rows is not None and len(arena.history_rows)
-        ),
-    )
+    return (Section(f"Preallocated temps in {space}", (table(titles, rows), *reasons_of_size)),)
 
 
-def _arena_cells(one: ArenaReport) -> Sequence[Text]:
-    arena, holes, steps = one.history, one.history.free_at(one.history.space_peak_step), one.history.full_size_steps
+def _arena_cells(arena: AllocationHistory) -> Sequence[Text]:
+    holes, steps = arena.free_at(arena.space_peak_step), arena.full_size_steps
     spans = zip(steps.start[:_MAX_STEPS].tolist(), steps.end[:_MAX_STEPS].tolist(), strict=True)
     ranges = [steps_text(start, end - 1) if end - start > 1 else f"{start}" for start, end in spans]
     return (
@@ -554,20 +532,3 @@ def _arena_cells(one: ArenaReport) -> Sequence[Text]:
         f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
         ", ".join([*ranges, *["..."] * (len(steps) > _MAX_STEPS)]),
     )
-
-
-def history_section(dump: DumpSet, history: AllocationHistory, rows: Column, level: int = 0) -> Section:
-    """Which values occupy which bytes of an allocation, and when. `rows` are the rows of the history to show."""
-    columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
-    cells = (
-        (
-            f"{offset:,}",
-            f"{end:,}",
-            human(end - offset),
-            steps_text(first, last) if first != NONE else "",
-            value_link(dump, value),
-        )
-        for value, offset, end, first, last in zip(*(column[rows].tolist() for column in columns), strict=True)
-    )
-    shown = table("start offset | end offset | size | <live | <value", cells)
-    return Section(f"History of allocation {dump.allocations.index[history.allocation]}", (shown,), level)

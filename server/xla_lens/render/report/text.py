@@ -1,35 +1,17 @@
-"""Reports as lines: aligned text, with spans that link characters to entities of the dump or to source lines, and lines
-that fit a terminal, with colors and links.
+"""Reports as lines that fit a width: for terminals, with colors and links, for files and for pages.
 
-Text truncates sentences, and tables whose last column is text, but never numbers. Nothing is lost in a narrow terminal:
-sentences wrap, the last column of text shrinks and wraps, and columns that do not fit beside the others move to lines
-of their own below each row.
+Nothing is lost where it is narrow: sentences wrap, the last column of text shrinks and wraps, and columns that do not
+fit beside the others move to lines of their own below each row.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import shortened as shortened_text
-from xla_lens.render.report.blocks import (
-    Bar,
-    Command,
-    Jump,
-    Linked,
-    Name,
-    Outline,
-    Role,
-    Section,
-    Table,
-    Text,
-    bar_text,
-    inlines,
-)
-from xla_lens.render.terminal import NARROWEST, Cut, Piece, Style, Terminal, clipped, painted, width_of
-from xla_lens.render.terminal import wrapped as wrapped_lines
+from xla_lens.render.report.blocks import Inline, Line, Outline, Role, Section, Table, Text, inlines, line_of
+from xla_lens.render.terminal import NARROWEST, Cut, Piece, Style, Terminal, clipped, painted, width_of, wrapped
 
 _GAP: Final = 2
 _LABEL: Final = 10
@@ -39,224 +21,153 @@ _LEAST_KEY: Final = 26
 _LEAST_WORDS: Final = 24
 """The key of a table and its last column of text keep these widths as long as another column can move below the row."""
 
-_WIDE: Final = 120
-"""In narrower terminals, bars are shorter."""
-
 _LOOKS: Final = {
+    Role.WORDS: (Style.PLAIN, Cut.WORDS),
     Role.NAME: (Style.NAME, Cut.MIDDLE),
     Role.SHAPE: (Style.QUIET, Cut.END),
     Role.PATH: (Style.QUIET, Cut.START),
     Role.SOURCE: (Style.SOURCE, Cut.START),
+    Role.COMMAND: (Style.COMMAND, Cut.WORDS),
+    Role.BAR: (Style.BAR, Cut.END),
 }
 
 
-Span: TypeAlias = tuple[int, int, Entity | StackFrame]
-"""The first character, the one after the last, and the entity or the source line that they name."""
+_Line: TypeAlias = list[Piece]
+_Cells: TypeAlias = Sequence[Sequence[Piece]]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The maximum width of a line of text, how many times wider than usual a name may be, and the source files that are
-    named without their folders.
-    """
-
-    width: int
-    stretch: int = 1
-    short_files: frozenset[str] = frozenset()
-
-
-class Line(NamedTuple):
-    """A line of text."""
-
-    text: str
-    spans: tuple[Span, ...]
-
-
-def text_lines(outline: Outline, layout: Layout) -> Iterator[Line]:
+def text_lines(outline: Outline, width: int) -> Iterator[Line]:
     """Yield the lines of a report as text."""
-    return map(_line, _Drawing(layout).outline(outline))
+    return map(_text, _outline(outline, width))
 
 
-def section_lines(section: Section, layout: Layout) -> Iterator[Line]:
+def section_lines(section: Section, width: int) -> Iterator[str]:
     """Yield the lines of a section as text."""
-    return map(_line, _Drawing(layout).section(section))
+    return (_text(line).text for line in _section(section, width))
 
 
 def terminal_lines(outline: Outline, dump: DumpSet | None, terminal: Terminal) -> Iterator[str]:
     """Yield the lines of a report for a terminal; entities of the dump become links."""
-    terminal = replace(terminal, width=max(terminal.width, NARROWEST))
-    drawing = _Drawing(Layout(terminal.width), terminal, dump)
-    return (painted(line, terminal).rstrip(" ") for line in drawing.outline(outline))
+    for line in _outline(outline, max(terminal.width, NARROWEST)):
+        linked = (piece._replace(url=_url(piece.target, dump, terminal)) for piece in line)
+        yield painted([*linked], terminal).rstrip(" ")
 
 
-def _line(pieces: Sequence[Piece]) -> Line:
-    text, spans = "", list[Span]()
-    for piece in pieces:
-        if piece.target and piece.text:
-            spans.append((len(text), len(text) + len(piece.text), piece.target))
-        text += piece.text
-    return Line(text.rstrip(), tuple(spans))
+def _text(line: _Line) -> Line:
+    return line_of((piece.text, piece.target) for piece in line)
 
 
-def _truncated(pieces: Sequence[Piece], width: int) -> list[Piece]:
-    if sum(len(piece.text) for piece in pieces) <= width:
-        return [*pieces]
-    found, room = list[Piece](), width - 1
-    for piece in pieces:
-        found.append(piece._replace(text=piece.text[:room]))
-        room -= len(found[-1].text)
-    return [*found, Piece("…")]
+def _url(target: Any, dump: DumpSet | None, terminal: Terminal) -> str | None:
+    match target:
+        case StackFrame():
+            return terminal.url_of(target.file, target.line)
+        case Entity() if terminal.links and dump and (place := entity_place(dump, target)):
+            return terminal.url_of(place.file.label, place.file.document.row(place.start) + 1)
+    return None
 
 
-_Cells: TypeAlias = Sequence[Sequence[Piece]]
+# ---------------------------------------------------------------- sections
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
-    """Draws a report: on a terminal, about a dump to which it links; without a terminal, as text."""
-
-    layout: Layout
-    terminal: Terminal | None = None
-    dump: DumpSet | None = None
-
-    def outline(self, outline: Outline) -> Iterator[list[Piece]]:
-        yield from self._wrapped(self._pieces(outline.title, Style.TITLE))
-        for sentence in outline.answer:
-            yield from self._paragraph(sentence, 2)
-        if outline.answer and outline.facts:
-            yield []
-        for label, text in outline.facts:
-            style = Style.WARNING if label in _WARNINGS else Style.QUIET
-            head = Piece(f"{label:<{_LABEL}} ", style, Cut.END)
-            yield from self._wrapped([Piece("  "), head, *self._pieces(text)], _LABEL + 1)
-        for part in outline.parts:
-            yield []
-            for section in part:
-                yield from self.section(section)
-
-    def section(self, section: Section) -> Iterator[list[Piece]]:
-        indent = 2 * section.level
-        first = section.blocks[0] if section.blocks else None
-        is_title_in_table = isinstance(first, Table) and first.has_text_header and first.header[0].title == ""
-        if not is_title_in_table:
-            yield from self._paragraph(section.title, indent, 2, Style.TITLE)
-        for block in section.blocks:
-            if isinstance(block, Table):
-                title = section.title if block is first and is_title_in_table else None
-                yield from self._table(block, title, indent + block.indent)
-            else:
-                yield from self._paragraph(block, indent + 2)
-
-    # ------------------------------------------------------------ sentences
-
-    def _pieces(self, text: Text, style: Style | None = None) -> list[Piece]:
-        pieces = [self._piece(inline) for inline in inlines(text)]
-        return [piece._replace(style=style) for piece in pieces] if style else pieces
-
-    def _piece(self, inline: object) -> Piece:
-        match inline:
-            case Name(text, entity, widest, role, frame):
-                style, cut = _LOOKS[role]
-                if frame and frame.file in self.layout.short_files:
-                    text = text.removeprefix(frame.file[: frame.file.rfind("/") + 1])
-                widest = widest * self.layout.stretch if widest and not self.terminal else len(text)
-                return Piece(shortened_text(text, widest), style, cut, self._url(entity or frame), entity or frame)
-            case Linked(words, entity):
-                return Piece(words, url=self._url(entity), target=entity)
-            case Jump(_, _, command):
-                return Piece(f"`{command}`" if command else "", Style.COMMAND)
-            case Command(command):
-                return Piece(f"`{' '.join(command.split())}`", Style.COMMAND)
-            case Bar(width=width):
-                room = min(width, width * self.layout.width // _WIDE)
-                return Piece(bar_text(replace(inline, width=room)), Style.BAR, Cut.END)
-            case _:
-                return Piece(str(inline))
-
-    def _url(self, target: Entity | StackFrame | None) -> str | None:
-        if not self.terminal or target is None:
-            return None
-        if isinstance(target, StackFrame):
-            return self.terminal.url_of(target.file, target.line)
-        place = entity_place(self.dump, target) if self.dump else None
-        return self.terminal.url_of(place.file.label, place.file.document.row(place.start) + 1) if place else None
-
-    def _paragraph(
-        self, text: Text, indent: int, hanging: int = 0, style: Style | None = None
-    ) -> Iterator[list[Piece]]:
-        pieces = [Piece(" " * indent), *self._pieces(text, style)]
-        return self._wrapped(pieces if self.terminal else _truncated(pieces, self.layout.width), hanging)
-
-    def _wrapped(self, pieces: Sequence[Piece], hanging: int = 0) -> Iterator[list[Piece]]:
-        yield from wrapped_lines(pieces, self.layout.width, hanging) if self.terminal else [[*pieces]]
-
-    # ------------------------------------------------------------ tables
-
-    def _table(self, table: Table, title: Text | None, margin: int) -> Iterator[list[Piece]]:
-        rows = [[self._pieces(cell) for cell in row] for row in table.rows]
-        heads = [[Piece(column.title, Style.QUIET)] for column in table.header]
-        # A title stands to the left of its column, over the margin.
-        outdent = table.indent if title else 0
-        if title:
-            heads[0] = self._pieces(title, Style.TITLE)
-        widths = [max((width_of(row[column]) for row in rows), default=0) for column in range(len(heads))]
-        if table.has_text_header:
-            widths = [max(width, width_of(head)) for width, head in zip(widths, heads, strict=True)]
-            widths[0] = max([width_of(heads[0]) - outdent, *(width_of(row[0]) for row in rows)])
-        kept, below = [*range(len(heads))], list[int]()
-        if self.terminal:
-            kept, below = _fit(table, rows, widths, self.layout.width - margin)
-        if table.has_text_header:
-            wider = [widths[0] + outdent, *widths[1:]]
-            yield from self._row(table, heads, kept, wider, margin - outdent)
-        for row in rows:
-            yield from self._row(table, row, kept, widths, margin)
-            labels = [f"{header.title} " if table.has_text_header else "" for header in table.header]
-            yield from self._below(
-                [[Piece(labels[one], Style.QUIET), *row[one]] for one in below if width_of(row[one])], margin
-            )
-
-    def _below(self, cells: _Cells, margin: int) -> Iterator[list[Piece]]:
-        """The cells of a row that stand below it, as many in a line as fit."""
-        line: list[Piece] = []
-        for cell in cells:
-            if line and width_of(line) + _GAP + width_of(cell) > self.layout.width:
-                yield from self._wrapped(line, 2)
-                line = []
-            line += [Piece(" " * (_GAP if line else margin + 4)), *cell]
-        yield from self._wrapped(line, 2) if line else ()
-
-    def _row(
-        self, table: Table, cells: _Cells, kept: Sequence[int], widths: Sequence[int], margin: int
-    ) -> Iterator[list[Piece]]:
-        """A row, whose last cell wraps on a terminal if it is text."""
-        line = [Piece(" " * margin)]
-        for column in kept[:-1]:
-            cell = clipped(cells[column], widths[column])
-            blank = Piece(" " * (widths[column] - width_of(cell)))
-            line += [*cell, blank] if table.header[column].is_text else [blank, *cell]
-            line.append(Piece(" " * _GAP))
-        last = kept[-1]
-        used, end = width_of(line), cells[last]
-        if not table.header[last].is_text:
-            line += [Piece(" " * (widths[last] - width_of(end))), *end]
-        elif self.terminal:
-            first, *more = wrapped_lines(end, self.layout.width - used, 2)
-            yield _stripped([*line, *first])
-            yield from ([Piece(" " * used), *part] for part in more)
-            return
-        else:
-            line += end
-        yield _stripped(line if not table.header[-1].is_text else _truncated(line, self.layout.width))
+def _outline(outline: Outline, width: int) -> Iterator[_Line]:
+    yield from wrapped(_titled(outline.title), width)
+    for sentence in outline.answer:
+        yield from _paragraph(sentence, width, 2)
+    if outline.answer and outline.facts:
+        yield []
+    for label, text in outline.facts:
+        style = Style.WARNING if label in _WARNINGS else Style.QUIET
+        head = Piece(f"{label:<{_LABEL}} ", style, Cut.END)
+        yield from wrapped([Piece("  "), head, *_pieces(text)], width, _LABEL + 1)
+    for part in outline.parts:
+        yield []
+        for section in part:
+            yield from _section(section, width)
 
 
 _WARNINGS: Final = ("findings", "missing", "incomplete")
 
 
-def _stripped(line: list[Piece]) -> list[Piece]:
-    while line and not line[-1].text.strip(" "):
-        line.pop()
-    return line
+def _section(section: Section, width: int) -> Iterator[_Line]:
+    indent = 2 * section.level
+    yield from _indented(wrapped(_titled(section.title), width - indent, 2), indent)
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield from _indented(_table(block, width - indent - 2), indent + 2)
+        else:
+            yield from _paragraph(block, width, indent + 2)
+
+
+def _paragraph(text: Text, width: int, indent: int) -> Iterator[_Line]:
+    return _indented(wrapped(_pieces(text), width - indent, 2), indent)
+
+
+def _indented(lines: Iterable[_Line], indent: int) -> Iterator[_Line]:
+    return ([Piece(" " * indent), *line] for line in lines)
+
+
+def _titled(text: Text) -> _Line:
+    return [piece._replace(style=Style.TITLE) for piece in _pieces(text)]
+
+
+def _pieces(text: Text) -> _Line:
+    return [*map(_piece, inlines(text))]
+
+
+def _piece(inline: Inline) -> Piece:
+    if isinstance(inline, str):
+        return Piece(inline)
+    text = f"`{inline.shown}`" if inline.role is Role.COMMAND else inline.shown
+    return Piece(text, *_LOOKS[inline.role], target=inline.target)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _table(table: Table, width: int) -> Iterator[_Line]:
+    rows = [[_pieces(cell) for cell in row] for row in table.rows]
+    heads = [[Piece(column.title * table.has_text_header, Style.QUIET)] for column in table.header]
+    widths = [max(map(width_of, column)) for column in zip(heads, *rows, strict=True)]
+    kept, below = _fit(table, rows, widths, width)
+    if table.has_text_header:
+        yield from _row(table, heads, kept, widths, width)
+    for row in rows:
+        yield from _row(table, row, kept, widths, width)
+        cells = [
+            [*heads[column], Piece(" " * table.has_text_header), *row[column]]
+            for column in below
+            if width_of(row[column])
+        ]
+        yield from _indented(_below(cells, width - 4), 4)
+
+
+def _below(cells: _Cells, width: int) -> Iterator[_Line]:
+    """The cells of a row that stand below it, as many in a line as fit."""
+    line: _Line = []
+    for cell in cells:
+        if line and width_of(line) + _GAP + width_of(cell) > width:
+            yield from wrapped(line, width, 2)
+            line = []
+        line += [Piece(" " * _GAP * bool(line)), *cell]
+    yield from wrapped(line, width, 2) if line else ()
+
+
+def _row(table: Table, cells: _Cells, kept: Sequence[int], widths: Sequence[int], width: int) -> Iterator[_Line]:
+    """A row, whose last cell wraps if it is text."""
+    line: _Line = []
+    *others, last = kept
+    for column in others:
+        cell = clipped(cells[column], widths[column])
+        blank = Piece(" " * (widths[column] - width_of(cell)))
+        line += [*cell, blank] if table.header[column].is_text else [blank, *cell]
+        line.append(Piece(" " * _GAP))
+    used, end = width_of(line), cells[last]
+    if not table.header[last].is_text:
+        yield [*line, Piece(" " * (widths[last] - width_of(end))), *end]
+        return
+    first, *more = wrapped(end, width - used, 2)
+    yield [*line, *first]
+    yield from _indented(more, used)
 
 
 def _fit(table: Table, rows: Sequence[_Cells], widths: list[int], width: int) -> tuple[list[int], list[int]]:

@@ -11,15 +11,12 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted
 from xla_lens.render.report.blocks import (
-    LONGEST_NAME,
-    WIDEST_NAME,
-    WIDEST_SHAPE,
     Inline,
-    Linked,
     Name,
     Role,
     Text,
     joined,
+    linked,
 )
 from xla_lens.render.sources import frame_text
 from xla_lens.syntax.columns import NONE
@@ -27,12 +24,12 @@ from xla_lens.syntax.columns import NONE
 
 def step_link(step: int | None, text: str | None = None) -> Inline:
     """A step, empty for None."""
-    return Linked(text or f"{step}", Entity(EntityKind.STEP, step)) if step is not None else ""
+    return linked(text or f"{step}", Entity(EntityKind.STEP, step)) if step is not None else ""
 
 
-def allocation_link(index: int) -> Linked:
+def allocation_link(index: int) -> Name:
     """An allocation by its index."""
-    return Linked(f"allocation {index}", Entity(EntityKind.ALLOCATION, index))
+    return linked(f"allocation {index}", Entity(EntityKind.ALLOCATION, index))
 
 
 def value_link(dump: DumpSet, value: int) -> Name:
@@ -43,7 +40,7 @@ def value_link(dump: DumpSet, value: int) -> Name:
 def op_name_text(report: Report, value: int) -> Text:
     """The op_name of a value, empty if it has none. One that is derived says so."""
     origin = report.origins.of_value(value)
-    name = Name(origin.op_name, widest=LONGEST_NAME, role=Role.PATH) if origin.op_name else ""
+    name = Name(origin.op_name, role=Role.PATH) if origin.op_name else ""
     return (name, f" {DERIVED}") if origin.derived else name
 
 
@@ -64,13 +61,13 @@ def shape_text(dump: DumpSet, value: int) -> str:
 
 def shape_name(dump: DumpSet, value: int) -> Name:
     """The shape of a value as a cell."""
-    return Name(shape_text(dump, value), widest=WIDEST_SHAPE, role=Role.SHAPE)
+    return Name(shape_text(dump, value), role=Role.SHAPE)
 
 
-def source_name(frame: StackFrame, place: str = "") -> tuple[Inline, ...]:
+def source_name(frame: StackFrame) -> tuple[Inline, ...]:
     """A line of the program with its function: ``train.py:31 in step``."""
-    name = Name(place or frame_text(frame), widest=LONGEST_NAME, role=Role.SOURCE, frame=frame)
-    return (name, " in ", Name(frame.function, widest=2 * WIDEST_NAME)) if frame.function else (name,)
+    name = Name(frame_text(frame), role=Role.SOURCE, target=frame)
+    return (name, " in ", Name(frame.function)) if frame.function else (name,)
 
 
 def live_range_text(dump: DumpSet, value: int) -> str:
