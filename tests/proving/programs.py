@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 if len(sys.argv) > 1:
     FOLDER = Path(sys.argv[1])
     DUMPS = FOLDER / f"all{os.getpid()}"
-    FLAGS = "--xla_dump_hlo_as_text --xla_force_host_platform_device_count=8"
+    FLAGS = "--xla_dump_hlo_as_text --xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
     os.environ["XLA_FLAGS"] = f"--xla_dump_to={DUMPS} {FLAGS}"
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8"}
     os.environ |= {"TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}

@@ -15,14 +15,11 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 class Certainty(StrEnum):
     """How certain the peak after an action is.
 
-    - `ESTIMATED`: the change is possible, but XLA will schedule the changed program anew. The peak assumes the
-      schedule of the dump.
-    - `POSSIBLE`: the dump does not show whether the program can be changed this way.
+    - `ESTIMATED`: XLA will schedule the changed program anew. The peak assumes the schedule of the dump.
     - `MEASURED`: the program was changed and compiled again (`Capture.try_donation`).
     """
 
     ESTIMATED = "estimated"
-    POSSIBLE = "possible"
     MEASURED = "measured"
 
 

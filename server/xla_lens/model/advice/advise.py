@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.edits import Edit, EditableSpace, combined
+from xla_lens.model.advice.edits import Edit, EditableSpace, combined, removal
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.advice.rematerialize import is_product
 from xla_lens.model.advice.rules import RULES, RuleRow
@@ -19,7 +19,7 @@ from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Kind
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions, because the live bytes after each are computed over all steps."""
@@ -40,11 +40,14 @@ def advise(
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    edited = EditableSpace(analysis.dump, space)
+    edited, temporaries = (
+        EditableSpace(analysis.dump, space),
+        EditableSpace(analysis.dump, space, has_only_temporaries=True),
+    )
     steps: set[int] = set()
     facts = Facts(analysis.dump, module, space)
     for _ in range(_ROUNDS):
-        search = _Search(facts, edited)
+        search = _Search(facts, edited, temporaries)
         actions = search.actions()
         # What is live at the peak after an action may be of the same kind.
         new = {action.peak_step for action in actions[:_FOLLOWED] if action.peak_step is not None} - {space.peak_step}
@@ -90,6 +93,7 @@ class _Search:
 
     facts: Facts
     edited: EditableSpace
+    temporaries: EditableSpace
 
     def actions(self) -> tuple[Action, ...]:
         """Run the rules and return what saves memory, the greatest saving of what the program needs first."""
@@ -125,15 +129,15 @@ class _Search:
         return sum(self.facts.dump.allocations.size_bytes[[*allocations]].tolist())
 
     def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action:
-        space, edit = self.facts.space, {change.value: change.pieces for change in changes}
+        space, edit = self.facts.space, self._edit(changes)
         outputs = tuple(output for change in changes for output in change.outputs)
         after = self._after([edit], [outputs])
         others = [change for change in changes if not is_product(self.facts, change)]
         is_policy = row.rule is Rule.REMATERIALIZE and len(others) < len(changes)
-        kept = self._after([{change.value: change.pieces for change in others}], [()]) if is_policy else None
+        kept = self._after([self._edit(others)], [()]) if is_policy else None
         return Action(
             rule=row.rule,
-            certainty=row.certainty,
+            certainty=Certainty.ESTIMATED,
             groups=self.facts.groups(changes),
             edit=edit,
             saved_bytes=space.peak_live_bytes - after.peak_bytes,
@@ -148,29 +152,42 @@ class _Search:
             with_products_bytes=space.needed_bytes - kept.needed_bytes if kept else None,
         )
 
+    def _edit(self, changes: Sequence[Change]) -> Edit:
+        """What is left of each changed value."""
+        moved = [value for change in changes for value in change.moved]
+        return {**removal(moved), **{change.value: change.pieces for change in changes}}
+
     def after(self, actions: Sequence[Action]) -> After:
         """Return what the program needs after some actions, and the peak."""
         return self._after([action.edit for action in actions], [action.outputs for action in actions])
 
     def _after(self, edits: Sequence[Edit], outputs: Sequence[tuple[int, ...]]) -> After:
-        """Actions save the allocations that the program no longer needs. Those without any save as many bytes of the
-        others as the peak falls.
+        """Actions save allocations that the program no longer needs, what they take off arguments, and as many bytes as
+        the peak of the temporaries falls.
         """
-        space, live = self.facts.space, self.edited.after(combined(edits))
-        others = [edit for edit, unneeded in zip(edits, outputs, strict=True) if not unneeded]
-        others_live = self.edited.after(combined(others)) if len(others) < len(edits) else live
-        saved = self._unneeded_bytes({row for unneeded in outputs for row in unneeded})
-        saved += space.peak_live_bytes - others_live.peak_bytes
+        space, edit = self.facts.space, combined(edits)
+        live, unneeded = self.edited.after(edit), {row for rows in outputs for row in rows}
+        saved = self._unneeded_bytes(unneeded) + self._smaller_arguments(edit, unneeded)
+        saved += self.temporaries.live.peak_bytes - self.temporaries.after(edit).peak_bytes
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
 
+    def _smaller_arguments(self, edit: Edit, unneeded: set[int]) -> int:
+        """The bytes that an edit takes off the allocations of arguments."""
+        allocations, left = self.facts.dump.values.allocation, dict[int, int]()
+        for value, pieces in edit.items():
+            row = int(allocations[value])
+            if value != NONE and row not in unneeded and self.facts.kind[value] & Kind.PARAMETER:
+                left[row] = max(left.get(row, 0), *(piece.size_bytes for piece in pieces))
+        return self._unneeded_bytes(set(left)) - sum(left.values())
+
     def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[list[int], list[After]]:
-        """Take the actions that help, one after another until the budget is reached, those that are only possible last.
-        Return their rows, and what the program needs before them and after each.
+        """Take the actions that help, one after another until the budget is reached. Return their rows, and what the
+        program needs before them and after each.
         """
         taken, states = list[int](), [self.after(())]
-        for row in sorted(range(len(actions)), key=lambda row: (actions[row].certainty is Certainty.POSSIBLE, row)):
+        for row in range(len(actions)):
             if states[-1].needed_bytes <= budget_bytes:
                 break
             after = self.after([actions[other] for other in (*taken, row)])

@@ -235,7 +235,7 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
         for output in sorted(outputs, key=lambda output: (dump.values.start_step[maker[output]], output.value)):
             key = dump.shape(output.value) or b"", int(sizes[output.allocation])
             here, birth = parameters.get(key, []), int(dump.values.start_step[maker[output]])
-            in_place = [row for row in here if row[1] == birth and _may_write_over(dump, *row, maker[output])]
+            in_place = [row for row in here if row[1] == birth and may_write_over(dump, *row, maker[output])]
             dead = [row for row in here if row[1] < birth]
             # A parameter that is read to make the output is most likely its previous version.
             chosen = next(iter(in_place or dead), None)
@@ -250,7 +250,7 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
         outputs = left
 
 
-def _may_write_over(dump: DumpSet, parameter: int, last_read: int, made: int) -> bool:
+def may_write_over(dump: DumpSet, parameter: int, last_read: int, made: int) -> bool:
     """Whether the last reader of a parameter defines a value and may do so in place."""
     row, name = dump.schedule_row(last_read), int(dump.values.name[made])
     uses = dump.uses_of(int(dump.values.used_value[parameter]))

@@ -24,7 +24,7 @@ from xla_lens.model.memory.over_time import (
 )
 from xla_lens.model.memory.sweep import Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Kind
 
 
 class Piece(NamedTuple):
@@ -45,23 +45,36 @@ def removal(values: Collection[int]) -> Edit:
 
 
 def combined(edits: Sequence[Edit]) -> Edit:
-    """Combine edits. Where several change one value, the first of them counts."""
-    return {value: pieces for edit in reversed(edits) for value, pieces in edit.items()}
+    """Combine edits. Where several change one value, the first of them counts. New buffers are those of all."""
+    new = tuple(piece for edit in edits for piece in edit.get(NONE, ()))
+    return {value: pieces for edit in reversed(edits) for value, pieces in edit.items()} | ({NONE: new} if new else {})
 
 
 @dataclass(frozen=True, eq=False)
 class EditableSpace:
-    """A memory space of a dump set, which answers what edits change."""
+    """A memory space of a dump set, or its temporaries alone, which answers what edits change."""
 
     dump: DumpSet
     space: MemorySpace
+    has_only_temporaries: bool = False
 
     @cached_property
     def slots(self) -> Slots:
         """The slots of all values that ever cover bytes of the memory space, by allocation."""
         placed = placed_values(self.dump)
-        is_here = self.dump.allocations.color[self.dump.values.allocation[placed]] == self.space.color
+        allocation = self.dump.values.allocation[placed]
+        is_here = self.dump.allocations.color[allocation] == self.space.color
+        if self.has_only_temporaries:
+            is_here &= self.dump.allocations.kind[allocation] & int(Kind.PREALLOCATED_TEMP) != 0
         return slots_of(self.dump, placed[is_here])
+
+    @cached_property
+    def live(self) -> LiveBytes:
+        """The live bytes before an edit."""
+        if not self.has_only_temporaries:
+            return self.space.live
+        changes = coverage(self.slots)
+        return accumulated(changes.steps, changes.deltas)
 
     def rows(self, values: Collection[int]) -> Column:
         """Return the rows of `slots` that are of some values, in the same order."""
@@ -78,7 +91,7 @@ class EditableSpace:
 
     def after(self, edit: Edit) -> LiveBytes:
         """Return the live bytes after an edit."""
-        live, freed = self.space.live, self.freed(edit)
+        live, freed = self.live, self.freed(edit)
         added = [delta for start, end, size in edit.get(NONE, ()) for delta in ((start, size), (end + 1, -size))]
         steps, new = np.array(added, np.int64).reshape(-1, 2).T
         deltas = self._live_deltas, -np.diff(freed.live_bytes, prepend=0), new
@@ -86,7 +99,7 @@ class EditableSpace:
 
     @cached_property
     def _live_deltas(self) -> Column:
-        return np.diff(self.space.live.live_bytes, prepend=0)
+        return np.diff(self.live.live_bytes, prepend=0)
 
     def freed(self, edit: Edit, gone: Collection[int] = ()) -> LiveBytes:
         """Return the bytes that an edit frees over time, if the values `gone` are gone already."""
@@ -183,7 +196,7 @@ def _least_peaks(edited: EditableSpace, rows: Column) -> list[tuple[int, int]]:
     """Return lower bounds of the peak without each of some slots, and the most bytes that each frees, negative. A value
     takes at most its size off the peak, and nothing off the steps at which it is not live.
     """
-    live, slots = edited.space.live, edited.slots.take(rows)
+    live, slots = edited.live, edited.slots.take(rows)
     sizes = slots.end_offset - slots.offset
     first, last = live.steps.searchsorted(slots.start_step), live.steps.searchsorted(slots.end_step + 1, "right")
     before = np.maximum.accumulate(np.append(0, live.live_bytes))[first]

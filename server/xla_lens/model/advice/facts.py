@@ -56,7 +56,8 @@ class Change(NamedTuple):
     """What a rule does to a value: `pieces` of it are left. Changes of the same `part` are one action.
 
     The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
-    longer needs. `content` is the value whose source is that of the bytes, NONE if it is the value itself.
+    longer needs. `moved` are values that are in new buffers instead. `content` is the value whose source is that of the
+    bytes, NONE if it is the value itself.
     """
 
     value: int
@@ -64,6 +65,7 @@ class Change(NamedTuple):
     part: object = None
     layers: int = 1
     outputs: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
     content: int = NONE
 
     @property

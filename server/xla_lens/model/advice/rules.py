@@ -5,13 +5,14 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
-from xla_lens.model.advice.actions import Certainty
+import numpy as np
+
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import DONATED, missed_donations, values_by_allocation
+from xla_lens.model.advice.donation import DONATED, Fit, Missed, may_write_over, missed_donations, values_by_allocation
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.rematerialize import rematerialize, saved
@@ -34,26 +35,99 @@ MICROBATCHES: Final = 4
 
 def donate(facts: Facts) -> Iterator[Change]:
     """Arguments that the caller does not donate although an output could use their buffers. After donation an argument
-    is live only until it is read for the last time.
+    is live only until it is read for the last time. What else is in the buffer of the output needs another place.
     """
-    yield from (change for change, is_of_loop in _donated(facts) if not is_of_loop)
+    dump, rows = facts.dump, missed_donations(facts.dump)
+    color, copies = dump.values.color, _copies(facts, rows)
+    # Where two buffers of loops have the same initial value, one of them gets a copy.
+    initial = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
+    homeless, gaps = [_Homeless(copy, (value,)) for value, copy in copies.items()], list[Piece]()
+    found: dict[int, tuple[int, tuple[int, ...]]] = {}
+    for row in rows:
+        value, output, last = row.parameter, row.output, row.birth - 1
+        if color[value] != facts.space.color:
+            continue
+        # At the step that writes in place, both share the bytes.
+        read = min(last, last if row.last_read is None else row.last_read)
+        outputs: tuple[int, ...] = ()
+        if color[output] == color[value]:
+            outputs = (int(dump.values.allocation[output]),)
+        found[value] = read, outputs
+        is_looped = any(one.name in initial for one in facts.reads(row.first))
+        before = _before(facts, output) if outputs and (is_looped or row.fit is Fit.SHARED) else []
+        homeless += before
+        if not is_looped:
+            is_over = any(may_write_over(dump, value, read, one.values[0]) for one in before)
+            begin = copies[value].start_step if value in copies else read
+            gaps.append(facts.piece(value, begin + (not is_over), last))
+    placeless = _placeless(homeless, gaps)
+    moved = tuple(value for one in placeless for value in one.values)
+    yield Change(NONE, tuple(one.piece for one in placeless), moved=moved)
+    for value, (read, outputs) in found.items():
+        end = copies[value].start_step if value in copies and value in moved else read
+        yield Change(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
 
 
-def donate_to_loops(facts: Facts) -> Iterator[Change]:
-    """The same where a loop writes the output: a CPU writes only some of these over the argument, and copies others."""
-    yield from (change for change, is_of_loop in _donated(facts) if is_of_loop)
+class _Homeless(NamedTuple):
+    """Bytes that lose their place: those of some values, or a copy of a donated argument."""
+
+    piece: Piece
+    values: tuple[int, ...]
 
 
-def _donated(facts: Facts) -> Iterator[tuple[Change, bool]]:
-    color, allocation, is_cpu = facts.dump.values.color, facts.dump.values.allocation, facts.dump.backend is Backend.CPU
-    for row in missed_donations(facts.dump):
-        value, output = row.parameter, row.output
-        if color[value] == facts.space.color:
-            # At the step that writes in place, both share the bytes.
-            last = min(row.birth - 1, row.birth - 1 if row.last_read is None else row.last_read)
-            unneeded = (int(allocation[output]),) if color[output] == facts.space.color else ()
-            change = Change(value, (facts.piece(value, facts.start[value], last),), outputs=unneeded)
-            yield change, is_cpu and facts.opcode(output) == b"while"
+def _before(facts: Facts, output: int) -> list[_Homeless]:
+    """What is in the buffer of an output before it; values that follow without a gap together."""
+    found = list[_Homeless]()
+    values = facts.dump.values_of_allocation(int(facts.dump.values.allocation[output])).tolist()
+    for value in sorted(values, key=facts.start.__getitem__):
+        if facts.start[value] >= facts.start[output]:
+            break
+        one = _Homeless(facts.piece(value, facts.start[value], facts.end[value]), (value,))
+        if found and one.piece.start_step <= found[-1].piece.end_step:
+            (start, end, size), values = found.pop()
+            piece = Piece(start, max(end, one.piece.end_step), max(size, one.piece.size_bytes))
+            one = _Homeless(piece, (*values, value))
+        found.append(one)
+    return found
+
+
+def _placeless(homeless: Iterable[_Homeless], gaps: Iterable[Piece]) -> list[_Homeless]:
+    """Put what lost its place into buffers of arguments while these are free, the biggest first. Return the rest."""
+    free, rest = list(gaps), list[_Homeless]()
+    for one in sorted(homeless, key=lambda one: (-one.piece.size_bytes, one.piece.start_step)):
+        start, end, size = one.piece
+        fitting = [gap for gap in free if gap.start_step <= start and end <= gap.end_step and size <= gap.size_bytes]
+        if fitting:
+            gap = min(fitting, key=lambda gap: (gap.size_bytes, gap.end_step - gap.start_step))
+            free.remove(gap)
+            free += (gap._replace(end_step=start - 1), gap._replace(start_step=end + 1))
+        else:
+            rest.append(one)
+    return rest
+
+
+def _copies(facts: Facts, rows: Sequence[Missed]) -> dict[int, Piece]:
+    """The copies that XLA makes of donated arguments: of those with a reader that the data flow alone does not put
+    before the instruction that writes the output. On a TPU, the schedule does.
+    """
+    if facts.dump.backend is Backend.TPU:
+        return {}
+    dump, writers = facts.dump, {facts.name[row.output]: 1 << number for number, row in enumerate(rows)}
+    # The writers that each instruction comes before.
+    later, names = dict[int, int](), dump.uses.name.tolist()
+    for value in np.argsort(-dump.values.start_step, kind="stable").tolist() if rows else ():
+        used, name = int(dump.values.used_value[value]), facts.name[value]
+        for reader in names[dump.uses_of(used).start : dump.uses_of(used).stop] if used != NONE else ():
+            later[name] = later.get(name, 0) | later.get(reader, 0) | writers.get(reader, 0)
+    copies = dict[int, Piece]()
+    for row in rows:
+        writer, value = facts.name[row.output], row.parameter
+        reads = [read for read in facts.reads(value) if read.step != NONE]
+        # What is inside of a loop comes before no writer: the loop does.
+        befores = [later.get(read.name, 0) for read in reads if read.name != writer]
+        if any(before and not before & writers[writer] for before in befores):
+            copies[value] = facts.piece(value, reads[0].step, reads[-1].step)
+    return copies
 
 
 def optimizer_state(facts: Facts) -> Iterator[Change]:
@@ -81,14 +155,14 @@ def layers(facts: Facts) -> Iterator[Change]:
 
 
 def attention_scores(facts: Facts) -> Iterator[Change]:
-    """Values of attention that have a row and a column for each position of a sequence, computed for some rows at a
+    """Values of attention that have a row and a column for each position of sequences, computed for some rows at a
     time; not those of kernels. What the forward pass saves of them is gone.
     """
     shapes = {value: shape for value in facts.candidates if (shape := _in_layer(facts, value))}
     squares = [(value, shape) for value, shape in shapes.items() if _is_square(facts, value, shape)]
     told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
-    scores = {lengths for lengths in told if 2 * prod(lengths) > max(map(prod, told))}
+    scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     stored = {change.value: change for change in facts.found(saved)} if scores else {}
     for value in dict.fromkeys((*stored, *shapes)):
         change = stored.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
@@ -106,7 +180,8 @@ def _in_layer(facts: Facts, value: int) -> Dimensions | None:
 
 def _is_square(facts: Facts, value: int, shape: Dimensions) -> bool:
     long = [length for length in shape.lengths if length >= SHORTEST_SEQUENCE]
-    return shape.type in FLOATS and len(long) > len({*long}) and facts.is_computed(value)
+    is_cross = len({lengths[-1] for lengths in _tokens(facts)}.intersection(long)) > 1
+    return shape.type in FLOATS and (len(long) > len({*long}) or is_cross) and facts.is_computed(value)
 
 
 def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
@@ -151,7 +226,7 @@ def _vocabulary(facts: Facts) -> set[int]:
             is_table = len(shape.lengths) == 2
             longer.update([max(shape.lengths)] if is_table else [])
             others.update([min(shape.lengths)] if is_table else shape.lengths)
-    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others
+    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others - _batch_lengths(facts)
 
 
 _MOST_TABLES: Final = 6
@@ -162,9 +237,18 @@ def _token_counts(facts: Facts) -> set[int]:
     """The numbers of tokens that the integer arguments may hold. Each sequence may be one token longer than what the
     program computes: the first token has no prediction, and after the last one none is needed.
     """
-    shapes = (facts.dimensions(value) for value in facts.all_arguments)
-    found = [shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32")]
+    found = _tokens(facts)
     return {prod((*lengths[:-1], last)) for lengths in found for last in (lengths[-1], lengths[-1] - 1)} - {0, 1}
+
+
+def _batch_lengths(facts: Facts) -> set[int]:
+    """The lengths of batches and of sequences, which tables of positions have, and inputs that are no tokens."""
+    return {length for lengths in _tokens(facts) for length in (*lengths, lengths[-1] - 1, prod(lengths))}
+
+
+def _tokens(facts: Facts) -> list[tuple[int, ...]]:
+    shapes = (facts.dimensions(value) for value in facts.all_arguments)
+    return [shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32")]
 
 
 _LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
@@ -186,10 +270,13 @@ def microbatches(facts: Facts) -> Iterator[Change]:
     weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[0] != batch]
     weights += [lengths[1:] for lengths in weights]
     alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
-    for value in facts.candidates:
-        shape, op_name = facts.dimensions(value), facts.op_name(facts.name[value]) or ""
-        if shape is None or not facts.is_computed(value):
-            continue
+    shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
+    computed = {value: shape for value, shape in shapes.items() if facts.is_computed(value)}
+    if any(shape.lengths == (batch, batch) for shape in computed.values()) and (batch, batch) not in alike:
+        # A contrastive loss compares each example with all others of the batch.
+        return
+    for value, shape in computed.items():
+        op_name = facts.op_name(facts.name[value]) or ""
         # A batch may have the dimensions of a weight.
         is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
         is_forward = shape.lengths[0] == batch and not is_gradient
@@ -210,22 +297,18 @@ def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
 
 
 class RuleRow(NamedTuple):
-    """A rule: how certain its savings are, what it finds, and the number of parts into which it divides buffers, None
-    if it does not.
-    """
+    """A rule: what it finds, and the number of parts into which it divides buffers, None if it does not."""
 
     rule: Rule
-    certainty: Certainty
     find: Callable[[Facts], Iterator[Change]]
     factor: int | None = None
 
 
 RULES: Final = (
-    RuleRow(Rule.DONATE, Certainty.ESTIMATED, donate),
-    RuleRow(Rule.DONATE, Certainty.POSSIBLE, donate_to_loops),
-    RuleRow(Rule.REMATERIALIZE, Certainty.ESTIMATED, layers),
-    RuleRow(Rule.OPTIMIZER_STATE, Certainty.ESTIMATED, optimizer_state),
-    RuleRow(Rule.ATTENTION_SCORES, Certainty.ESTIMATED, attention_scores),
-    RuleRow(Rule.LOGITS, Certainty.ESTIMATED, logits, CHUNKS),
-    RuleRow(Rule.MICROBATCHES, Certainty.ESTIMATED, microbatches, MICROBATCHES),
+    RuleRow(Rule.DONATE, donate),
+    RuleRow(Rule.REMATERIALIZE, layers),
+    RuleRow(Rule.OPTIMIZER_STATE, optimizer_state),
+    RuleRow(Rule.ATTENTION_SCORES, attention_scores),
+    RuleRow(Rule.LOGITS, logits, CHUNKS),
+    RuleRow(Rule.MICROBATCHES, microbatches, MICROBATCHES),
 )
