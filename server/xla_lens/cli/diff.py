@@ -5,7 +5,6 @@ import json
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,13 +20,12 @@ from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import CiFormat, Part, ReportOptions
 from xla_lens.files import SetFiles, read_flags
-from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.comparable import DifferenceKind, parse_flags
 from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file
 from xla_lens.render.diff.data import diff_data, unpaired_data
-from xla_lens.render.diff.outline import FolderDiff, diff_outline, folder_outline
+from xla_lens.render.diff.outline import ModuleRow, diff_outline, folder_outline
 from xla_lens.render.diff.page import comparison_html
 from xla_lens.render.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs_outline
 from xla_lens.render.diff.words import violation_text
@@ -68,8 +66,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
     elif len(pairs) == 1 and not only_old and not only_new:
         _print([], next(diffs), arguments)
     else:
-        folders = FolderDiff((), tuple(map(_name, only_old)), tuple(map(_name, only_new)), top)
-        _print_folders(diffs, folders, arguments)
+        _print_folders(diffs, [*map(_name, only_old)], [*map(_name, only_new)], arguments)
     for line in problems:
         print_error(line)
     return int(bool(problems))
@@ -101,9 +98,11 @@ def _checked(
         yield one
 
 
-def _print_folders(diffs: Iterator[Diff], folders: FolderDiff, arguments: argparse.Namespace) -> None:
+def _print_folders(
+    diffs: Iterator[Diff], only_old: Sequence[str], only_new: Sequence[str], arguments: argparse.Namespace
+) -> None:
     """Print the table of all modules, then the comparison of the one that changed most."""
-    rows: list[tuple[str, Pair | None, Pair | None]] = []
+    rows: list[ModuleRow] = []
     most: Diff | None = None
     most_bytes = 0
     for one in diffs:
@@ -114,7 +113,8 @@ def _print_folders(diffs: Iterator[Diff], folders: FolderDiff, arguments: argpar
         change = max(abs(pair.change) if pair else 0 for pair in (needed, peak))
         if change > most_bytes:
             most, most_bytes = one, change
-    _print([folder_outline(replace(folders, rows=tuple(rows)))], most, arguments)
+    top = DEFAULT_DIFF_TOP if arguments.top is None else arguments.top
+    _print([folder_outline(rows, only_old, only_new, top)], most, arguments)
 
 
 def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespace) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
-from xla_lens.features.diff.values import OtherValue, compared_lenses, other_value
 from xla_lens.files import SetFiles, read_flags
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
@@ -20,6 +19,7 @@ from xla_lens.model.diff.comparable import parse_flags
 from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.render.diff.values import OtherValue, compared_lenses, other_value
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.encoding import Encoding
 

@@ -13,7 +13,6 @@ from xla_lens.features.actions import (
     actions,
     compare_title,
 )
-from xla_lens.features.diff.values import other_title
 from xla_lens.features.hints import hints
 from xla_lens.features.lenses import LENS_LIMIT, Click, lenses
 from xla_lens.features.links import frame_tooltip, links
@@ -28,6 +27,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, value_place
+from xla_lens.render.diff.values import other_title
 from xla_lens.render.markdown import escaped
 from xla_lens.syntax.columns import NONE
 

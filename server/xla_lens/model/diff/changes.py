@@ -6,7 +6,7 @@ from enum import IntEnum, IntFlag
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.diff.matching import Matching
+from xla_lens.model.diff.matching import Confidence, Matching
 from xla_lens.model.memory.over_time import Memory, live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
@@ -35,6 +35,20 @@ class Change(IntFlag):
     LIVE_RANGE = 32
 
 
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """A row of `ValueChanges`; `confidence` is None without a match."""
+
+    old: int
+    new: int
+    value_class: ValueClass
+    change: Change
+    confidence: Confidence | None
+    longer_by: int
+    is_at_old_peak: bool
+    is_at_new_peak: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueChanges:
     """One row for each pair of matched values, in the order of the old values, then one for each removed and each added
@@ -61,6 +75,21 @@ class ValueChanges:
     def count(self, value_class: ValueClass) -> int:
         """Return the number of values of a class."""
         return int((self.value_class == value_class).sum())
+
+    def row(self, row: int) -> ValueChange:
+        """Return one row."""
+        columns = (self.old, self.new, self.value_class, self.change, self.confidence, self.longer_by)
+        old, new, value_class, change, confidence, longer_by = (int(column[row]) for column in columns)
+        return ValueChange(
+            old,
+            new,
+            ValueClass(value_class),
+            Change(change),
+            Confidence(confidence) if confidence != NONE else None,
+            longer_by,
+            bool(self.is_at_old_peak[row]),
+            bool(self.is_at_new_peak[row]),
+        )
 
     def __len__(self) -> int:
         return len(self.old)

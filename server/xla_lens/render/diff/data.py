@@ -8,9 +8,8 @@ from xla_lens.features.diff.facts import Diff, DiffSide
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Key, Pair, Row
 from xla_lens.model.diff.causes import ChangeCause
-from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
-from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.diff.words import cause_text, difference_text
 from xla_lens.render.memory_spaces import space_name
@@ -103,30 +102,22 @@ def _values(one: Diff, compared: Comparison) -> dict[str, Any]:
 
 
 def _value(one: Comparison, row: int) -> dict[str, Any]:
-    values = one.values
-    old, new, confidence = int(values.old[row]), int(values.new[row]), int(values.confidence[row])
+    found = one.values.row(row)
     return {
-        "class": ValueClass(int(values.value_class[row])).name.lower(),
-        "old": _one_value(one.old.dump, old),
-        "new": _one_value(one.new.dump, new),
-        "changed": [flag.name.lower() for flag in Change if flag & int(values.change[row]) and flag.name],
-        "longer_by_steps": int(values.longer_by[row]),
-        "is_at_old_peak": bool(values.is_at_old_peak[row]),
-        "is_at_new_peak": bool(values.is_at_new_peak[row]),
-        "confidence": Confidence(confidence).name.lower() if confidence != NONE else None,
+        "class": found.value_class.name.lower(),
+        "old": _one_value(one.old.dump, found.old),
+        "new": _one_value(one.new.dump, found.new),
+        "changed": [flag.name.lower() for flag in found.change if flag.name],
+        "longer_by_steps": found.longer_by,
+        "is_at_old_peak": found.is_at_old_peak,
+        "is_at_new_peak": found.is_at_new_peak,
+        "confidence": found.confidence.name.lower() if found.confidence is not None else None,
     }
 
 
 def _one_value(dump: DumpSet, value: int) -> dict[str, Any] | None:
     if value == NONE:
         return None
-    steps = {name: int(getattr(dump.values, name)[value]) for name in ("start_step", "end_step")}
-    size_bytes = int(dump.values.size_bytes[value])
-    return {
-        **value_name(dump, value),
-        "size_bytes": size_bytes if size_bytes != NONE else None,
-        "shape": shape_text(dump, value) or None,
-        "color": int(dump.values.color[value]),
-        **{name: step if step != NONE else None for name, step in steps.items()},
-        "op_name": op_name(dump, value),
-    }
+    found = value_name(dump, value, "size_bytes color start_step end_step")
+    known = {name: found[name] if found[name] != NONE else None for name in ("size_bytes", "start_step", "end_step")}
+    return found | known | {"shape": shape_text(dump, value) or None, "op_name": op_name(dump, value)}

@@ -3,16 +3,14 @@ and all totals; and the table of two folders.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.diff.breakdowns import By, Group, Key, Pair, Row
 from xla_lens.model.diff.causes import CauseKind, ChangeCause
-from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.changes import Change, ValueChange, ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -20,14 +18,14 @@ from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.render.diff.words import (
     BIG_BYTES,
     cause_text,
-    change_text,
     difference_text,
     grown_text,
     is_serious,
     signed_percent,
+    steps_longer,
 )
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import MINUS, apart, capitalized, counted, human, signed
+from xla_lens.render.numbers import MINUS, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import (
     Inline,
     Name,
@@ -111,14 +109,10 @@ def _changed(one: Diff) -> Iterator[SpaceComparison]:
 
 
 def _is_big(cause: ChangeCause, peak: Pair) -> bool:
-    """Whether a cause is about a fair share of the change of the peak or, if it has no bytes, of what it counts."""
-    size, count = cause.size_bytes, cause.count
-    if size is None:
-        is_about_bytes = cause.kind in (CauseKind.CHECKPOINT, CauseKind.REMATERIALIZED)
-        return is_about_bytes and abs(count.change) >= _NAMED_SHARE * max(count.old, count.new)
-    # The bytes of donations are those lost, and those gained.
-    size_bytes = max(size.old, size.new) if cause.kind is CauseKind.DONATION else abs(size.change)
-    return size_bytes >= _NAMED_SHARE * abs(peak.change)
+    """Whether a cause is about a fair share of the change of the peak, or has no bytes but is meant to save memory."""
+    if cause.size_bytes is None:
+        return cause.kind in (CauseKind.CHECKPOINT, CauseKind.REMATERIALIZED)
+    return abs(cause.size_bytes.change) >= _NAMED_SHARE * abs(peak.change)
 
 
 def _biggest_groups(all_rows: Sequence[Row]) -> Iterator[Text]:
@@ -154,33 +148,38 @@ _TITLES: Final = {
 
 _UNKNOWN_KEY: Final = {By.LINE: "(no source)", By.PARAMETER: "(no parameter path)"}
 
-_SMALLEST_SHARE: Final = 0.01
-"""Parameters are shown if those with a path made at least this share of what changed."""
-
 
 def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
-    """The requested breakdowns of a memory space whose peak changed in total or within."""
+    """The requested breakdowns of a memory space whose peak changed in total or within. Parameters are shown only if
+    one with a path changed.
+    """
     for by, title in _TITLES.items():
         rows = space.breakdowns.get(by, ()) if DiffPart(by.value) in one.options.parts else ()
         changed = [row for row in rows if row.change]
-        moved, of_known = (sum(abs(row.change) for row in changed if row.key or every) for every in (True, False))
-        if not changed or (by is By.PARAMETER and of_known < _SMALLEST_SHARE * moved):
+        if not any(row.key or by is not By.PARAMETER for row in changed):
             continue
         unchanged = len(rows) - len(changed)
         same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
-        is_derived = any(_derived_part(row) for row in changed[: one.options.top])
-        has_note = is_derived and (by is By.LINE or DiffPart.LINE not in one.options.parts)
+        is_derived = by is By.LINE and any(_derived_part(row) for row in changed[: one.options.top])
         yield Section(
             f"Change of the {space_name(space.id)} peak by {title}: {signed(space.peak_live_bytes.change)}{same}",
-            (_table(one, changed, by), *((DERIVED_TEXT,) if has_note else ())),
+            (_table(one, changed, by), *((DERIVED_TEXT,) if is_derived else ())),
         )
 
 
 def _table(one: Diff, changed: list[Row], by: By) -> Table:
     found: list[tuple[Text, ...]] = []
     for row in changed[: one.options.top]:
-        old, new = _entities(one, row)
-        sizes = _linked(human(row.size_bytes.old), old), _linked(human(row.size_bytes.new), new)
+        old, new = row.value.old, row.value.new
+        if one.comparison:
+            # Where a dump has no bytes in the row, the partner of the other dump's value.
+            matching = one.comparison.matching
+            old = int(matching.old_of_new[new]) if old == NONE != new else old
+            new = int(matching.new_of_old[old]) if new == NONE != old else new
+        sizes = (
+            _linked(human(row.size_bytes.old), _entity(one, old, is_old=True)),
+            _linked(human(row.size_bytes.new), _entity(one, new, is_old=False)),
+        )
         buffers = f"{row.count.old:,} → {row.count.new:,}" if row.count.change else f"{row.count.new:,}"
         found.append((signed(row.change), *sizes, buffers, (*_key(row.key, by), _derived_part(row))))
     rest = changed[len(found) :]
@@ -199,36 +198,22 @@ def _key(key: Key, by: By) -> tuple[Inline, ...]:
 
 
 def _derived_part(row: Row) -> str:
-    """How much of a row has a derived source, to follow its key: ``, derived`` or ``, 1.00 MiB → 2.00 MiB derived``.
-    Empty if nothing is, or if the row has no source.
+    """How much of a row has a derived source, to follow its key: ``, derived`` or ``, 2.00 MiB derived``. Empty if
+    nothing is, or if the row has no source.
     """
-    derived = row.derived_bytes
-    if row.key is None or not (derived.old or derived.new):
+    derived, size_bytes = row.derived_bytes, row.size_bytes
+    if row.key is None or derived == Pair(0, 0):
         return ""
-    if derived == row.size_bytes:
-        return ", derived"
-    before = f"{apart(derived.old, derived.new)} → " if derived.change else ""
-    return f", {before}{human(derived.new)} derived"
+    return ", derived" if derived == size_bytes else f", {human(max(derived.old, derived.new))} derived"
 
 
 def _entity(one: Diff, value: int, *, is_old: bool) -> Entity | None:
-    """A value of one of the dumps, a row of `DumpSet.values`; None for NONE, and if the dump is only a report."""
-    side = one.old if is_old else one.new
-    if value == NONE or isinstance(side, Baseline):
+    """A value of one of the dumps, a row of `DumpSet.values`; None for NONE."""
+    compared = one.comparison
+    if value == NONE or compared is None:
         return None
-    return Entity(EntityKind.VALUE, int(side.dump.values.id[value]), is_old)
-
-
-def _entities(one: Diff, row: Row) -> tuple[Entity | None, Entity | None]:
-    """The values that own most bytes of a row in the old and in the new dump. Where a dump has no bytes in the row,
-    the partner of the other dump's value.
-    """
-    old, new = row.value.old, row.value.new
-    if one.comparison:
-        matching = one.comparison.matching
-        old = int(matching.old_of_new[new]) if old == NONE != new else old
-        new = int(matching.new_of_old[old]) if new == NONE != old else new
-    return _entity(one, old, is_old=True), _entity(one, new, is_old=False)
+    dump = compared.old.dump if is_old else compared.new.dump
+    return Entity(EntityKind.VALUE, int(dump.values.id[value]), is_old)
 
 
 def _linked(text: str, entity: Entity | None) -> Inline:
@@ -246,8 +231,6 @@ _CLASSES: Final = {
     ValueClass.REMOVED: "removed",
 }
 
-_AT_PEAK: Final = {(True, True): "both", (True, False): "old", (False, True): "new", (False, False): ""}
-
 
 def _values_sections(one: Diff) -> Sections:
     """How many values are added, removed, changed and unchanged, and what happened to those that changed most."""
@@ -263,48 +246,44 @@ def _values_sections(one: Diff) -> Sections:
 
 
 def _value_row(one: Diff, compared: Comparison, row: int) -> tuple[Text, ...]:
-    values = compared.values
-    old, new = int(values.old[row]), int(values.new[row])
-    sides = ((compared.old.dump, old, True), (compared.new.dump, new, False))
-    links = [_entity(one, value, is_old=is_old) for _, value, is_old in sides]
-    sizes = [human(int(dump.values.size_bytes[value])) if value != NONE else "" for dump, value, _ in sides]
-    # The name in the new dump, if it has the value.
-    number = int(new != NONE)
-    is_uncertain = bool(values.confidence[row] == Confidence.LOW)
+    found, sizes, name = compared.values.row(row), list[Text](), Name("")
+    for side, value, is_old in ((compared.old, found.old, True), (compared.new, found.new, False)):
+        link = _entity(one, value, is_old=is_old)
+        sizes.append(_linked(human(int(side.dump.values.size_bytes[value])), link) if link else "")
+        # The name in the new dump, if it has the value.
+        name = Name(side.dump.value_label(value), link) if link else name
+    at_peaks = ("old" * found.is_at_old_peak, "new" * found.is_at_new_peak)
+    is_uncertain = found.confidence is Confidence.LOW
     return (
-        Name(sides[number][0].value_label(sides[number][1]), links[number]),
-        *map(_linked, sizes, links),
-        _CLASSES[ValueClass(int(values.value_class[row]))],
-        _AT_PEAK[bool(values.is_at_old_peak[row]), bool(values.is_at_new_peak[row])],
-        (*joined(_what(compared, row, old, new), ", "), " (uncertain match)" * is_uncertain),
+        name,
+        *sizes,
+        _CLASSES[found.value_class],
+        "both" if all(at_peaks) else "".join(at_peaks),
+        (*joined(_what(compared, found), ", "), " (uncertain match)" * is_uncertain),
     )
 
 
-def _what(one: Comparison, row: int, old: int, new: int) -> Iterator[Text]:
-    old_dump, new_dump, values = one.old.dump, one.new.dump, one.values
-    if NONE in (old, new):
-        dump, value = (old_dump, old) if new == NONE else (new_dump, new)
-        name = op_name(dump, value)
-        shape = Name(shape_text(dump, value), role=Role.SHAPE)
-        yield (shape, " ", Name(name)) if name else shape
+def _what(one: Comparison, found: ValueChange) -> Iterator[Text]:
+    sides = [(one.old.dump, found.old), (one.new.dump, found.new)]
+    known = [side for side in sides if side[1] != NONE]
+    shapes = [Name(shape_text(*side), role=Role.SHAPE) for side in known]
+    if len(known) == 1:
+        name = op_name(*known[0])
+        yield (*shapes, " ", Name(name)) if name else shapes[0]
         return
-    change, longer_by = Change(int(values.change[row])), int(values.longer_by[row])
-    sides = ((old_dump, old), (new_dump, new))
-    if change & (Change.SHAPE | Change.LAYOUT):
-        yield joined((Name(shape_text(*side), role=Role.SHAPE) for side in sides), " → ")
-    elif change & Change.PADDING:
-        yield "padding changed"
-    if change & Change.MEMORY_SPACE:
+    if found.change & (Change.SHAPE | Change.LAYOUT):
+        yield joined(shapes, " → ")
+    if found.change & Change.MEMORY_SPACE:
         yield " → ".join(space_name(dump.space_id(int(dump.values.color[value]))) for dump, value in sides)
-    if change & Change.LIVE_RANGE and longer_by:
-        yield f"lives {counted(abs(longer_by), 'step')} {'longer' if longer_by > 0 else 'shorter'}"
-        ending = last_uses(new_dump, new)
-        if names := [Name(name) for name in reader_names(new_dump, ending)] if ending else []:
+    if found.longer_by:
+        yield f"lives {steps_longer(found.longer_by, 'shorter')}"
+        ending = last_uses(one.new.dump, found.new)
+        if names := [Name(name) for name in reader_names(one.new.dump, ending)] if ending else []:
             yield ("last read by ", *first_names(names))
-    elif change & Change.LIVE_RANGE:
+    elif found.change & Change.LIVE_RANGE:
         yield "lives at other steps"
-    before = old_dump.value_label(old)
-    if before != new_dump.value_label(new):
+    before, after = (dump.value_label(value) for dump, value in sides)
+    if before != after:
         yield ("was ", Name(before))
 
 
@@ -355,58 +334,31 @@ def _number(title: str, pair: Pair) -> tuple[Text, ...]:
 
 # ---------------------------------------------------------------- folders
 
-_Row: TypeAlias = tuple[str, Pair | None, Pair | None]
-"""The name of a module, what it needs, and its peak."""
+ModuleRow: TypeAlias = tuple[str, Pair | None, Pair | None]
+"""The name of a module, what it needs of the default memory space, and its peak there; None if one is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderDiff:
-    """The modules of two folders.
-
-    `rows` have the module, and what both dumps need of the default memory space and their peaks there; None if the
-    change is unknown. The modules that only one folder has are `only_old` and `only_new`.
+def folder_outline(
+    rows: Sequence[ModuleRow], only_old: Sequence[str], only_new: Sequence[str], top: int | None
+) -> Outline:
+    """Return the table of two folders: the modules whose needs grew most come first, then those whose peak did. The
+    names are those of modules that only one folder has.
     """
-
-    rows: tuple[_Row, ...]
-    only_old: tuple[str, ...]
-    only_new: tuple[str, ...]
-    top: int | None
-
-
-def folder_outline(one: FolderDiff) -> Outline:
-    """Return the table of two folders: the modules whose needs grew most come first, then those whose peak did."""
-    changes = [_change(row) for row in one.rows]
-    counts = {
-        "grew": sum(change is not None and change > 0 for change in changes),
-        "shrank": sum(change is not None and change < 0 for change in changes),
-        "stayed the same": changes.count(0),
-        "unknown": changes.count(None),
-    }
-    text = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-    title = f"{counted(len(one.rows), 'module')} in both" + (f": the memory of {text}" if text else "")
-    return Outline(title, (), tuple((section,) for section in _folder_sections(one) if section.blocks))
-
-
-def _change(row: _Row) -> int | None:
-    """The change of what a module needs, or else of its peak; None if one is unknown and the other did not change."""
-    return next((pair.change for pair in row[1:] if pair and pair.change), 0 if all(row[1:]) else None)
-
-
-def _folder_sections(one: FolderDiff) -> Iterator[Section]:
-    changed = [row for row in one.rows if _change(row)]
+    changed = [row for row in rows if any(pair.change for pair in row[1:] if pair)]
     changed.sort(key=lambda row: [-(pair.change if pair else 0) for pair in row[1:]])
-    shown = changed if one.top is None else [*changed[: one.top], *changed[one.top :][-1:]]
-    rows: list[tuple[Text, ...]] = [(*_sizes(needed), *_sizes(peak), Name(name)) for name, needed, peak in shown]
-    rows[-1:-1] = (("", "", "", "", text) for text in more(len(changed) - len(shown), "other"))
-    yield Section("Modules that changed", (table("needs | change | peak | change | <module", rows),) if rows else ())
-    for word, names in (("old", one.only_old), ("new", one.only_new)):
-        named = tuple((Name(name),) for name in names[: one.top])
-        title = f"{counted(len(names), 'module')} only in the {word} dumps"
-        yield Section(title, (*named, *more(len(names) - len(named), "other")))
+    unknown = sum(None in row for row in rows)
+    title = f"{counted(len(rows), 'module')} in both, {len(changed):,} changed" + f", {unknown:,} unknown" * bool(
+        unknown
+    )
+    cells: list[tuple[Text, ...]] = [(*map(_grown, pairs), Name(name)) for name, *pairs in changed[:top]]
+    cells += [("", "", text) for text in more(len(changed) - len(cells), "other")]
+    sections = [Section("Modules that changed", (table("needs | peak | <module", cells),))] if cells else []
+    for word, names in (("old", only_old), ("new", only_new)):
+        named = tuple((Name(name),) for name in names[:top])
+        title_of_side = f"{counted(len(names), 'module')} only in the {word} dumps"
+        sections += [Section(title_of_side, (*named, *more(len(names) - len(named), "other")))] if names else []
+    return Outline(title, (), tuple((section,) for section in sections))
 
 
-def _sizes(pair: Pair | None) -> tuple[str, str]:
-    """The cells of a size in both dumps and of its change."""
-    if pair is None:
-        return "unknown", ""
-    return (f"{human(pair.old)} → {human(pair.new)}", change_text(pair)) if pair.change else (human(pair.new), "")
+def _grown(pair: Pair | None) -> str:
+    return grown_text(pair, human(pair.new)) if pair else "unknown"

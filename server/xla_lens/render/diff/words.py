@@ -49,6 +49,11 @@ def grown_text(pair: Pair, unchanged: str) -> str:
     return f"{apart(pair.old, pair.new)} → {human(pair.new)}, {change_text(pair)}"
 
 
+def steps_longer(steps: int, less: str) -> str:
+    """How much longer a value lives, or less if that is negative: ``30 steps less``."""
+    return f"{counted(abs(steps), 'step')} {'longer' if steps > 0 else less}"
+
+
 # ---------------------------------------------------------------- causes
 
 

@@ -2,20 +2,22 @@
 those that changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.diff.changes import Change, ValueClass
+from xla_lens.model.diff.changes import Change, ValueChange, ValueClass
 from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
+from xla_lens.render.diff.words import steps_longer
 from xla_lens.render.markdown import code
-from xla_lens.render.numbers import counted, human, shortened
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import human, shortened
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.text.positions import decode
 
@@ -25,28 +27,25 @@ COMPARED: Final = "compared"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherValue:
-    """A `row` of the values of a comparison. `is_old` is whether the other dump is the old one."""
+    """A value in the other dump of a comparison, a row of its `DumpSet.values` or NONE without a partner; `is_old` is
+    whether that is the old dump.
+    """
 
-    compared: Comparison
-    row: int
+    dump: DumpSet
+    value: int
+    change: ValueChange
     is_old: bool
-
-    @property
-    def dump(self) -> DumpSet:
-        """The other dump."""
-        return self.compared.old.dump if self.is_old else self.compared.new.dump
-
-    @property
-    def value(self) -> int:
-        """The value in the other dump, NONE without a partner."""
-        values = self.compared.values
-        return int(values.old[self.row] if self.is_old else values.new[self.row])
 
 
 def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue | None:
     """Return what a value of the old or of the new dump is in the other one, None for an unknown value."""
     rows = compared.values.of_old if is_old else compared.values.of_new
-    return OtherValue(compared, int(rows[value]), not is_old) if 0 <= value < len(rows) else None
+    if not 0 <= value < len(rows):
+        return None
+    change = compared.values.row(int(rows[value]))
+    if is_old:
+        return OtherValue(compared.new.dump, change.new, change, is_old=False)
+    return OtherValue(compared.old.dump, change.old, change, is_old=True)
 
 
 def compared_lenses(compared: Comparison, file: DumpFile, *, is_old: bool, limit: int) -> Iterator[tuple[int, int]]:
@@ -78,50 +77,37 @@ def compared_lenses(compared: Comparison, file: DumpFile, *, is_old: bool, limit
 _MAX_SHAPE: Final = 160
 
 
-def other_title(other: OtherValue) -> str:
-    """Return the title of a lens: ``was 1.50 GiB, lived 30 steps less``."""
-    return _text(other, _shape(other))
-
-
 def other_line(other: OtherValue) -> str:
     """Return the line of a hover, as Markdown."""
     if other.value == NONE:
-        return f"compared: {_text(other, '')}"
-    is_sure = other.compared.values.confidence[other.row] > Confidence.LOW
-    where = f"in the {'old' if other.is_old else 'new'} dump{'' if is_sure else ', an uncertain match'}"
-    return f"compared: {_text(other, code(_shape(other)))} ({code(other.dump.value_label(other.value))} {where})"
+        return f"compared: {other_title(other)}"
+    doubt = ", an uncertain match" * (other.change.confidence is Confidence.LOW)
+    where = f"in the {'old' if other.is_old else 'new'} dump{doubt}"
+    return f"compared: {other_title(other, code)} ({code(other.dump.value_label(other.value))} {where})"
 
 
-def _shape(other: OtherValue) -> str:
-    return shortened(decode(other.dump.shape(other.value) or b""), _MAX_SHAPE) if other.value != NONE else ""
-
-
-_ONE_SIDED: Final = {
+_WITHOUT_CHANGE: Final = {
     ValueClass.ADDED: "not in the old dump",
     ValueClass.REMOVED: "not in the new dump",
     ValueClass.UNCHANGED: "unchanged",
 }
 
 
-def _text(other: OtherValue, shape: str) -> str:
-    values = other.compared.values
-    value_class, change = ValueClass(int(values.value_class[other.row])), Change(int(values.change[other.row]))
-    if value_class in _ONE_SIDED:
-        return _ONE_SIDED[value_class]
+def other_title(other: OtherValue, quoted: Callable[[str], str] = str) -> str:
+    """Return the title of a lens: ``was 1.50 GiB, lived 30 steps less``."""
+    found, table = other.change, other.dump.values
+    if found.value_class in _WITHOUT_CHANGE:
+        return _WITHOUT_CHANGE[found.value_class]
     was, lived = ("was", "lived") if other.is_old else ("now", "lives")
-    longer_by = int(values.longer_by[other.row]) * (-1 if other.is_old else 1)
-    size_bytes = int(other.dump.values.size_bytes[other.value])
     parts = []
-    if change & Change.SIZE and size_bytes != NONE:
-        parts.append(f"{was} {human(size_bytes)}")
-    elif change & (Change.SHAPE | Change.LAYOUT) and shape:
-        parts.append(f"{was} {shape}")
-    elif change & Change.MEMORY_SPACE:
-        parts.append(f"{was} in another memory space")
-    elif change & Change.PADDING:
-        parts.append(f"{was} padded otherwise")
-    if longer_by:
-        parts.append(f"{lived} {counted(abs(longer_by), 'step')} {'longer' if longer_by > 0 else 'less'}")
-    elif change & Change.LIVE_RANGE:
+    if found.change & Change.SIZE:
+        parts.append(f"{was} {human(int(table.size_bytes[other.value]))}")
+    elif found.change & (Change.SHAPE | Change.LAYOUT):
+        parts.append(f"{was} {quoted(shortened(decode(other.dump.shape(other.value) or b''), _MAX_SHAPE))}")
+    elif found.change & Change.MEMORY_SPACE:
+        parts.append(f"{was} in {space_name(other.dump.space_id(int(table.color[other.value])))}")
+    if found.longer_by:
+        parts.append(f"{lived} {steps_longer(-found.longer_by if other.is_old else found.longer_by, 'less')}")
+    elif found.change & Change.LIVE_RANGE:
         parts.append(f"{lived} at other steps")
-    return ", ".join(parts)
+    return ", ".join(parts) or "changed"
