@@ -5,6 +5,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { build } from "esbuild";
 
+import { manifest } from "./manifest.mjs";
 import { buildMap } from "./map/build.mjs";
 
 const [what = "code", target = "linux-x64", ...rest] = process.argv.slice(2);
@@ -28,6 +29,7 @@ const { metafile } = await build({
 });
 writeFileSync(join("dist", "ThirdPartyNotices.txt"), notices(Object.keys(metafile.inputs)));
 await buildMap();
+writeFileSync("package.json", manifest());
 if (what === "package") {
   const own = join("..", ".venv", "bin", "python");
   const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");

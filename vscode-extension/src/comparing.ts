@@ -1,17 +1,12 @@
-/** Compares two dumps: *Compare with…*, and *Select for Compare* and *Compare with Selected* as for files. */
+/** Compares two dumps. */
 
 import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import type { ModuleSummary } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
-import { SECTION, type Server, setComparing } from "./server";
+import { type Server, setComparing } from "./server";
 import type { Sets } from "./sets";
-
-const STATUS_MS = 5000;
-
-/** Tells menus whether a dump is selected. */
-const SELECTED = `${SECTION}.hasSelectedForCompare`;
 
 /** A dump to choose; without a URI, a file from disk. */
 interface Choice extends vscode.QuickPickItem {
@@ -19,8 +14,6 @@ interface Choice extends vscode.QuickPickItem {
 }
 
 export class Comparing {
-  private selected: vscode.Uri | undefined;
-
   constructor(
     private readonly server: Server,
     private readonly sets: Sets,
@@ -51,22 +44,6 @@ export class Comparing {
     const defaultUri = vscode.Uri.joinPath(uri.with({ scheme: "file" }), "..");
     const old = choice.uri ?? (await vscode.window.showOpenDialog({ title: placeHolder, defaultUri }))?.[0];
     if (old) await this.compare(old, uri);
-  }
-
-  async select(uri: vscode.Uri): Promise<void> {
-    this.selected = uri;
-    // Menus offer the comparison at once; the name of the module may take seconds to load.
-    await vscode.commands.executeCommand("setContext", SELECTED, true);
-    const overview = await this.sets.overview(uri);
-    // For the actions of the server, which offer the same.
-    await this.server.execute("xla-lens.selectForCompare", { uri: uri.toString() });
-    const name = overview?.module || basename(uri.path);
-    vscode.window.setStatusBarMessage(`$(check) Selected ${name} for comparison`, STATUS_MS);
-  }
-
-  async compareWithSelected(uri: vscode.Uri): Promise<void> {
-    if (this.selected) await this.compare(this.selected, uri);
-    else await this.compareWith(uri);
   }
 
   async end(): Promise<void> {

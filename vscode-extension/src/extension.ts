@@ -19,7 +19,6 @@ import { Sets } from "./sets";
 import { SourceLines } from "./sourceLines";
 import { StatusBar } from "./statusBar";
 import { Tree } from "./tree";
-import { registerTreeCommands } from "./treeCommands";
 
 /** The parts of the extension, for its tests. */
 export interface Api {
@@ -58,9 +57,8 @@ export function activate(context: vscode.ExtensionContext): Api {
     ...HEATS,
     STALE,
     showHeatOfSteps(server),
-    registerPages(maps),
-    registerOutOfMemory(server, sets),
-    registerTreeCommands(maps),
+    registerPages(),
+    registerOutOfMemory(),
     registerCommands({ context, server, sets, tree, maps, comparing: new Comparing(server, sets), sourceLines, log }),
     sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),

@@ -5,28 +5,16 @@ import * as vscode from "vscode";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
-const COMMAND = `${SECTION}.explainOutOfMemory`;
-
 /** What the messages that leave a program without memory contain; the server recognizes more. */
 const MESSAGE =
   /RESOURCE_EXHAUSTED|[Rr]an out of memory|Out of memory (?:while|allocating)|Attempting to (?:reserve|allocate)|exceeding available|would exceed memory|exceeded scoped/;
 
-/** Registers the command, and the lens above the first message of a log. */
-export function registerOutOfMemory(server: Server, sets: Sets): vscode.Disposable {
-  return vscode.Disposable.from(
-    vscode.commands.registerCommand(COMMAND, (given?: unknown) =>
-      explain(server, sets, given instanceof vscode.Uri ? given : undefined).catch((error: unknown) => {
-        void vscode.window.showInformationMessage(error instanceof Error ? error.message : `${error}`);
-      }),
-    ),
-    vscode.languages.registerCodeLensProvider(
-      [
-        { scheme: "file", language: "plaintext" },
-        { scheme: "file", language: "log" },
-        { scheme: "file", pattern: "**/*.{log,err,out}" },
-      ],
-      { provideCodeLenses },
-    ),
+/** Registers the lens above the first message of a log. */
+export function registerOutOfMemory(): vscode.Disposable {
+  const selector = [{ language: "plaintext" }, { language: "log" }, { pattern: "**/*.{log,err,out}" }];
+  return vscode.languages.registerCodeLensProvider(
+    selector.map((one) => ({ scheme: "file", ...one })),
+    { provideCodeLenses },
   );
 }
 
@@ -34,13 +22,12 @@ function provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
   const at = document.getText().search(MESSAGE);
   if (at < 0) return [];
   const { range } = document.lineAt(document.positionAt(at).line);
-  return [
-    new vscode.CodeLens(range, { title: "explain out-of-memory message", command: COMMAND, arguments: [document.uri] }),
-  ];
+  const command = `${SECTION}.explainOutOfMemory`;
+  return [new vscode.CodeLens(range, { title: "explain out-of-memory message", command, arguments: [document.uri] })];
 }
 
 /** Explains the messages in a log, or in the selection or the text of the active editor. */
-async function explain(server: Server, sets: Sets, given?: vscode.Uri): Promise<void> {
+export async function explain(server: Server, sets: Sets, given?: vscode.Uri): Promise<void> {
   const editor = vscode.window.activeTextEditor;
   const uri = given ?? editor?.document.uri;
   if (!uri) throw new Error("Open the log of the program, or select its out-of-memory message.");

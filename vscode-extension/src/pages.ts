@@ -3,8 +3,6 @@
 import * as vscode from "vscode";
 
 import { PAGE_SCHEME } from "./documents";
-import { freeColumn, show } from "./locations";
-import type { Maps } from "./maps";
 import { LINKED_COMMANDS, SECTION } from "./server";
 
 const VIEW_TYPE = `${SECTION}.page`;
@@ -13,23 +11,9 @@ const COMMANDS = ["openLink", "copyCode", "showValuesInMap"].map((name) => `${SE
 /** How many links of a page lead to files whose places the server looks up. */
 const MOST_RESOLVED = 1000;
 
-/** Registers the view of pages, and the commands that its links run. */
-export function registerPages(maps: Maps): vscode.Disposable {
-  const register = (name: string, run: (...given: never[]) => unknown) =>
-    vscode.commands.registerCommand(`${SECTION}.${name}`, run);
-  return vscode.Disposable.from(
-    vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor }),
-    register("openLink", (uri: string) => show(uri, { viewColumn: freeColumn() })),
-    register("copyCode", async (code: string) => {
-      await vscode.env.clipboard.writeText(code);
-      vscode.window.setStatusBarMessage("$(check) Copied the code", 5000);
-    }),
-    register("showValuesInMap", async ({ uri, values }: { uri: string; values: number[] }) => {
-      const dump = vscode.Uri.parse(uri);
-      await maps.show(dump, true);
-      await maps.light(dump, "the advice", values);
-    }),
-  );
+/** Registers the view of pages. */
+export function registerPages(): vscode.Disposable {
+  return vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor });
 }
 
 function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.WebviewPanel): void {

@@ -19,12 +19,6 @@ export function nameOf(path: string): string {
   return path.split(/[/\\]/).at(-1) ?? path;
 }
 
-/** Returns the candidates for a file below a folder, by the path of the file in a dump, the most specific first. */
-export function candidates(there: string): string[] {
-  const parts = there.split(/[/\\]+/).filter((part) => part && part !== "." && part !== ".." && !part.endsWith(":"));
-  return parts.map((_, first) => parts.slice(first).join("/"));
-}
-
 function shorter(one: readonly string[], other: readonly string[]): number {
   return Math.min(one.length, other.length);
 }

@@ -47,8 +47,6 @@ export class SourceLines implements vscode.Disposable {
     this.item.name = "XLA Lens: memory on source lines";
     this.item.command = `${SECTION}.toggleSourceLines`;
     const refreshSoon = () => this.soon(() => this.refresh());
-    const register = (name: string, run: (...given: never[]) => unknown) =>
-      vscode.commands.registerCommand(`${SECTION}.${name}`, run);
     this.subscriptions = [
       this.item,
       this.lensesChanged,
@@ -75,12 +73,6 @@ export class SourceLines implements vscode.Disposable {
         onDidChangeCodeLenses: this.lensesChanged.event,
         provideCodeLenses: (document) => this.lenses(document),
       }),
-      register("showSourceLines", () => this.turn(true, true)),
-      register("clearSourceLines", () => this.turn(false)),
-      register("toggleSourceLines", () => this.turn(!this.isOn, true)),
-      register("showBuffersOfLine", (uri?: string, first?: number, last?: number) =>
-        this.showBuffers(uri, first, last),
-      ),
     ];
     for (const document of vscode.workspace.textDocuments) this.track(document);
     refreshSoon();
@@ -109,7 +101,7 @@ export class SourceLines implements vscode.Disposable {
   }
 
   /** Shows the memory or hides it. If the user asks for it, says why there is none. */
-  private async turn(isOn: boolean, isAsked = false): Promise<void> {
+  async turn(isOn: boolean, isAsked = false): Promise<void> {
     this.isOn = isOn;
     this.searchAgain();
     await this.refresh();
@@ -120,6 +112,10 @@ export class SourceLines implements vscode.Disposable {
       ? "No dump of this workspace has bytes at its peak from this file. If the program was compiled elsewhere, map its folder with the setting xla-lens.sources.pathMapping."
       : "Open a Python file first.";
     void vscode.window.showInformationMessage(problem);
+  }
+
+  toggle(): Promise<void> {
+    return this.turn(!this.isOn, true);
   }
 
   private soon(run: () => unknown): void {
@@ -260,7 +256,7 @@ export class SourceLines implements vscode.Disposable {
       return [
         lens(label, "showBuffersOfLine", document.uri.toString(), row, lastRow),
         lens("Show Memory Map", "showMemoryMap", vscode.Uri.parse(memory.uri)),
-        lens("Clear", "clearSourceLines"),
+        lens("Clear", "toggleSourceLines"),
       ];
     });
   }
@@ -268,7 +264,7 @@ export class SourceLines implements vscode.Disposable {
   // ---------------------------------------------------------------- ways into the dump
 
   /** Lists the buffers of some lines, by default of that of the cursor, and goes to the one that the user selects. */
-  private async showBuffers(uri?: unknown, first?: number, last?: number): Promise<void> {
+  async showBuffers(uri?: unknown, first?: number, last?: number): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     // A menu of the editor passes its URI.
     const key = typeof uri === "string" ? uri : editor?.document.uri.toString();

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 
 import type { SourceArguments } from "../shared/protocol";
 import { goTo } from "./locations";
-import { candidates, mappingFor, nameOf } from "./pathMapping";
+import { mappingFor, nameOf } from "./pathMapping";
 
 const SETTING = "sources.pathMapping";
 
@@ -28,10 +28,9 @@ export function commandUri(source: SourceArguments): vscode.Uri {
 /** Says that a source file is not here. If the user locates it, remembers where its root is, and goes to the line. */
 export async function locate(source: SourceArguments): Promise<void> {
   const name = nameOf(source.path);
-  const [file, folder] = ["Locate File…", "Locate Folder…"];
   const message = `${name} is not in this workspace. The dump names it ${source.path}.`;
-  const choice = await vscode.window.showWarningMessage(message, file, folder);
-  const found = choice === file ? await pickFile(name) : choice === folder ? await pickFolder(source.path) : undefined;
+  const choice = await vscode.window.showWarningMessage(message, "Locate File…");
+  const found = choice && (await pickFile(name));
   if (!found) return;
   await remember(source.path, found);
   const start = { line: Math.max((source.line ?? 1) - 1, 0), character: source.character ?? 0 };
@@ -43,33 +42,6 @@ async function pickFile(name: string): Promise<vscode.Uri | undefined> {
   const filters = { [name]: [extension], "All files": ["*"] };
   const [file] = (await vscode.window.showOpenDialog({ title: `Locate ${name}`, openLabel: "Locate", filters })) ?? [];
   return file;
-}
-
-/** Asks for a folder, and finds the file below it: at the end of its path in the dump, or else anywhere. */
-async function pickFolder(path: string): Promise<vscode.Uri | undefined> {
-  const name = nameOf(path);
-  const options = {
-    title: `Locate the folder of ${name}`,
-    openLabel: "Locate",
-    canSelectFolders: true,
-    canSelectFiles: false,
-  };
-  const [folder] = (await vscode.window.showOpenDialog(options)) ?? [];
-  if (!folder) return undefined;
-  for (const candidate of candidates(path)) {
-    const uri = vscode.Uri.joinPath(folder, candidate);
-    if (await isFile(uri)) return uri;
-  }
-  const [found] = await vscode.workspace.findFiles(new vscode.RelativePattern(folder, `**/${name}`), undefined, 1);
-  if (!found) void vscode.window.showWarningMessage(`${folder.fsPath} does not contain ${name}.`);
-  return found;
-}
-
-async function isFile(uri: vscode.Uri): Promise<boolean> {
-  return await vscode.workspace.fs.stat(uri).then(
-    ({ type }) => (type & vscode.FileType.File) !== 0,
-    () => false,
-  );
 }
 
 /** Adds where a file is to the setting: of the workspace, or of the user if the workspace has no settings that count. */

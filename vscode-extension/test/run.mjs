@@ -1,6 +1,6 @@
 /**
- * Runs the tests that need no editor: `node test/run.mjs [FOLDER...]`. Also rebuilds the memory map, and fails if the
- * committed bundle is stale.
+ * Runs the tests that need no editor: `node test/run.mjs [FOLDER...]`. Also rebuilds the memory map and the manifest, and fails if
+ * the committed files are stale.
  */
 
 import { spawnSync } from "node:child_process";
@@ -8,6 +8,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
+import { manifest } from "../manifest.mjs";
 import { buildMap, bundleFolder } from "../map/build.mjs";
 
 process.chdir(join(import.meta.dirname, ".."));
@@ -38,6 +39,7 @@ try {
   const stale = readdirSync(page).filter(
     (name) => !readFileSync(join(page, name)).equals(readFileSync(join(bundleFolder, name))),
   );
+  if (manifest() !== readFileSync("package.json", "utf8")) stale.push("package.json");
   if (stale.length) console.error(`Stale: ${stale.join(", ")}. Run: npm run build`);
   process.exitCode = stale.length ? 1 : (status ?? 1);
 } finally {

@@ -1,0 +1,36 @@
+/** The manifest of the extension: its commands, menus and keys are those of `commands.json`. `npm run build` writes it. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const read = (name) => JSON.parse(readFileSync(join(import.meta.dirname, name), "utf8"));
+
+/** Return the text of `package.json`. */
+export function manifest() {
+  const { conditions, commands } = read("commands.json");
+  const whole = read("package.json");
+  const rows = Object.entries(commands).map(([name, row]) => ({ command: `xla-lens.${name}`, ...row }));
+  const menus = {
+    commandPalette: rows.flatMap(({ command, palette }) => (palette ? [{ command, when: palette }] : [])),
+  };
+  for (const { command, menus: places = [] } of rows) {
+    for (const [menu, when, group] of places) {
+      menus[menu] ??= [];
+      menus[menu].push({ command, when: when.replace(/\{(\w+)\}/g, (_, name) => conditions[name]), group });
+    }
+  }
+  whole.contributes.commands = rows.map(({ command, title, icon, enablement }) => {
+    return {
+      command,
+      title,
+      category: "XLA Lens",
+      ...(icon && { icon: `$(${icon})` }),
+      ...(enablement && { enablement }),
+    };
+  });
+  whole.contributes.menus = menus;
+  whole.contributes.keybindings = rows.flatMap(({ command, key }) =>
+    key ? [{ command, key: `alt+${key}`, mac: `ctrl+alt+${key}`, when: conditions.keys }] : [],
+  );
+  return `${JSON.stringify(whole, null, 2)}\n`;
+}
