@@ -133,7 +133,6 @@ export function actionsOn(
     },
     resize: (pane: PaneName, share: number) => change({ panes: { ...scene().state.panes, [pane]: share } }),
     showSteps: (steps: Range) => change(stepsInView(framed(steps, scene().allSteps, MIN_STEPS))),
-    showBytes: (bytes: Range) => change(bytesInView(framed(bytes, scene().allBytes, MIN_BYTES))),
     zoomSteps(factor: number, at?: number) {
       const { steps, step, allSteps } = scene();
       const middle = step >= steps[0] && step <= steps[1] ? step : (steps[0] + steps[1]) / 2;

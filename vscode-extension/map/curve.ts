@@ -2,7 +2,6 @@
 
 import { grouped, human } from "../shared/numbers";
 import { type Column, columnsOf } from "./columns";
-import { type Label, type Placed, placeLabels } from "./labels";
 import { liveBytesAt, ownStep } from "./model";
 import {
   byteScale,
@@ -22,7 +21,19 @@ const LINE_HEIGHT = 15;
 /** The y axis includes the reserved bytes and the capacity of the device unless they are above this multiple of the peak. */
 const MOST = 2;
 
-type PeakLabel = Label & { name: "peak" | "printed"; bytes: number };
+/** The text of a peak, in a row above the plot. */
+interface PeakLabel {
+  name: "peak" | "printed";
+  text: string;
+  bytes: number;
+  /** The position of the peak, and the edges of the text. */
+  x: number;
+  left: number;
+  end: number;
+  row: number;
+}
+
+const LABEL_GAP = 10;
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
@@ -37,14 +48,13 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const most = Math.max(mostInView, ...reserved, ...limit);
   const x = stepScale(plot, steps);
   const labels = peakLabels(plot, scene, theme, x);
-  const placed = placeLabels(labels, -MARGIN.left, plot.width + MARGIN.right - 4);
-  const rows = placed.reduce((most, { row }) => Math.max(most, row + 1), 0);
+  const rows = Math.max(0, ...labels.map(({ row }) => row + 1));
   const y = byteScale(plot, [0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
   drawAxes(plot, x, y);
   drawStack(plot, scene, theme, y);
   drawLine(plot, columns, theme.live, y);
   if (others) drawLine(plot, others, theme.foreground, y, [5, 4]);
-  drawMarks(plot, scene, x, y, labels, placed);
+  drawMarks(plot, scene, x, y, labels);
 }
 
 /** The width of the stripes above the device's capacity, in CSS pixels. */
@@ -114,8 +124,8 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
   context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
 }
 
-/** The texts of both peaks, if they are in view. */
-function peakLabels({ context }: Plot, { model, space, steps }: Scene, theme: Theme, x: Scale): PeakLabel[] {
+/** The texts of both peaks, if they are in view: in two rows where they have no room beside each other. */
+function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, theme: Theme, x: Scale): PeakLabel[] {
   const printed = model.map.printedPeak;
   const isBoth = printed?.step === space.peakStep && printed.bytes === null;
   const labels: PeakLabel[] = [];
@@ -124,7 +134,10 @@ function peakLabels({ context }: Plot, { model, space, steps }: Scene, theme: Th
   const add = (name: PeakLabel["name"], text: string, step: number, bytes: number) => {
     if (step < 0 || step < steps[0] || step > steps[1]) return;
     const whole = `${text}, step ${grouped(ownStep(model, step))}`;
-    labels.push({ name, bytes, text: whole, width: context.measureText(whole).width, x: x(step) });
+    const length = context.measureText(whole).width;
+    const left = Math.max(-MARGIN.left, Math.min(x(step), width + MARGIN.right - 4 - length));
+    const isFree = labels.every((one) => left > one.end + LABEL_GAP || left + length + LABEL_GAP < one.left);
+    labels.push({ name, bytes, text: whole, x: x(step), left, end: left + length, row: isFree ? 0 : 1 });
   };
   const name = isBoth ? "real and printed peak" : "real peak";
   add("peak", `${name} ${space.peak}`, space.peakStep, space.peakLiveBytes);
@@ -135,7 +148,7 @@ function peakLabels({ context }: Plot, { model, space, steps }: Scene, theme: Th
   return labels;
 }
 
-function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLabel[], placed: Placed[]): void {
+function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLabel[]): void {
   const { space, step, steps } = scene;
   const { width, height, marks } = plot;
   const top = y.range()[1]!;
@@ -153,10 +166,9 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
   const { capacity } = space;
   if (capacity) level(space.isOver ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
   drawGutter(plot, gutter);
-  for (const [index, { name, text, bytes, x: at }] of labels.entries()) {
+  for (const { name, text, bytes, x: at, left, row } of labels) {
     line(name, at, top, at, height);
     marks.append("circle").attr("class", name).attr("cx", at).attr("cy", y(bytes)).attr("r", 3.5);
-    const { x: left, row } = placed[index]!;
     const label = marks.append("text").attr("class", `mark-label ${name}`).attr("x", left);
     label.attr("y", row * LINE_HEIGHT + 10).text(text);
   }

@@ -1,4 +1,4 @@
-/** Pointer gestures on a plot: the wheel zooms, dragging pans, dragging with Shift zooms to a frame. */
+/** Pointer gestures on a plot: the wheel zooms, and dragging pans. */
 
 import type { Actions } from "./actions";
 import { byteScale, type Plot, pointIn, stepScale } from "./plot";
@@ -17,7 +17,6 @@ export interface Gestures {
 }
 
 const MIN_DRAG = 4;
-const MIN_FRAME = 6;
 const ZOOM_A_PIXEL = 1.0022;
 const LINE_PIXELS = 16;
 
@@ -51,11 +50,11 @@ export function listen(
     { passive: false },
   );
 
-  let pressed: { at: Point; last: Point; isFrame: boolean; hasMoved: boolean } | null = null;
+  let pressed: { at: Point; last: Point; hasMoved: boolean } | null = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const at = pointIn(plot, event);
-    pressed = { at, last: at, isFrame: event.shiftKey, hasMoved: false };
+    pressed = { at, last: at, hasMoved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -65,7 +64,6 @@ export function listen(
     pressed.hasMoved ||= Math.hypot(...fromStart) >= MIN_DRAG;
     if (!pressed.hasMoved) return;
     gestures.hover(null, event);
-    if (pressed.isFrame) return drawFrame(plot, pressed.at, point, hasBytes);
     if (gestures.drag) return gestures.drag(pressed.at, point);
     canvas.classList.add("moving");
     const steps = x().invert(0) - x().invert(fromLast[0]);
@@ -73,12 +71,9 @@ export function listen(
     pressed.last = point;
   });
   canvas.addEventListener("pointerup", (event) => {
-    const drag = pressed;
+    const isClick = pressed && !pressed.hasMoved;
     release();
-    if (!drag) return;
-    const point = pointIn(plot, event);
-    if (!drag.hasMoved) return gestures.click(point);
-    if (drag.isFrame) showFrame(drag.at, point);
+    if (isClick) gestures.click(pointIn(plot, event));
   });
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", (event) => gestures.hover(null, event));
@@ -87,28 +82,7 @@ export function listen(
   function release(): void {
     pressed = null;
     canvas.classList.remove("moving");
-    plot.svg.select(".frame").remove();
   }
-
-  function showFrame([x0, y0]: Point, [x1, y1]: Point): void {
-    const [steps, bytes] = [x(), y()];
-    if (Math.abs(x1 - x0) >= MIN_FRAME) {
-      actions.showSteps([steps.invert(Math.min(x0, x1)), steps.invert(Math.max(x0, x1))]);
-    }
-    if (hasBytes && Math.abs(y1 - y0) >= MIN_FRAME) {
-      actions.showBytes([bytes.invert(Math.max(y0, y1)), bytes.invert(Math.min(y0, y1))]);
-    }
-  }
-}
-
-function drawFrame(plot: Plot, [x0, y0]: Point, [x1, y1]: Point, hasBytes: boolean): void {
-  const frame = plot.svg.select("g").selectAll(".frame").data([0]).join("rect").attr("class", "frame");
-  const [top, bottom] = hasBytes ? [Math.min(y0, y1), Math.max(y0, y1)] : [0, plot.height];
-  frame
-    .attr("x", Math.min(x0, x1))
-    .attr("width", Math.abs(x1 - x0))
-    .attr("y", top)
-    .attr("height", bottom - top);
 }
 
 function difference(a: Point, b: Point): Point {

@@ -77,7 +77,7 @@ export const KEYS: [name: string, keys: string[], what: string, act: (press: Pre
 
 export const POINTER: [gesture: string, what: string][] = [
   ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
-  ["Drag", "in the upper plot, show what changes between two steps; elsewhere pan; with Shift, zoom to the frame"],
+  ["Drag", "in the upper plot, show what changes between two steps; elsewhere pan"],
   [
     "Click",
     "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color; in the flame graph, zoom",

@@ -9,9 +9,8 @@ import type { Actions } from "./actions";
 import { type ColorBy, type Coloring, UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
 import type { Layout } from "./layout";
-import { derivedPart, derivedSums, type LiveSet, sums } from "./live";
+import { type LiveSet, sums } from "./live";
 import { memoizeLast } from "./memoize";
-import type { Model } from "./model";
 import type { Scene } from "./scene";
 import { cssColor, type Theme } from "./theme";
 
@@ -37,9 +36,6 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
   });
-  const derivedBy = memoizeLast((model: Model, live: LiveSet, { of }: Coloring) => {
-    return derivedSums(model, live, (value) => of[value]!);
-  });
   const categoryAt = (event: Event) =>
     (event.target as HTMLElement).closest<HTMLElement>("[data-category]")?.dataset.category;
   list.addEventListener("click", (event) => {
@@ -55,7 +51,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   return {
     element,
     draw(scene, theme) {
-      const { model, coloring, live, liveBytes, layout, state, other } = scene;
+      const { coloring, live, liveBytes, layout, state, other } = scene;
       if (drawn?.coloring !== coloring || drawn.layout !== layout || drawn.theme !== theme) {
         drawn = { coloring, layout, theme };
         const used = usedIn(layout, coloring);
@@ -83,15 +79,13 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
         );
       }
       const owned = ownedBy(live, coloring);
-      const derived = derivedBy(model, live, coloring);
       for (const entry of list.querySelectorAll("button")) {
         const name = entry.dataset.category!;
         const bytes = owned.get(Number(entry.dataset.number)) ?? 0;
         const isPicked = state.picked?.by === coloring.by && state.picked.name === name;
         entry.setAttribute("aria-pressed", String(isPicked));
         entry.querySelector<HTMLElement>(".bar")!.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
-        const isSource = coloring.by === "source" && name !== UNKNOWN.source;
-        entry.title = name + (isSource ? derivedPart(derived.get(Number(entry.dataset.number)), bytes) : "");
+        entry.title = name;
         write(entry.querySelector(".size")!, human(bytes));
         write(entry.querySelector(".share")!, percent(bytes, liveBytes));
       }

@@ -6,8 +6,7 @@
  * frame and without a server; tests hold both against `test/map/data/*.json`.
  */
 
-import { human } from "../shared/numbers";
-import { type Model, NONE } from "./model";
+import type { Model } from "./model";
 
 export interface LiveSet {
   /** The values that cover bytes of the space at the step, largest first. */
@@ -40,18 +39,6 @@ export function sums(live: LiveSet, keyOf: (value: number) => number): { key: nu
     .filter(([, ownedBytes]) => ownedBytes > 0)
     .map(([key, ownedBytes]) => ({ key, ownedBytes }))
     .sort((a, b) => b.ownedBytes - a.ownedBytes || a.key - b.key);
-}
-
-/** The same of the values whose source is derived, by key. */
-export function derivedSums(model: Model, live: LiveSet, keyOf: (value: number) => number): Map<number, number> {
-  const found = sums(live, (value) => (model.map.values.derivedFrom[value] === NONE ? NONE : keyOf(value)));
-  return new Map(found.map(({ key, ownedBytes }) => [key, ownedBytes]));
-}
-
-/** How much of some bytes is derived, to follow their source: `, derived` or `, 1.00 MiB derived`. */
-export function derivedPart(derivedBytes: number | undefined, ownedBytes: number): string {
-  if (!derivedBytes) return "";
-  return derivedBytes === ownedBytes ? ", derived" : `, ${human(derivedBytes)} derived`;
 }
 
 /** The bytes that each of some values owns while all of them are live. */

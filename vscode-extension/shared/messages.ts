@@ -1,7 +1,4 @@
-/**
- * The messages between the extension and the page of the memory map. The extension checks what it gets, since a page may come
- * from its older version; the page takes what the extension and the server of its own version send.
- */
+/** The messages between the extension and the page of the memory map. */
 
 import type { MapComparison, MemoryMap, WhatIsAt } from "./protocol";
 
@@ -32,53 +29,26 @@ export type MessageToMap =
   /** Make the values of a source line stand out, or all again if there are none. */
   | { type: "light"; name: string; values: number[] };
 
-type Unchecked = Readonly<Record<string, unknown>>;
+const FROM_MAP = [
+  "ready",
+  "goTo",
+  "describe",
+  "goToInstruction",
+  "openSource",
+  "open",
+] satisfies MessageFromMap["type"][];
+const TO_MAP = ["map", "problem", "described", "cursor", "light"] satisfies MessageToMap["type"][];
 
-/** Return a message of the page, or undefined if it is invalid. */
-export function parseMessageFromMap(message: unknown): MessageFromMap | undefined {
-  if (!isObject(message)) return undefined;
-  return isMessageFromMap(message) ? (message as MessageFromMap) : undefined;
+/** Whether a message is one of the page. */
+export function isMessageFromMap(message: unknown): message is MessageFromMap {
+  return hasType(message, FROM_MAP);
 }
-
-function isMessageFromMap(message: Unchecked): boolean {
-  switch (message.type) {
-    case "ready":
-      return true;
-    case "goTo":
-    case "describe":
-      return isTarget(message.target) && isSide(message.side);
-    case "goToInstruction":
-      return isNumber(message.value) && isSide(message.side);
-    case "openSource":
-      return typeof message.source === "string";
-    case "open":
-      return typeof message.href === "string";
-    default:
-      return false;
-  }
-}
-
-const TO_MAP: readonly unknown[] = ["map", "problem", "described", "cursor", "light"] satisfies MessageToMap["type"][];
 
 /** Whether a message is one of the extension: other scripts can post to a window, too. */
 export function isMessageToMap(message: unknown): message is MessageToMap {
-  return isObject(message) && TO_MAP.includes(message.type);
+  return hasType(message, TO_MAP);
 }
 
-function isTarget(target: unknown): target is Target {
-  if (!isObject(target)) return false;
-  const [[key, row] = ["", undefined], ...others] = Object.entries(target);
-  return ["value", "allocation", "step"].includes(key) && isNumber(row) && others.length === 0;
-}
-
-function isSide(side: unknown): side is Side | undefined {
-  return side === undefined || side === "old" || side === "new";
-}
-
-function isNumber(value: unknown): value is number {
-  return typeof value === "number";
-}
-
-function isObject(value: unknown): value is Unchecked {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function hasType(message: unknown, types: readonly unknown[]): boolean {
+  return typeof message === "object" && message !== null && "type" in message && types.includes(message.type);
 }

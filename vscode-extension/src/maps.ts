@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import * as vscode from "vscode";
 
-import { type MessageToMap, parseMessageFromMap, type Side, type Target } from "../shared/messages";
+import { isMessageFromMap, type MessageToMap, type Side, type Target } from "../shared/messages";
 import type { ComparedMaps, Description, MemoryMap, WhatIsAt } from "../shared/protocol";
 import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
@@ -232,9 +232,12 @@ class MapPanel implements vscode.Disposable {
     });
   }
 
-  private async receive(received: unknown): Promise<void> {
-    const message = parseMessageFromMap(received);
-    switch (message?.type) {
+  private async receive(message: unknown): Promise<void> {
+    if (!isMessageFromMap(message)) {
+      this.log.warn(`ignored a message of the memory map: ${JSON.stringify(message)?.slice(0, 200)}`);
+      return;
+    }
+    switch (message.type) {
       case "ready":
         this.isReady = true;
         return this.load();
@@ -252,18 +255,15 @@ class MapPanel implements vscode.Disposable {
         return this.openSource(message.source);
       case "open":
         return this.open(message.href);
-      case undefined:
-        this.log.warn(`ignored a message of the memory map: ${JSON.stringify(received)?.slice(0, 200)}`);
     }
   }
 
   private describe(uri: vscode.Uri, target: Target): Promise<Description | undefined> {
-    return this.server.execute("xla-lens.describe", { uri: uri.toString(), ...target }).catch(() => undefined);
+    return this.server.execute("xla-lens.describe", { ...target, uri: uri.toString() }).catch(() => undefined);
   }
 
   /**
-   * Goes to a target in another column than that of the map, which keeps the focus. Prefers a visible file of the set, if
-   * that mentions the target.
+   * Goes to a target. The map keeps the focus. Prefers a visible file of the set, if that mentions the target.
    */
   private async goTo(target: Target): Promise<void> {
     const overview = await this.sets.overview(this.uri);
@@ -273,7 +273,7 @@ class MapPanel implements vscode.Disposable {
       .find((uri) => files.has(uri.toString()));
     const description = await this.describe(visible ?? this.uri, target);
     if (!description) return;
-    await goTo(description.location, { viewColumn: this.otherColumn, preserveFocus: true });
+    await goTo(description.location, { preserveFocus: true });
   }
 
   /** A file of a dump: with a side, that of a comparison. */
@@ -310,7 +310,7 @@ class MapPanel implements vscode.Disposable {
     const module = overview?.files.find(({ kind }) => kind === "hlo");
     const description = module && (await this.describe(vscode.Uri.parse(module.uri), { value }));
     if (description?.location.uri === module?.uri && description) {
-      await goTo(description.location, { viewColumn: this.otherColumn });
+      await goTo(description.location);
     } else {
       const problem = module ? "The HLO module does not have this value." : "This dump has no HLO module.";
       void vscode.window.showInformationMessage(problem);
@@ -320,9 +320,7 @@ class MapPanel implements vscode.Disposable {
   /** Opens a line of the program: `/home/me/train.py:31 in step`. */
   private async openSource(source: string): Promise<void> {
     const line = sourceLine(source);
-    if (!line) return;
-    await this.focusOther();
-    await vscode.commands.executeCommand("xla-lens.goTo", line);
+    if (line) await vscode.commands.executeCommand("xla-lens.goTo", line);
   }
 
   /** Follows a link of a hover: to a file or a page, or to a command that only goes somewhere. */
@@ -330,25 +328,10 @@ class MapPanel implements vscode.Disposable {
     const uri = vscode.Uri.parse(href);
     if (uri.scheme === "command") {
       if (!LINKED_COMMANDS.includes(uri.path)) return;
-      await this.focusOther();
       await vscode.commands.executeCommand(uri.path, ...(JSON.parse(uri.query || "[]") as unknown[]));
     } else if (uri.scheme === this.uri.scheme || uri.scheme === PAGE_SCHEME) {
-      await show(href, { viewColumn: this.otherColumn });
+      await show(href);
     }
-  }
-
-  /** The column for what the map opens: another one than its own. */
-  private get otherColumn(): vscode.ViewColumn {
-    const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
-    return columns.find((column) => column !== this.panel.viewColumn) ?? vscode.ViewColumn.Beside;
-  }
-
-  /** Makes the other column the active one, in which commands of the server show files. */
-  private async focusOther(): Promise<void> {
-    const order = ["First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth"];
-    const name = order[this.otherColumn - 1];
-    if (name) await vscode.commands.executeCommand(`workbench.action.focus${name}EditorGroup`);
-    else await vscode.commands.executeCommand("workbench.action.newGroupRight");
   }
 
   /** Sends a message unless the page was closed meanwhile. */

@@ -6,7 +6,6 @@
 import { dirname, sep } from "node:path";
 import * as vscode from "vscode";
 
-import { tellingFolders } from "../shared/folders";
 import { capitalized, counted } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
 import { type Change, changeSince, groupByRun, type Run, runName } from "../shared/runs";
@@ -237,22 +236,18 @@ function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): strin
   return [...sizes, ...small, ...gaps, "", ...folders].join("\n");
 }
 
-/** The folders that tell modules of the same name apart. */
+/** What tells modules of the same name apart: the folders that not all of them are in, or else the start of the file name. */
 function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, string> {
-  const byName = new Map<string, ModuleSummary[]>();
-  for (const one of modules) byName.set(one.module, [...(byName.get(one.module) ?? []), one]);
   const found = new Map<ModuleSummary, string>();
-  for (const twins of byName.values()) {
+  for (const { module } of modules) {
+    const twins = modules.filter((one) => one.module === module);
     if (twins.length < 2) continue;
-    const folders = tellingFolders(
-      twins.map(({ uri }) => {
-        const path = vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true);
-        // A log has several modules, as a folder does.
-        return vscode.Uri.parse(uri).fragment ? `${path}/` : path;
-      }),
-    );
+    const paths = twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true).split("/"));
+    const common = paths[0]!.findIndex((name, at) => paths.some((path) => path[at] !== name));
     twins.forEach((one, index) => {
-      found.set(one, folders[index] ?? "");
+      const [folders, file] = [paths[index]!.slice(0, -1), paths[index]!.at(-1)!.split(".")[0]!];
+      const isAlone = paths.every((path, at) => at === index || path.slice(0, -1).join("/") !== folders.join("/"));
+      found.set(one, [...folders.slice(isAlone ? common : -1), ...(isAlone ? [] : [file])].join("/"));
     });
   }
   return found;

@@ -101,12 +101,6 @@ class Map:
         found: dict[str, float] = self.eval(f"map.boxOf({self.value(label)})")
         return found
 
-    def _hover(self, picture: str, x: float, y: float) -> str:
-        self._plot(picture).hover(position=self._in_plot(picture, x, y))
-        pane = self.find(".details[data-described] .content")
-        pane.wait_for()
-        return plain(pane.inner_text())
-
     def details(self) -> str:
         """Return the text of the pane of details."""
         return plain(self.find(".details .content").inner_text())

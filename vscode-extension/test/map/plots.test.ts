@@ -4,7 +4,6 @@ import { changesIn } from "../../map/between";
 import { coloringBy } from "../../map/coloring";
 import { columnsOf } from "../../map/columns";
 import { type Call, type Flame, flameOf } from "../../map/flameTree";
-import { placeLabels } from "../../map/labels";
 import { layOut } from "../../map/layout";
 import { liveAt, sums } from "../../map/live";
 import { liveBytesAt, modelOf } from "../../map/model";
@@ -108,22 +107,6 @@ test("a reduced curve keeps minimum and maximum", () => {
     columnsOf([], [], 0, 10, 100).map(({ last }) => last),
     [0, 0],
   );
-});
-
-test("labels stay near what they name, and do not overlap", () => {
-  assert.deepEqual(placeLabels([{ text: "peak", width: 40, x: 90 }], 0, 100), [{ x: 60, row: 0 }]);
-  const below = chance(5);
-  for (let round = 0; round < 300; round++) {
-    const labels = Array.from({ length: 3 }, () => ({ text: "", width: 40 + below(80), x: below(300) }));
-    const placed = placeLabels(labels, 0, 300);
-    for (const [number, { x, row }] of placed.entries()) {
-      assert.ok(x >= 0 && x + labels[number]!.width <= 300 && row < 3);
-      for (const [other, label] of placed.entries()) {
-        const isBeside = x + labels[number]!.width <= label.x || label.x + labels[other]!.width <= x;
-        assert.ok(other === number || isBeside || row !== label.row);
-      }
-    }
-  }
 });
 
 test("the stack adds up to the curve at every step", () => {
