@@ -43,7 +43,7 @@ def test_what_a_scan_stacks_belongs_to_the_line_in_its_body() -> None:
     origin = _origin(_out_of_memory(), "while.60{6}")
     assert origin.op_name == "jit(train_step)/jvp()/while/body/closed_call/mlp/reduce_precision"
     assert origin.derived
-    assert origin.derived.writer == "reduce_precision.104"
+    assert origin.derived.name == "reduce_precision.104"
     stored = origin.derived.stored
     assert stored
     assert (stored.name, stored.count, stored.shape) == (
@@ -148,7 +148,7 @@ that copies nothing.
 def test_writers_are_those_read_by_hand(row: str) -> None:
     name, label, writer, line = row.split()
     origin = _origin(next(SHARED_DUMPS.glob(f"{_SETS[name]}*-buffer-assignment.txt")), label)
-    found = (origin.derived and origin.derived.writer, origin.line and origin.line.line)
+    found = (origin.derived and origin.derived.name, origin.line and origin.line.line)
     assert tuple(str(one or "-") for one in found) == (writer, line)
 
 

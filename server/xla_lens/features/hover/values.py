@@ -123,7 +123,7 @@ def _derived(dump: DumpSet, value: int, origin: Origin) -> Iterator[str]:
     """From what the source line is derived, where the value itself has none."""
     if origin.derived is None:
         return
-    writer, stored = code(origin.derived.writer), origin.derived.stored
+    writer, stored = code(origin.derived.name), origin.derived.stored
     if stored is None:
         yield f"- source derived from the data flow: {writer} computes its content"
         return

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from xla_lens.model.attribution.writers import Stored, Writers, is_path
+from xla_lens.model.attribution.writers import Writer, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import SOURCE_FIELDS, Calls, StackFrame, metadata_frames
@@ -23,30 +23,20 @@ from xla_lens.syntax.hlo.instruction import Instruction
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """Why a value has a source that is not that of its own instruction: the source is that of the instruction
-    `writer`, which computes its content. `stored` says how a loop stacks that content, None if no loop does.
-    """
-
-    writer: str
-    stored: Stored | None
-
-
-@dataclass(frozen=True, slots=True)
 class Origin:
     """Where a value comes from.
 
     `frames` are the calls that made it, innermost first, empty if they are unknown. `line` is the user frame among them
     without its column, so that calls on one line are equal. `is_unresolved` says that the metadata refers to a frame
-    that no HLO module resolves. `derived` is None if all of this is in the metadata of the instruction that defines the
-    value.
+    that no HLO module resolves. `derived` is the instruction that has all of this in its metadata because it computes
+    the content of the value, None if the one that defines the value has.
     """
 
     op_name: str | None
     frames: tuple[StackFrame, ...]
     line: StackFrame | None
     is_unresolved: bool
-    derived: Derived | None = None
+    derived: Writer | None = None
 
 
 class Origins:
@@ -58,7 +48,6 @@ class Origins:
         self._writers = Writers(self.module, self._calls) if self.module else None
         self._own: dict[int, Origin] = {}
         self._of_value: dict[int, Origin] = {}
-        self._rows: dict[int, int] = {}
 
     def of_value(self, value: int) -> Origin:
         """Return the origin of a row of `DumpSet.values`."""
@@ -74,11 +63,9 @@ class Origins:
         # One of several results of a fusion is what something else in it computes.
         is_by_other = opcode in _CALLING or (opcode == b"fusion" and index > EMPTY_INDEX) or not _has_source(own)
         # Most say where they come from, so that their instructions are not looked up in the module.
-        row = self._row(writers, name) if is_by_other or module.has_loops else NONE
-        if row == NONE or (opcode == b"parameter" and module.is_in_entry(row)):
-            return own
-        if index <= EMPTY_INDEX and writers.read(row).shape.startswith(b"("):
-            # The table of a tuple has no content of its own.
+        row = module.row_of(self.dump.names[name]) if opcode and (is_by_other or module.has_loops) else NONE
+        # The table of a tuple has no content of its own.
+        if row == NONE or (index <= EMPTY_INDEX and writers.read(row).shape.startswith(b"(")):
             return own
         loops = () if is_by_other else writers.loops_around(row)
         if not is_by_other and all(writers.read(loop).line != own.line for loop in loops):
@@ -87,25 +74,15 @@ class Origins:
         if writer is None or writer.row == row:
             return own
         metadata = writers.read(writer.row).metadata
-        derived = Derived(module.name(writer.row).decode("utf-8", "replace"), writer.stored)
-        found = self._origin(metadata.get("op_name"), metadata, derived)
+        found = self._origin(metadata.get("op_name"), metadata, writer)
         return own if (found.op_name, found.line) == (own.op_name, own.line) and not writer.stored else found
-
-    def _row(self, writers: Writers, name: int) -> int:
-        """The row of an instruction in the module, NONE if the module has another one of its name."""
-        if name not in self._rows:
-            quoted = self.dump.instruction(name)
-            row = writers.module.row_of(self.dump.names[name]) if quoted else NONE
-            is_same = quoted is not None and row != NONE and _is_same(quoted, writers.read(row).instruction)
-            self._rows[name] = row if is_same else NONE
-        return self._rows[name]
 
     def copied_parameters(self, values: Iterable[int]) -> dict[int, int]:
         """Return for values whose content is that of a parameter of the program, but which are in other buffers, that
         parameter. Both are rows of `DumpSet.values`.
         """
         derived = ((value, self.of_value(value).derived) for value in values)
-        names = ((value, self.dump.name_number(one.writer.encode())) for value, one in derived if one)
+        names = ((value, self.dump.name_number(one.name.encode())) for value, one in derived if one)
         found = ((value, self.dump.value_at(name, EMPTY_INDEX)) for value, name in names if name != NONE)
         return {value: parameter for value, parameter in found if parameter != NONE}
 
@@ -124,7 +101,7 @@ class Origins:
             metadata = self._writers.read(row).metadata if self._writers and row != NONE else metadata
         return self._origin(op_name, metadata)
 
-    def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Derived | None = None) -> Origin:
+    def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Writer | None = None) -> Origin:
         calls, line = self._calls.of(metadata)
         return Origin(op_name, calls, line, not calls and "stack_frame_id" in metadata, derived)
 

@@ -38,11 +38,12 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The instruction that writes the content of a value, a row of the module's instructions. `stored` is None unless a
-    loop stacks what it writes.
+    """The instruction that writes the content of a value, by its row in the module and its name. `stored` is None
+    unless a loop stacks what it writes.
     """
 
     row: int
+    name: str
     stored: Stored | None
 
 
@@ -66,11 +67,6 @@ class ReadInstruction:
         """Whether the metadata say where it comes from: a source line, or an op_name that is a path."""
         return self.line is not None or is_path(self.metadata.get("op_name"))
 
-    def attribute(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        """Search behind its operands."""
-        own = self.instruction
-        return pattern.search(own.text, own.operands_end, own.end) if own else None
-
 
 @dataclass(frozen=True, slots=True)
 class _Position:
@@ -90,9 +86,6 @@ class Writers:
         self.module, self._calls = module, calls
         self._read: dict[int, ReadInstruction] = {}
         self._callers: dict[int, int] = {}
-        self.without_source: set[int] = set()
-        """Instructions from which no way leads to a writer. A module without metadata has thousands."""
-        self._loops: dict[int, tuple[int, ...]] = {}
 
     def writer(self, row: int, index: tuple[int, ...]) -> Writer | None:
         """Return the instruction that writes the result of an instruction, or an element of it. None if the module does
@@ -127,14 +120,11 @@ class Writers:
 
     def loops_around(self, row: int) -> tuple[int, ...]:
         """The loops whose bodies contain a row, innermost first."""
-        computation = self.module.computation_of(row)
-        if computation not in self._loops:
-            callers: dict[int, None] = {}
-            # A damaged module may call itself.
-            while not self.module.is_in_entry(row) and (row := self.caller(row)) not in (NONE, *callers):
-                callers[row] = None
-            self._loops[computation] = tuple(caller for caller in callers if self.read(caller).opcode == b"while")
-        return self._loops[computation]
+        callers: dict[int, None] = {}
+        # A damaged module may call itself.
+        while not self.module.is_in_entry(row) and (row := self.caller(row)) not in (NONE, *callers):
+            callers[row] = None
+        return tuple(caller for caller in callers if self.read(caller).opcode == b"while")
 
     def caller(self, row: int) -> int:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
@@ -181,29 +171,29 @@ class _Search:
             case b"tuple":
                 return of.operand(position, index[0], index[1:]) if index else None
             case b"get-tuple-element":
-                element = read.attribute(_INDEX)
+                own = read.instruction
+                element = _INDEX.search(own.text, own.operands_end, own.end) if own else None
                 return of.operand(position, 0, (integer(element[1]), *index)) if element else None
             case b"parameter":
                 return self._parameter(position)
             case b"while":
                 return self._loop(position)
             case b"conditional":
-                return self._conditional(position)
+                return self._own(position) or self._into(position, *_BRANCHES)
             case b"fusion" | b"call":
                 return self._called(position)
-            case b"dynamic-update-slice" if self._loops and self._is_by_loop(read):
+            case b"dynamic-update-slice" if self._loops and read.line in (None, *self._loops.values()):
+                # The loop itself made it.
                 self._store(position)
                 return of.operand(position, 1, index)
-            case b"dynamic-slice" if self._loops and self._is_by_loop(read):
+            case b"dynamic-slice" if self._loops:
                 self._is_slice = True
                 return of.operand(position, 0, index)
-            case b"async-update":
-                return self._own(position) or of.operand(position, 0, index)
         if opcode.endswith(b"-start"):
             return self._own(position) or self._start(position)
         if opcode.endswith(b"-done"):
-            return self._own(position) or of.operand(position, 0, (0 if opcode == b"copy-done" else 1, *index))
-        if opcode in _SAME or (self._stored and opcode in _RESHAPING and self._is_by_loop(read)):
+            return self._own(position) or of.operand(position, 0, (1, *index))
+        if opcode in _SAME or (self._stored and opcode in _RESHAPING):
             return of.operand(position, 0, index)
         return self._own(position) or self._of_operand(position)
 
@@ -211,39 +201,33 @@ class _Search:
         return self._writer(position.row) if self._of.read(position.row).has_source else None
 
     def _writer(self, row: int) -> Writer:
-        return Writer(row, None if self._is_slice else self._stored)
+        name = self._of.module.name(row).decode("utf-8", "replace")
+        return Writer(row, name, None if self._is_slice else self._stored)
 
     def _is_fused(self, position: _Position) -> bool:
         return bool(position.callers) and self._of.read(position.callers[-1]).opcode == b"fusion"
 
     def _of_operand(self, position: _Position) -> Writer | None:
-        """What an instruction without metadata copies: its operand of its own size, else its largest. One that computes
-        something has the source of what computes its operands in the same fusion.
+        """What an instruction without metadata copies, or computes within a fusion: what its first operand with a
+        writer holds.
         """
-        of, read = self._of, self._of.read(position.row)
+        read = self._of.read(position.row)
         is_copy = read.opcode in _MOVING or read.opcode.endswith(b"-start")
-        if read.opcode in _CONTROL or not (is_copy or self._is_fused(position)) or len(read.operands) > _MOST_OPERANDS:
+        if not (is_copy or self._is_fused(position)):
             return None
-        operands = [of.operand(position, number, ()) for number in range(len(read.operands))]
-        found = [operand for operand in operands if operand]
-        own, *sizes = byte_sizes([read.shape, *(of.read(operand.row).shape for operand in found)]).tolist()
-        order = sorted(range(len(found)), key=lambda number: (sizes[number] != own, -sizes[number]))
         before, self._is_within_fusion = self._is_within_fusion, self._is_within_fusion or not is_copy
-        writer = None
-        for operand in (found[number] for number in order if found[number].row not in of.without_source):
-            writer = writer or self.find(operand)
-            if not writer and self._left and not self._loops and not self._is_within_fusion:
-                of.without_source.add(operand.row)
+        operands = (self._of.operand(position, number, ()) for number in range(len(read.operands)))
+        writer = next(filter(None, map(self.find, operands)), None)
         self._is_within_fusion = before
         return writer
 
     # ------------------------------------------------------------ computations
 
-    def _into(self, position: _Position, computations: list[int], index: tuple[int, ...]) -> _Position | None:
-        """The root of the first of some computations."""
-        computation = computations[0] if computations else NONE
+    def _into(self, position: _Position, *attributes: bytes) -> _Position | None:
+        """The root of the first computation that some attributes name."""
+        computation = next(iter(self._of.called(position.row, *attributes)), NONE)
         root = self._of.module.root(computation) if computation != NONE else NONE
-        return _Position(root, index, (*position.callers, position.row)) if root != NONE else None
+        return _Position(root, position.index, (*position.callers, position.row)) if root != NONE else None
 
     def _parameter(self, position: _Position) -> _Position | Writer | None:
         of, row, index, callers = self._of, position.row, position.index, position.callers
@@ -275,16 +259,7 @@ class _Search:
             return of.operand(position, 0, index)
         self._passed.add((row, index))
         self._loops[row] = of.read(row).line
-        return self._into(position, of.called(row, b"body"), index)
-
-    def _conditional(self, position: _Position) -> Writer | None:
-        """What all branches write; if they differ, the conditional itself, else the first branch that is known."""
-        branches = self._of.called(position.row, *_BRANCHES)
-        writers = [self.find(self._into(position, [branch], position.index)) for branch in branches]
-        known = [writer for writer in writers if writer]
-        metadata = [self._of.read(writer.row).metadata for writer in known]
-        is_same = len(known) == len(branches) and all(one == metadata[0] for one in metadata)
-        return (None if is_same else self._own(position)) or next(iter(known), None)
+        return self._into(position, b"body")
 
     def _called(self, position: _Position) -> Writer | None:
         """What a fusion or a call writes: the root of its computation. Its own metadata count if it is one array and
@@ -294,65 +269,37 @@ class _Search:
         is_fusion = self._of.read(position.row).opcode == b"fusion"
         if own and is_fusion and not position.index and not self._loops:
             return own
-        before, computation_of = self._stored, self._of.module.computation_of
-        inner = self.find(self._into(position, self._of.called(position.row, *_CALLS), position.index))
-        if inner and own and inner.stored is before and computation_of(inner.row) == computation_of(position.row):
-            # It only passes on what something else has computed.
-            return own
-        return inner or own
+        return self.find(self._into(position, *_CALLS)) or own
 
     def _start(self, position: _Position) -> _Position | Writer | None:
         """The start of an asynchronous operation. Its result has the operands, the result and more, in this order; that
         of a `copy-start` has the copy first.
         """
-        of, index = self._of, position.index
+        index = position.index
         if index[:1] > (1,):
             # What the operation needs for itself.
             return None
-        computations = of.called(position.row, *_CALLS)
-        if not computations:
-            return self._of_operand(position)
-        if index[:1] == (0,) and len(index) > 1:
-            return of.operand(position, index[1], index[2:])
-        return self.find(self._into(position, computations, index[1:]))
+        return self.find(self._into(replace(position, index=index[1:]), *_CALLS)) or self._of_operand(position)
 
     # ------------------------------------------------------------ what loops store
 
-    def _is_by_loop(self, read: ReadInstruction) -> bool:
-        """Whether the loop itself made an instruction: it has the line of the loop, or none."""
-        return read.line is None or read.line in self._loops.values()
-
     def _store(self, position: _Position) -> None:
         update = self._of.operand(position, 1, ())
-        if not self._stored and update:
-            name = self._of.module.name(position.callers[-1] if self._is_fused(position) else position.row)
-            shapes = (self._of.read(row).shape for row in (position.row, update.row))
-            self._stored = _stored(name.decode("utf-8", "replace"), *shapes)
+        if self._stored or not update:
+            return
+        name = self._of.module.name(position.callers[-1] if self._is_fused(position) else position.row)
+        shapes = [self._of.read(row).shape for row in (position.row, update.row)]
+        array, (whole, part) = _ARRAY.match(shapes[1]), byte_sizes(shapes).tolist()
+        if array and part > 0:
+            shape = array[0].replace(b"[1,", b"[", 1).decode()
+            self._stored = Stored(name.decode("utf-8", "replace"), whole // part, shape)
 
 
-def _stored(name: str, whole: bytes, part: bytes) -> Stored | None:
-    arrays = _ARRAY.match(whole), _ARRAY.match(part)
-    if not arrays[0] or not arrays[1]:
-        return None
-    lengths = [[*map(integer, array[2].split(b","))] for array in arrays if array and array[2]]
-    if len(lengths) != 2 or len(lengths[0]) != len(lengths[1]) or 0 in lengths[1]:
-        return None
-    count, rest = 1, []
-    for whole_length, length in zip(*lengths, strict=True):
-        count *= whole_length // length
-        if length != 1 or whole_length == 1:
-            rest.append(length)
-    return Stored(name, count, f"{arrays[1][1].decode()}[{','.join(map(str, rest))}]")
-
-
-_MOST_STEPS: Final = 300
+_MOST_STEPS: Final = 100
 """Maximum number of instructions that one search passes."""
 
 _MOST_DEPTH: Final = 50
 """Maximum number of computations, and of choices between operands, that a search is within."""
-
-_MOST_OPERANDS: Final = 16
-"""Maximum number of operands of an instruction without metadata that are searched."""
 
 _RESHAPING: Final = frozenset((b"reshape", b"broadcast", b"copy", b"transpose", b"convert"))
 """Instructions between what a loop computes and what it stores."""
@@ -366,15 +313,10 @@ _MOVING: Final = frozenset(
 )
 """Instructions that copy their operands, in part, elsewhere or in another form."""
 
-_CONTROL: Final = frozenset(
-    (b"constant", b"iota", b"parameter", b"while", b"after-all", b"partition-id", b"replica-id")
-)
-"""Instructions that neither compute nor copy their operands."""
-
-_SAME: Final = frozenset((b"bitcast", b"opt-barrier", b"add-dependency", b"domain"))
+_SAME: Final = frozenset((b"async-update", b"bitcast", b"opt-barrier", b"add-dependency", b"domain"))
 """Instructions that pass on their first operand."""
 
 _CALLS: Final = (b"calls", b"to_apply", b"called_computation")
 _BRANCHES: Final = (b"branch_computations", b"true_computation", b"false_computation")
 _INDEX: Final = re.compile(rb"[, ]index=([0-9]{1,9})")
-_ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9,]*)\]")
+_ARRAY: Final = re.compile(rb"[a-z][a-z0-9]*\[[0-9,]*\]")

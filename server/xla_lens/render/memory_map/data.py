@@ -80,7 +80,7 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
             "opName": indices(origin.op_name for origin in found),
             "source": indices(_source(origin, arguments.get(value)) for value, origin in enumerate(found)),
             "call": call_of,
-            "derivedFrom": indices(origin.derived.writer if origin.derived else None for origin in found),
+            "derivedFrom": indices(origin.derived.name if origin.derived else None for origin in found),
             "paddingBytes": [
                 NONE if size is None else size
                 for text, size_bytes in zip(shapes, values.size_bytes.tolist(), strict=True)

@@ -217,7 +217,7 @@ def _live_values(report: Report, values: Column) -> list[dict[str, Any]]:
                 "allocation": int(dump.allocations.index[dump.values.allocation[value]]),
                 "shape": shape_text(dump, value),
                 "op_name": origin.op_name,
-                "derived_from": origin.derived.writer if origin.derived else None,
+                "derived_from": origin.derived.name if origin.derived else None,
             }
         )
     return found
