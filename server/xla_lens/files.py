@@ -44,7 +44,7 @@ from xla_lens.syntax.file_names import (
     split_name,
     uncompressed_name,
 )
-from xla_lens.syntax.rows import ends_with_empty_line, read_whole_lines
+from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
@@ -110,7 +110,7 @@ def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({}))
 
 def find_sets(path: Path) -> list[SetFiles]:
     """Find the dump set of a file, or all dump sets in a folder and its subfolders, also those whose files cannot be
-    read. Any of the files may be compressed with gzip or zstd.
+    read. Any of the files may be compressed with gzip.
 
     Raises like `find_set`, and `NotADump` for a folder without dump sets.
     """
@@ -337,18 +337,6 @@ def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:
     return any(_is_recent(Path(label)) for label in labels)
 
 
-def is_module_being_written(files: SetFiles) -> bool:
-    """Return whether the HLO module of a set ends before its last line, an empty one, and has changed just now."""
-    path = files.paths.get(FileKind.HLO)
-    if path is None or is_compressed(path) or not _is_recent(path):
-        return False
-    with suppress(OSError), open_file(path) as file:
-        file.seek(-min(_END_OF_MODULE, file_size(path)), os.SEEK_END)
-        return not ends_with_empty_line(file.read())
-    return True
-
-
-_END_OF_MODULE: Final = 3
 _UNFINISHED: Final = (
     Problem.TRUNCATED_FILE,
     Problem.EMPTY_FILE,
@@ -645,8 +633,8 @@ def _siblings(
     found: dict[FileKind, Path] = {}
     for kind in FileKind:
         plain = stem.with_name(stem.name + SUFFIXES[kind])
-        compressed = [plain.with_name(plain.name + suffix) for suffix in COMPRESSED]
-        for sibling in sorted((plain, *compressed), key=lambda sibling: sibling != path):
+        compressed = plain.with_name(plain.name + COMPRESSED)
+        for sibling in sorted((plain, compressed), key=lambda sibling: sibling != path):
             if kind not in found and is_there(sibling) and _matches_its_name(kind, sibling, opened):
                 found[kind] = sibling
     return found

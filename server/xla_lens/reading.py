@@ -6,13 +6,14 @@ compressed file of a few megabytes can stand for gigabytes. So all modules read 
 
 import codecs
 import errno
+import gzip
 import itertools
 import os
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from xla_lens.render.numbers import human, parse_size
 from xla_lens.syntax.file_names import COMPRESSED
@@ -134,7 +135,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def is_compressed(path: Path) -> bool:
     """Whether the name of a file says that it is compressed."""
-    return path.suffix in COMPRESSED
+    return path.suffix == COMPRESSED
 
 
 def most_unpacked(share: int = 1) -> int:
@@ -149,27 +150,24 @@ def unpacked_file(path: Path, share: int = 1) -> bytes:
     Raises `OSError`, and `DamagedFile` if the file cannot be decompressed or unpacks to more than `most_unpacked`.
     """
     with open_file(path) as file:
-        return unpacked(file, str(path), is_zstd=path.suffix == _ZSTD, share=share)
+        return unpacked(file, str(path), share)
 
 
 def unpacked_head(path: Path, size: int) -> bytes:
     """Return the first bytes in a compressed file. Raises like `unpacked_file`."""
     with open_file(path) as file:
-        return _unpack(file, str(path), lambda content: content.read(size), is_zstd=path.suffix == _ZSTD)
+        return _unpack(file, str(path), lambda content: content.read(size))
 
 
-_ZSTD: Final = ".zst"
-
-
-def unpacked(stream: BinaryIO, name: str, *, is_zstd: bool, share: int = 1) -> bytes:
-    """Return what a stream contains that is compressed with gzip or zstd. Messages call the stream `name`.
+def unpacked(stream: BinaryIO, name: str, share: int = 1) -> bytes:
+    """Return what a stream contains that is compressed with gzip. Messages call the stream `name`.
 
     Raises `OSError`, and `DamagedFile` if the stream cannot be decompressed or unpacks to more than `most_unpacked`.
     """
     limit = most_unpacked(share)
 
-    def read(content: Any) -> bytes:
-        first: bytes = content.read(min(limit, _AT_ONCE) + 1)
+    def read(content: gzip.GzipFile) -> bytes:
+        first = content.read(min(limit, _AT_ONCE) + 1)
         size = len(first)
         if size <= min(limit, _AT_ONCE):
             return first
@@ -177,40 +175,28 @@ def unpacked(stream: BinaryIO, name: str, *, is_zstd: bool, share: int = 1) -> b
         while size <= limit and (block := content.read(_BLOCK)):
             size += len(block)
         if size > limit:
-            raise _too_big(name, limit, is_zstd=is_zstd, is_overview=share > 1)
+            raise _too_big(name, limit, is_overview=share > 1)
         content.seek(0)
-        whole: bytes = content.read(size)
-        return whole
+        return content.read(size)
 
-    return _unpack(stream, name, read, is_zstd=is_zstd)
+    return _unpack(stream, name, read)
 
 
-def _too_big(name: str, limit: int, *, is_zstd: bool, is_overview: bool) -> DamagedFile:
+def _too_big(name: str, limit: int, *, is_overview: bool) -> DamagedFile:
     where = " of an overview of several dumps" if is_overview else ""
-    command = "zstd -d" if is_zstd else "gzip -d"
     return DamagedFile(
         name,
-        f"unpacks to more than {human(limit)}, the limit{where}. Decompress it first, with {command}, or set "
+        f"unpacks to more than {human(limit)}, the limit{where}. Decompress it first, with gzip -d, or set "
         f"{MAX_UNPACKED}",
     )
 
 
-def _unpack(stream: BinaryIO, name: str, read: Callable[[Any], bytes], *, is_zstd: bool) -> bytes:
-    import gzip
-    import zlib
-
+def _unpack(stream: BinaryIO, name: str, read: Callable[[gzip.GzipFile], bytes]) -> bytes:
     try:
-        # The standard library has zstd since Python 3.14.
-        program: Any = import_module("compression.zstd") if is_zstd else gzip
-    except ImportError as error:
-        reason = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
-        raise DamagedFile(name, reason) from error
-    errors = (program.ZstdError,) if is_zstd else (zlib.error, gzip.BadGzipFile)
-    try:
-        with program.open(stream) as file:
+        with gzip.open(stream) as file:
             return read(file)
-    except (EOFError, *errors) as error:
-        reason = f"cannot be decompressed; it is cut off, damaged or not made by {'zstd' if is_zstd else 'gzip'}"
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        reason = "cannot be decompressed; it is cut off, damaged or not made by gzip"
         raise DamagedFile(name, reason) from error
 
 
@@ -233,8 +219,6 @@ def log_blocks(stream: BinaryIO, name: str, limit: int | None = None) -> Iterato
 
 
 def _unpacked_blocks(blocks: Iterable[bytes], name: str, limit: int | None) -> Iterator[bytes]:
-    import zlib
-
     most, size = most_unpacked() if limit is None else limit, 0
     gzip_format = 31
     part = zlib.decompressobj(gzip_format)
@@ -247,7 +231,7 @@ def _unpacked_blocks(blocks: Iterable[bytes], name: str, limit: int | None) -> I
                 size += len(text)
                 if size > most:
                     if limit is None:
-                        raise _too_big(name, most, is_zstd=False, is_overview=False)
+                        raise _too_big(name, most, is_overview=False)
                     return
                 yield text
                 rest = part.unconsumed_tail

@@ -31,7 +31,6 @@ from xla_lens.render.captures import (
 )
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.numbers import Size, parse_size
-from xla_lens.render.warrants import bounded_size
 from xla_lens.text.printable import printable
 
 if TYPE_CHECKING:
@@ -54,11 +53,11 @@ class Peak:
         self.space: str = space_name(space.id)
         self.size_bytes: int = space.peak_live_bytes
         self.bound: Bound = space.live_bound
-        self.reserved_bytes: int = space.reserved_bytes
-        self.needed_bytes: int = space.needed_bytes
-        self.reserved_bound: Bound = space.reserved_bound
         self.step: int | None = step if space.live_bound is not Bound.UNKNOWN else None
         self.instruction: str | None = dump.instruction_at(self.step) if self.step is not None else None
+        self.needed_bytes: int = space.needed_bytes
+        self.reserved_bytes: int = space.reserved_bytes
+        self.reserved_bound: Bound = space.reserved_bound
 
     @property
     def live_at_peak(self) -> Table:
@@ -85,28 +84,12 @@ class Peak:
         """The live bytes at the peak by the kind of their allocation. They add up to the peak."""
         return self._sources("by_kind", "kinds")
 
-    @property
-    def alive_at_peak(self) -> Table:
-        """The peak without each of the values that are live there, and what ends their live ranges."""
-        return self._table("alive_at_peak", self._data(Part.ALIVE).get("alive_at_peak", []))
-
-    @property
-    def padding(self) -> Table:
-        """The values with padding that are live at the peak, most padding first."""
-        return self._table("padding", (self._data(Part.PADDING).get("padding") or {}).get("values", []))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as a row of `Capture.peaks`. Unknown ones are None."""
-        return {
-            "space": self.space,
-            "size_bytes": self.size_bytes if self.bound is not Bound.UNKNOWN else None,
-            "bound": self.bound.value,
-            "step": self.step,
-            "instruction": self.instruction,
-            "needed_bytes": self.needed_bytes if self.reserved_bound is not Bound.UNKNOWN else None,
-            "reserved_bytes": self.reserved_bytes if self.reserved_bound is not Bound.UNKNOWN else None,
-            "reserved_bound": self.reserved_bound.value,
-        }
+        row = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        live = ["size_bytes"] * (self.bound is Bound.UNKNOWN)
+        reserved = ["needed_bytes", "reserved_bytes"] * (self.reserved_bound is Bound.UNKNOWN)
+        return row | dict.fromkeys([*live, *reserved])
 
     def __int__(self) -> int:
         return self.size_bytes
@@ -132,22 +115,6 @@ class Peak:
 
     def _table(self, name: str, rows: list[dict[str, Any]]) -> Table:
         return Table(table_title(name, self.space), rows, self.bound)
-
-
-class Needed(int):
-    """What a program needs of a memory space, a number of bytes. `bound` says how it relates to the true number."""
-
-    bound: Bound
-    space: str
-
-    def __new__(cls, space: MemorySpace) -> "Needed":
-        """Make the number of a memory space."""
-        found = super().__new__(cls, space.needed_bytes)
-        found.bound, found.space = space.reserved_bound, space_name(space.id)
-        return found
-
-    def __repr__(self) -> str:
-        return f"{bounded_size(int(self), self.bound)} of {self.space} needed"
 
 
 class Capture:
@@ -195,12 +162,9 @@ class Capture:
         return Peak(self, found)
 
     @property
-    def needed(self) -> "Needed":
+    def needed(self) -> int:
         """What the program needs of the device's main memory, in bytes: its arguments, outputs and temporaries."""
-        space = self._space(None)
-        if space is None:
-            raise ValueError(unknown_space(self.name, None, []))
-        return Needed(space)
+        return self.peak().needed_bytes
 
     @property
     def peaks(self) -> Table:

@@ -120,7 +120,7 @@ def _add_output(parser: Parser, formats: Sequence[str], words: str) -> None:
 
 def _add_paths(parser: Parser, nargs: str = "+") -> None:
     """The argument PATH...; `cli.sets.find_dumps` takes `options.paths`."""
-    words = "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd"
+    words = "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip"
     parser.option("paths", "PATH", Path, words, nargs=nargs)
 
 

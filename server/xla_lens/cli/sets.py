@@ -19,7 +19,6 @@ from xla_lens.files import (
     find_set,
     find_sets,
     is_being_written,
-    is_module_being_written,
     is_output,
     load_module_or_finding,
     load_set,
@@ -108,8 +107,8 @@ class DumpSets:
             loaded = LoadedSet(files, analysis, self.opened, self.are_several)
             if is_checked:
                 loaded = replace(loaded, analysis=loaded.with_module(is_prepared=False)[0])
-            is_written = not is_being_written(loaded.analysis, may_be_edited=False)
-            if (is_written and not is_module_being_written(files)) or time.monotonic() >= given_up:
+            # XLA writes the HLO module before the other files.
+            if not is_being_written(loaded.analysis, may_be_edited=False) or time.monotonic() >= given_up:
                 return loaded
             time.sleep(_BETWEEN_LOADS)
             # XLA may have added a file.
@@ -214,8 +213,7 @@ def _read_input() -> bytes:
     if sys.stdin is None:
         raise CannotRun("-: standard input is closed. Pipe a dump into it, or name a file")
     data = sys.stdin.buffer.read()
-    is_zstd = data.startswith(b"\x28\xb5\x2f\xfd")
-    return unpacked(BytesIO(data), "-", is_zstd=is_zstd) if is_zstd or data.startswith(b"\x1f\x8b") else data
+    return unpacked(BytesIO(data), "-") if data.startswith(b"\x1f\x8b") else data
 
 
 # ---------------------------------------------------------------- progress

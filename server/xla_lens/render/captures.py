@@ -179,8 +179,6 @@ _TITLES: Final = {
     "lines": "{} peak by source line",
     "opcodes": "{} peak by opcode",
     "kinds": "{} peak by kind of allocation",
-    "alive_at_peak": "{} peak if one buffer were gone",
-    "padding": "Padding at the {} peak",
     "peaks": "Peaks",
     "advice": "What would lower the peak",
 }
