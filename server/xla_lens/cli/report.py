@@ -80,7 +80,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
         return print_pages(found, arguments), None
     options = options_of(arguments)
     if len(found.files) > 1:
-        return print_ranking(found, options, arguments)
+        return _print_ranking(found, options, arguments)
     (loaded,) = found.load()
     one = report_of(loaded, options)
     if options.at_step is not None and not one.has_step:
@@ -92,13 +92,10 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
     return int(not one.is_sound), one
 
 
-def print_ranking(
-    found: DumpSets, options: ReportOptions, arguments: argparse.Namespace, *, has_reports: bool = True
-) -> Printed:
+def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.Namespace) -> Printed:
     """Print the modules, worst first, and the report of the worst, or of those that were requested. Unless parts were
     requested, the text of the worst has only its answer and the first pieces of advice. At most two sets are in memory
-    at a time; those that are requested are loaded again, in the order of their ranks. Without `has_reports`, print only
-    the ranking.
+    at a time; those that are requested are loaded again, in the order of their ranks.
     """
     is_json = arguments.output_format == "json"
     rows: dict[RankedModule, SetFiles] = {}
@@ -118,8 +115,8 @@ def print_ranking(
     if arguments.output_format == "text" and not is_asked:
         outline_of = _short_outline
         options = replace(options, parts=SHORT_PARTS, top=min(_SHORT_TOP, options.top or _SHORT_TOP))
-    shown: Iterable[LoadedSet] = [worst[1]] if worst and has_reports else []
-    if has_reports and is_for_all:
+    shown: Iterable[LoadedSet] = [worst[1]] if worst else []
+    if is_for_all:
         shown = replace(found, files=tuple(rows[row] for row in ranked.modules)).load(share=OVERVIEW_SHARE)
     first, errors = None, any(row.error_count for row in rows)
 

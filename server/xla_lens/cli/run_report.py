@@ -4,19 +4,19 @@ import argparse
 import re
 import shlex
 import webbrowser
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.oom import print_answer, read_log
 from xla_lens.cli.output import open_output, print_error
-from xla_lens.cli.report import options_of, print_pages, print_ranking, print_reports
+from xla_lens.cli.report import options_of, print_pages, print_reports
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import DumpSets
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import SHORT_PARTS
 from xla_lens.features.report.ranking import is_selected
-from xla_lens.files import NotADump, SetFiles, cached_modules, find_sets
+from xla_lens.files import NotADump, SetFiles, cached_modules, find_sets, load_set
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.answer import headline
@@ -43,11 +43,7 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         # Set the report apart from the output of the program.
         print()
     if oom.messages and arguments.output_format != "html":
-        options = options_of(arguments)
-        if len(dumps) > 1 and arguments.output_format in ("text", "markdown"):
-            print_ranking(found, options, arguments, has_reports=False)
-            print()
-        report = print_answer(oom, str(folder.log), found, options, arguments)
+        report = print_answer(oom, str(folder.log), found, options_of(arguments), arguments)
     elif dumps:
         _, report = print_reports(found, arguments)
     if is_cache_off:
@@ -63,32 +59,28 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     folder.remove_if_empty()
 
 
-_RUN: Final = re.compile(r"(.+-)(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)\d\d(-\d+)?")
-"""The name of a folder: the program and the time."""
+_RUN: Final = re.compile(r"(.+-)\d{8}-(\d\d)(\d\d)\d\d(-\d+)?")
+"""The name of a folder: the program, the date and the time."""
 
 
 def _change(folder: RunFolder, report: Report) -> str:
     """How much more or less the module needs than in the last run of the same program, empty if there was none."""
-    this = _RUN.fullmatch(folder.path.name)
-    names = sorted(path.name for path in folder.path.parent.iterdir())
+    this, names = _RUN.fullmatch(folder.path.name), sorted(path.name for path in folder.path.parent.iterdir())
     runs = [run for run in map(_RUN.fullmatch, names) if run and this and run[1] == this[1] and run[0] < this[0]]
-    if not (this and runs and report.hbm and report.warrants.of(Quantity.RESERVED).is_exact):
+    if not (runs and report.hbm):
         return ""
-    before, number = folder.path.with_name(runs[-1][0]), next(map(module_number, report.files.values()))
-    try:
+    before, number = folder.path.with_name(runs[-1][0]), module_number(next(iter(report.files.values())))
+    with suppress(NotADump):
         sets = [one for one in find_sets(before) if module_name(str(one.stem)) == report.module]
-    except NotADump:
-        return ""
-    sets.sort(key=lambda one: module_number(str(one.stem)) != number)
-    for loaded in DumpSets(tuple(sets[:1]), {}, are_several=True).load(is_shown=False):
-        space = loaded.analysis.memory.space(report.hbm.space.color)
-        if space and loaded.analysis.warrants.of(Quantity.RESERVED).is_exact:
-            more = report.hbm.space.needed_bytes - space.needed_bytes
-            words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
-            _, *date, hour, minute, _ = runs[-1].groups()
-            when = "" if date == [*this.groups()[1:4]] else f"{'-'.join(date)} "
-            command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
-            return f"{report.module} needs {words} in the run at {when}{hour}:{minute}; `{command}` shows what changed"
+        for files in sorted(sets, key=lambda one: module_number(str(one.stem)) != number)[:1]:
+            analysis = load_set(files, {}, {})[1]
+            space = analysis.memory.space(report.hbm.space.color)
+            if space and all(one.of(Quantity.RESERVED).is_exact for one in (analysis.warrants, report.warrants)):
+                more = report.hbm.space.needed_bytes - space.needed_bytes
+                words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
+                command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
+                when = f"in the run at {runs[-1][2]}:{runs[-1][3]}"
+                return f"{report.module} needs {words} {when}; `{command}` shows what changed"
     return ""
 
 
