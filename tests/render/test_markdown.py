@@ -155,11 +155,9 @@ XLA prints its peak at step 5, where 324.0 KiB are live: 44.1 % short.
 
 ### Preallocated temps in HBM
 
-|  | size | peak | fragmentation | free at the HBM peak | last byte in use at steps |
+|  | size | peak | fragmentation | free at the HBM peak | size set by |
 |---|--:|--:|--:|--:|---|
-| allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | 3–4 |
-
-The size of allocation 4 is set by `fusion`.
+| allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | `fusion` |
 
 ### Memory space
 

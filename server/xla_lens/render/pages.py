@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.features.report.facts import Report, SpaceReport, report
+from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
-from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history
+from xla_lens.model.memory.allocation_history import allocation_history
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
 from xla_lens.model.places.mentions import (
     Allocation,
@@ -30,19 +30,18 @@ from xla_lens.model.places.pages import AdvicePage, ExcerptPage, HistoryPage, Li
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import kind_text
-from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.model.warrants import Quantity
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import exact, human, percent
-from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Section, Sections, Text, linked, table
+from xla_lens.render.numbers import exact, human
+from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Section, Text, linked, table
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.outline import missing_step, report_outline
 from xla_lens.render.report.sections import live_at_step_sections
 from xla_lens.render.report.text import text_lines
-from xla_lens.render.report.values import allocation_link, space_of, step_link, steps_text, value_link
-from xla_lens.render.warrants import bounded, bounded_size, gap_lines, share, suffix
-from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.file_names import FileKind, module_name
+from xla_lens.render.report.values import allocation_link, step_link, steps_text, value_link
+from xla_lens.render.warrants import gap_lines, suffix
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import FileKind
 
 _WIDTH: Final = 320
 """An editor scrolls sideways."""
@@ -129,35 +128,13 @@ def _page(lines: Iterable[Line], place_of: Callable[[Entity], Place | None]) -> 
     return PageText(data.decode(), tuple(links))
 
 
-@dataclass(frozen=True, slots=True)
-class PageSection:
-    """A section of a page: its title, its first and last row, and the row with the headers of its table, None if its
-    title has those or it has no table.
-    """
-
-    title: str
-    first: int
-    last: int
-    header: int | None
-
-
-def page_sections(lines: Sequence[str]) -> Iterator[PageSection]:
-    """Yield the sections of a page: a title that is not indented, and indented lines below it."""
+def page_sections(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last row of each section of a page: a title that is not indented, and lines below it."""
     starts = [row for row, line in enumerate(lines) if line and not line.startswith(" ")]
     for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         last = max(row for row in range(first, end) if lines[row] or row == first)
         if last > first:
-            # Every row of a table has a number.
-            has_header = not any(map(str.isdigit, lines[first + 1])) and last > first + 1
-            yield PageSection(_WIDE.split(lines[first])[0], first, last, first + 1 if has_header else None)
-
-
-def header_text(line: str) -> str:
-    """The headers of a table in one line: ``size, share, value``."""
-    return ", ".join(filter(None, _WIDE.split(line.strip())))
-
-
-_WIDE: Final = re.compile(r" {2,}")
+            yield first, last
 
 
 def _encoded(text: str) -> bytes:
@@ -176,16 +153,10 @@ def _live_set(report: Report, step: int) -> Outline:
     if not spaces:
         return Outline(missing_step(report, step), (), ())
     live = (live_at_step_sections(report, one) for one in spaces if one.at_step and len(one.at_step.values))
-    return Outline(("Live at ", step_link(step, f"step {step}")), tuple(_step(report, step)), (_sums(report), *live))
-
-
-def _module(module: str | None) -> Iterator[tuple[str, Text]]:
-    if module is not None:
-        yield "module", Name(module)
+    return Outline(("Live at ", step_link(step, f"step {step}")), tuple(_step(report, step)), tuple(live))
 
 
 def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
-    yield from _module(report.module)
     instruction = report.dump.instruction_at(step)
     if instruction:
         yield "runs", Name(instruction, Entity(EntityKind.STEP, step))
@@ -196,25 +167,6 @@ def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
         yield "peak", linked(f"XLA prints the peak {where}", Entity(EntityKind.PRINTED_PEAK, 0))
     for line in gap_lines(report.warrants.of(Quantity.LIVE, Quantity.RESERVED).gaps):
         yield "incomplete", line
-
-
-def _sums(report: Report) -> Sections:
-    titles = "< | live bytes | of the peak | values | peak | at step | needed"
-    rows = tuple(_sum(report, one) for one in report.spaces)
-    return (Section("Memory space", (table(titles, rows),)),)
-
-
-def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
-    space, live_bytes = one.space, one.at_step.live_bytes if one.at_step else 0
-    return (
-        space_of(report, one),
-        bounded_size(live_bytes, space.live_bound),
-        share(live_bytes, space.peak_live_bytes, space.live_bound),
-        bounded(f"{len(one.at_step.values) if one.at_step else 0:,}", space.live_bound),
-        bounded_size(space.peak_live_bytes, space.live_bound),
-        step_link(space.peak_step) if space.live_bound is not Bound.UNKNOWN else "",
-        bounded_size(space.needed_bytes, space.reserved_bound),
-    )
 
 
 # ---------------------------------------------------------------- an excerpt
@@ -295,32 +247,11 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
         for value, offset, end, first, last in zip(*(column[biggest].tolist() for column in columns), strict=True)
     )
     shown = table("start offset | end offset | size | <live | <value", rows)
-    facts = (*_allocation(analysis, history), ("values", _count(len(biggest), len(history.value))))
+    size = f"{exact(history.size_bytes)} in {space_name(dump.space_id(int(dump.allocations.color[row])))}"
+    warrant = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED)
+    count = f"{len(history.value):,}"
+    count = f"the {len(biggest):,} biggest of {count}" if len(biggest) < len(history.value) else count
+    facts = (("size", size), *(("incomplete", line) for line in gap_lines(warrant.gaps)), ("values", count))
     return Outline(
         ("History of ", allocation_link(index)), facts, ((Section("Values by offset, then by time", (shown,)),),)
     )
-
-
-def _count(shown: int, count: int) -> str:
-    return f"the {shown:,} biggest of {count:,}" if shown < count else f"{count:,}"
-
-
-def _allocation(analysis: Analysis, history: AllocationHistory) -> Iterator[tuple[str, Text]]:
-    dump = analysis.dump
-    color, kind = int(dump.allocations.color[history.allocation]), int(dump.allocations.kind[history.allocation])
-    yield from _module(next((name for file in dump.files if (name := module_name(file.label))), None))
-    if kind_words := kind_text(Kind(max(0, kind))):
-        yield "kind", kind_words
-    yield "size", f"{exact(history.size_bytes)} in {space_name(dump.space_id(color))}"
-    warrant = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED)
-    for line in gap_lines(warrant.gaps):
-        yield "incomplete", line
-    if not warrant.is_exact:
-        return
-    if history.peak_step is not None:
-        part = percent(history.peak_bytes, history.size_bytes)
-        most = f"at most {human(history.peak_bytes)} at once ({part}), first at "
-        yield "live", (most, step_link(history.peak_step, f"step {history.peak_step}"))
-    if history.idle_bytes is not None:
-        yield "idle", f"{human(history.idle_bytes)} are never in use at the same time as the rest"
-    yield "unused", f"{human(history.never_used.total)} belong to no value"

@@ -18,7 +18,7 @@ from xla_lens.model.places.entities import Entity, entity_target
 from xla_lens.model.places.mentions import Mention, Role
 from xla_lens.package_files import explanation_path
 from xla_lens.render.command_links import CommandLinks
-from xla_lens.render.pages import Link, header_text, page_sections
+from xla_lens.render.pages import Link, page_sections
 from xla_lens.text.positions import decode
 
 _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"
@@ -88,27 +88,19 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
 
 
 def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
-    """The sections of a page, each with the headers of its table, which editors keep in view while the user scrolls."""
+    """The sections of a page."""
     if not snapshot.capabilities.has_nested_symbols:
         return None
-    lines, found = snapshot.page.lines, []
-    for section in page_sections(lines):
-        children = []
-        if section.header is not None:
-            name = header_text(lines[section.header])
-            children.append(_symbol(name, lsp.SymbolKind.Array, section.header, section.last, []))
-        found.append(_symbol(section.title, lsp.SymbolKind.Namespace, section.first, section.last, children))
-    return found
+    lines = snapshot.page.lines
+    return [_symbol(lines[first], first, last) for first, last in page_sections(lines)]
 
 
-def _symbol(
-    name: str, kind: lsp.SymbolKind, first: int, last: int, children: list[lsp.DocumentSymbol]
-) -> lsp.DocumentSymbol:
+def _symbol(title: str, first: int, last: int) -> lsp.DocumentSymbol:
     start = lsp.Position(first, 0)
     span = lsp.Range(start, lsp.Position(last + 1, 0))
-    return lsp.DocumentSymbol(name, kind, span, lsp.Range(start, start), children=children)
+    return lsp.DocumentSymbol(title, lsp.SymbolKind.Namespace, span, lsp.Range(start, start))
 
 
 def folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
     """The sections of a page."""
-    return [lsp.FoldingRange(section.first, section.last) for section in page_sections(snapshot.page.lines)]
+    return [lsp.FoldingRange(first, last) for first, last in page_sections(snapshot.page.lines)]

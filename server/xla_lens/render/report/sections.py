@@ -2,18 +2,16 @@
 sections if its part was not requested.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from xla_lens.features.report.facts import LineReport, LiveSet, Report, SpaceReport
-from xla_lens.features.report.options import DEFAULT_TOP, Part
+from xla_lens.features.report.options import Part
 from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes
-from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
@@ -195,9 +193,7 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
 # ---------------------------------------------------------------- source lines
 
 _MAX_STACKS: Final = 3
-"""Maximum number of call stacks shown for a line, unless the user gives a number of rows."""
-
-_MAX_FRAMES: Final = 32
+"""Maximum number of call stacks shown for a line."""
 
 DERIVED_TEXT: Final = (
     "Derived: the line is that of the instruction that computes what a loop, a copy or a fusion holds, found by "
@@ -211,7 +207,7 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     lines = one.lines
     if lines is None:
         return ()
-    stacks = _most(report, _MAX_STACKS) if Part.STACKS in report.options.parts else 0
+    stacks = _MAX_STACKS if Part.STACKS in report.options.parts else 0
     rows = [row for line in lines.lines for row in _line_rows(report, one, lines, line, stacks)]
     if left_out := lines.count - len(lines.lines):
         rows.append(("", *_sizes(report, one, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
@@ -220,12 +216,6 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     unresolved = (unresolved_text(lines),) if lines.unresolved_bytes else ()
     total = bounded_size(lines.size_bytes, one.space.live_bound)
     return (Section(_by(report, one, "source line", total), (shown, *derived, *unresolved)),)
-
-
-def _most(report: Report, most: int) -> int:
-    """How many parts of a row are shown: the number of rows that the user gives, or a usual one."""
-    top = report.options.top
-    return most if top is None or top == DEFAULT_TOP else top
 
 
 def _by(report: Report, one: SpaceReport, what: str, total: str) -> str:
@@ -262,12 +252,8 @@ def _line_rows(
     yield bar(line.size_bytes, lines.size_bytes), *sizes, (*where, f"  {count}" if count else "")
     for stack in line.stacks[:stacks]:
         size = human(stack.size_bytes) if len(line.stacks) > 1 else ""
-        for number, frame in enumerate(stack.frames[:_MAX_FRAMES]):
+        for number, frame in enumerate(stack.frames):
             yield "", "" if number else size, "", ("  ", *source_name(frame))
-        if len(stack.frames) > _MAX_FRAMES:
-            yield "", "", "", f"  and {counted(len(stack.frames) - _MAX_FRAMES, 'more call')}"
-    if stacks and len(line.stacks) > stacks:
-        yield "", "", "", f"  and {counted(len(line.stacks) - stacks, 'more call stack')}"
 
 
 def without_source(lines: LineReport, bound: Bound) -> str:
@@ -293,57 +279,49 @@ def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool 
 
 # ---------------------------------------------------------------- trees
 
-_MAX_CHILDREN: Final = 8
-"""Maximum number of children shown for a node, unless the user gives a number of rows."""
-
 _SMALLEST_SHARE: Final = 0.01
 """Branches with a smaller share of the peak are summed up in one row."""
 
 
 def source_sections(report: Report, one: SpaceReport) -> Sections:
-    """The bytes at the peak as trees by parameter, by op_name and by opcode, and by what the bytes are for."""
+    """The bytes at the peak as trees by parameter, by op_name, by opcode, and by the kind of the allocation."""
     if one.sources is None:
         return ()
-    sources, found = one.sources, list[Section]()
-    # Only parameters with paths are shown.
-    children = tuple(child for child in sources.by_parameter.children if child.name)
-    if children:
-        size_bytes = sum(child.size_bytes for child in children)
-        named = replace(sources.by_parameter, children=children, size_bytes=size_bytes)
-        title = f"Parameters at the {space_of(report, one)} peak by path: "
-        title += bounded_size(size_bytes, report.sourced.bound) + suffix(report.sourced)
-        found.append(Section(title, (_tree(report, one, named, "path", between=""),)))
-    total = bounded_size(sources.by_op_name.size_bytes, one.space.live_bound)
-    trees = {"op_name": sources.by_op_name, "opcode": sources.by_opcode, "kind": sources.by_kind}
-    for what, tree in trees.items():
-        found.append(Section(_by(report, one, what, total), (_tree(report, one, tree, what),)))
-    return tuple(found)
+    total = bounded_size(one.sources.by_op_name.size_bytes, one.space.live_bound)
+    trees = {
+        "parameter": one.sources.by_parameter,
+        "op_name": one.sources.by_op_name,
+        "opcode": one.sources.by_opcode,
+        "kind": one.sources.by_kind,
+    }
+    return tuple(
+        Section(
+            _by(report, one, what, total),
+            (table(f"size | share | <{what}", _branches(report, one, tree, 0, what), has_text_header=False),),
+        )
+        for what, tree in trees.items()
+        if any(child.name for child in tree.children)
+    )
 
 
-def _tree(report: Report, one: SpaceReport, tree: BytesNode, title: str, between: str = "/") -> Table:
-    rows = _branches(report, one, tree, tree.size_bytes, 0, title=title, between=between)
-    return table(f"size | share | <{title}", rows, has_text_header=False)
-
-
-def _branches(
-    report: Report, one: SpaceReport, node: BytesNode, total: int, depth: int, *, title: str, between: str
-) -> Iterator[tuple[Text, ...]]:
+def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[tuple[Text, ...]]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
-    indent, small, most = "  " * depth, 0, _most(report, _MAX_CHILDREN)
+    indent, small = "  " * depth, 0
     for number, child in enumerate(node.children):
-        if number >= most or child.size_bytes < _SMALLEST_SHARE * total:
-            small += child.size_bytes
-            continue
+        if number == report.options.top or child.size_bytes < _SMALLEST_SHARE * one.space.peak_live_bytes:
+            small = sum(each.size_bytes for each in node.children[number:])
+            break
         names = [child.name]
         while len(child.children) == 1 and not child.own_bytes:
             child = child.children[0]  # noqa: PLW2901
             names.append(child.name)
-        path = between.join(f"(no {title})" if name is None else name for name in names)
+        # The parts of the path of a parameter contain what separates them.
+        path = ("" if what == "parameter" else "/").join(name or f"(no {what})" for name in names)
         shown = Name(path, role=Role.PATH) if names != [None] else path
         count = bounded(counted(child.count, "value"), report.sourced.bound)
         sizes = _sizes(report, one, child.size_bytes, is_known=None not in names)
         yield *sizes, (indent, shown, f"  {count}")
-        yield from _branches(report, one, child, total, depth + 1, title=title, between=between)
+        yield from _branches(report, one, child, depth + 1, what)
     for size_bytes, words in ((small, "(smaller)"), (node.own_bytes if node.children else 0, "(itself)")):
         if size_bytes:
             yield *_sizes(report, one, size_bytes), indent + words
@@ -433,11 +411,9 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
             return (Section(f"The program fits into {size} of {space} already"),)
         return (Section(f"Removing live buffers cannot make the program fit into {size} of {space}"),)
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
-    at_least = f"no fewer than {budget.at_least:,} can suffice" if budget.at_least > 1 else "a smaller set may suffice"
-    proof = "no smaller set suffices" if budget.is_proven_smallest else at_least
-    then = apart(budget.needed_bytes, budget.budget_bytes)
     stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
-    title = f"To fit into {size} of {space}, remove {which} ({proof}); the program then needs {then}{stays}"
+    then = f"the program then needs {apart(budget.needed_bytes, budget.budget_bytes)}{stays}"
+    title = f"To fit into {size} of {space}, remove {which}; {then}"
     if not budget.is_reached:
         title = f"Without {which}, the peak fits into {size} of {space}, but the program needs {idle} besides"
     shown = values[: report.options.top].tolist()
@@ -473,9 +449,6 @@ def donation_sections(report: Report) -> Sections:
 
 def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Text | Table]:
     if donation.missed:
-        for fit, words in _FITS.items():
-            if size_bytes := donation.missed_bytes(fit):
-                yield f"{human(size_bytes)} could be saved: {words}"
         rows = (
             (
                 human(row.size_bytes),
@@ -483,7 +456,7 @@ def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Te
                 step_link(row.last_read) or "never",
                 value_link(dump, row.output),
                 step_link(row.birth),
-                row.fit.value,
+                f"{row.fit.value}: {_FITS[row.fit]}",
             )
             for row in donation.missed[:top]
         )
@@ -501,34 +474,23 @@ def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Te
 
 # ---------------------------------------------------------------- preallocated temps
 
-_MAX_STEPS: Final = 8
-"""Maximum number of step ranges shown in a cell."""
-
 
 def arenas_sections(report: Report, one: SpaceReport) -> Sections:
-    """Each preallocated temp: how much of it is never used at once, and which values at which steps set its size."""
+    """Each preallocated temp: how much of it is never used at once, and which values set its size."""
     if not one.arenas:
         return ()
     dump, space = report.dump, space_of(report, one)
-    links = [allocation_link(int(dump.allocations.index[arena.allocation])) for arena in one.arenas]
-    reasons_of_size: list[Text] = []
-    for link, arena in zip(links, one.arenas, strict=True):
-        if len(arena.full_size_steps):
-            values = first_names([value_link(dump, value) for value in arena.reaching.tolist()])
-            reasons_of_size.append(("The size of ", link, " is set by ", *values, "."))
-    titles = f"< | size | peak | fragmentation | free at the {space} peak | <last byte in use at steps"
-    rows = ((link, *_arena_cells(arena)) for link, arena in zip(links, one.arenas, strict=True))
-    return (Section(f"Preallocated temps in {space}", (table(titles, rows), *reasons_of_size)),)
-
-
-def _arena_cells(arena: AllocationHistory) -> Sequence[Text]:
-    holes, steps = arena.free_at(arena.space_peak_step), arena.full_size_steps
-    spans = zip(steps.start[:_MAX_STEPS].tolist(), steps.end[:_MAX_STEPS].tolist(), strict=True)
-    ranges = [steps_text(start, end - 1) if end - start > 1 else f"{start}" for start, end in spans]
-    return (
-        human(arena.size_bytes),
-        human(arena.peak_bytes),
-        f"{100 * arena.fragmentation:.1f} %" if arena.fragmentation is not None else "-",
-        f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
-        ", ".join([*ranges, *["..."] * (len(steps) > _MAX_STEPS)]),
+    rows = (
+        (
+            allocation_link(int(dump.allocations.index[arena.allocation])),
+            human(arena.size_bytes),
+            human(arena.peak_bytes),
+            f"{100 * arena.fragmentation:.1f} %" if arena.fragmentation is not None else "-",
+            f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
+            first_names([value_link(dump, value) for value in arena.reaching.tolist()]),
+        )
+        for arena in one.arenas
+        for holes in (arena.free_at(arena.space_peak_step),)
     )
+    titles = f"< | size | peak | fragmentation | free at the {space} peak | <size set by"
+    return (Section(f"Preallocated temps in {space}", (table(titles, rows),)),)
