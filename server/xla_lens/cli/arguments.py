@@ -178,6 +178,10 @@ def _add_report(parser: Parser) -> None:
     parser.option("--at", "STEP", _number, "also show what is live at this step of the schedule")
     _add_budget(parser, f"which buffers to remove so that {_MAIN} fits into this size, such as 16GiB")
     _add_selection(parser)
+    words = (
+        "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: its own"
+    )
+    parser.option("--through-loops", "WHEN", ("yes", "no"), words)
     _add_color(parser)
 
 
@@ -194,7 +198,7 @@ def _add_run(parser: Parser) -> None:
     _add_top(parser, DEFAULT_TOP)
     parser.flag("--open", "open the memory map in a browser afterwards")
     parser.option("program", "COMMAND", str, "the program and its arguments", nargs=argparse.REMAINDER)
-    parser.set_defaults(module=None, all=False, tiny=TINY_IN_RUN, at=None)
+    parser.set_defaults(module=None, all=False, tiny=TINY_IN_RUN, at=None, through_loops="yes")
     _add_color(parser)
 
 
@@ -205,7 +209,7 @@ def _add_advise(parser: Parser) -> None:
     _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
     _add_output(parser, _TEXTS, "text (default), markdown, or json: the report with the part advice only")
     _add_top(parser, DEFAULT_TOP, "actions")
-    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None)
+    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, through_loops="yes")
     _add_color(parser)
 
 

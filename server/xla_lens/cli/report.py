@@ -65,6 +65,7 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
         at_step=arguments.at,
         budget_bytes=arguments.budget,
         is_json=arguments.output_format == "json",
+        through_loops=arguments.through_loops == "yes",
     )
 
 

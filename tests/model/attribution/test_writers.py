@@ -23,7 +23,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
-def _origin(path: Path, label: str) -> Origin:
+def _origin(path: Path, label: str, *, through_loops: bool = True) -> Origin:
     """The origin of the value with a label such as ``while.60{6}``."""
     dump = analysis_of(path).dump
     name, brace, index = label.partition("{")
@@ -31,7 +31,7 @@ def _origin(path: Path, label: str) -> Origin:
         dump.name_number(name.encode()), dump.index_number((brace + index).encode()) if brace else NONE
     )
     assert value != NONE, label
-    return Origins(dump, module_of(path)).of_value(value)
+    return Origins(dump, module_of(path), through_loops=through_loops).of_value(value)
 
 
 def _out_of_memory() -> Path:
@@ -54,6 +54,10 @@ def test_what_a_scan_stacks_belongs_to_the_line_in_its_body() -> None:
     assert origin.line
     source = (SHARED_DUMPS / "programs" / "big_programs.py").read_text().splitlines()
     assert "p['w_gate']" in source[(origin.line.line or 0) - 1]
+    before = _origin(_out_of_memory(), "while.60{6}", through_loops=False)
+    assert before.derived is None
+    assert before.line
+    assert "lax.scan" in source[(before.line.line or 0) - 1]
 
 
 @needs_shared_dumps
@@ -226,4 +230,4 @@ def test_long_ways_end() -> None:
 
 def _writers(text: str) -> Writers:
     module = module_of_text(text.encode())
-    return Writers(module, Calls(module.frames))
+    return Writers(module, Calls(module.frames), through_loops=True)

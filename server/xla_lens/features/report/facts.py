@@ -272,7 +272,7 @@ def report(
         analysis=analysis,
         files=files,
         options=options,
-        origins=Origins(analysis.dump, module),
+        origins=Origins(analysis.dump, module, through_loops=options.through_loops),
         warrants=warrants,
         left_out=left_out,
         printed_peak=None,

@@ -63,7 +63,8 @@ class ReportOptions:
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
     the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. With
-    `has_map`, actions lead to their buffers in a memory map beside the report.
+    `has_map`, actions lead to their buffers in a memory map beside the report. Without `through_loops`, what a loop
+    carries has the source of the loop, not of the instruction in its body that writes it.
     """
 
     top: int | None = None
@@ -71,6 +72,7 @@ class ReportOptions:
     parts: frozenset[Part] = DEFAULT_PARTS
     budget_bytes: int | None = None
     has_map: bool = False
+    through_loops: bool = True
 
 
 def report_options(
@@ -80,6 +82,7 @@ def report_options(
     at_step: int | None,
     budget_bytes: int | None,
     is_json: bool,
+    through_loops: bool = True,
 ) -> ReportOptions:
     """Return the options of a report as the command line and the server understand them.
 
@@ -95,6 +98,7 @@ def report_options(
         at_step=at_step,
         parts=wanted - {Part.BUDGET} if budget_bytes is None else chosen,
         budget_bytes=budget_bytes,
+        through_loops=through_loops,
     )
 
 

@@ -40,12 +40,15 @@ class Origin:
 
 
 class Origins:
-    """The origins of the values of a dump set. Keeps what it reads: thousands of instructions share one source."""
+    """The origins of the values of a dump set. Keeps what it reads: thousands of instructions share one source.
 
-    def __init__(self, dump: DumpSet, module: HloModule | None) -> None:
+    Without `through_loops`, what a loop carries has the source of the loop itself.
+    """
+
+    def __init__(self, dump: DumpSet, module: HloModule | None, *, through_loops: bool = True) -> None:
         self.dump, self.module = dump, module if module and _is_of_dump(module, dump) else None
         self._calls = Calls(self.module.frames if self.module else metadata_frames)
-        self._writers = Writers(self.module, self._calls) if self.module else None
+        self._writers = Writers(self.module, self._calls, through_loops=through_loops) if self.module else None
         self._own: dict[int, Origin] = {}
         self._of_value: dict[int, Origin] = {}
 

@@ -80,10 +80,12 @@ class _Position:
 
 
 class Writers:
-    """Finds writers in one module. Keeps what it reads, because many values lead to the same instructions."""
+    """Finds writers in one module. Keeps what it reads, because many values lead to the same instructions. Without
+    `through_loops`, a loop counts as the writer of what it carries.
+    """
 
-    def __init__(self, module: HloModule, calls: Calls) -> None:
-        self.module, self._calls = module, calls
+    def __init__(self, module: HloModule, calls: Calls, *, through_loops: bool) -> None:
+        self.module, self._calls, self.through_loops = module, calls, through_loops
         self._read: dict[int, ReadInstruction] = {}
         self._callers: dict[int, int] = {}
 
@@ -119,8 +121,10 @@ class Writers:
         return [computation for attribute, _, computation in calls if attribute in attributes]
 
     def loops_around(self, row: int) -> tuple[int, ...]:
-        """The loops whose bodies contain a row, innermost first."""
+        """The loops whose bodies contain a row, innermost first; none without `through_loops`."""
         callers: dict[int, None] = {}
+        if not self.through_loops:
+            return ()
         # A damaged module may call itself.
         while not self.module.is_in_entry(row) and (row := self.caller(row)) not in (NONE, *callers):
             callers[row] = None
@@ -254,6 +258,8 @@ class _Search:
     def _loop(self, position: _Position) -> _Position | Writer | None:
         """An element of what a loop carries: what its body writes, else what is in it before the loop."""
         of, row, index = self._of, position.row, position.index
+        if not of.through_loops:
+            return self._own(position)
         if (row, index) in self._passed:
             self._loops.pop(row, None)
             return of.operand(position, 0, index)
