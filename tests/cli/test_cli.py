@@ -64,7 +64,7 @@ def test_check_as_json_prints_findings(tmp_path: Path) -> None:
             "code": "slice-out-of-bounds",
             "severity": "error",
             "message": "`fusion` has 262,145 bytes at offset 0, but allocation 4 has 262,144 bytes. "
-            "A value outside of its allocation overwrites other memory.",
+            "A value lies inside of its allocation, at a multiple of 4 bytes.",
             "filename": str(broken),
             "location": {"row": 12, "column": 2},
             "end_location": {"row": 12, "column": 64},

@@ -20,7 +20,6 @@ def _seed_with(line: str, other: str) -> Analysis:
     return analysis_of_text(text.replace(line, other))
 
 
-_TOO_SMALL = _seed_with("allocation 2: 0x399bf70, size 4096,", "allocation 2: 0x399bf70, size 4000,")
 _TOO_EARLY = _seed_with("    negate.0{}:5-7", "    negate.0{}:3-7")
 
 
@@ -157,17 +156,6 @@ Show the report as Markdown
 
 
 def test_findings_can_be_explained() -> None:
-    check(
-        _TOO_SMALL,
-        "allocation 2: 0x399bf70, size 4000, maybe-live-out:\n          ^",
-        """
-Explain total-mismatch
-Go to line 14: Printed total -> Total bytes used: 593928 (580.0KiB)
-Show the history of allocation 2
-Show what would lower the peak
-Show the report as Markdown
-""",
-    )
     check(
         _TOO_EARLY,
         "    negate.0{}:3-7\n     ^",

@@ -9,6 +9,7 @@ from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.checks.check import check
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
+from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.checks.problems import Problem
@@ -56,7 +57,8 @@ class Analysis:
         is_cancelled = is_cancelled or (lambda: False)
         has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
         is_whole = not has_alarms and not list(module_is_cut_off(module))
-        if is_whole and not differences_from_module(self.dump, self.memory, module, is_cancelled):
+        context = Context.of(self.dump, module)
+        if is_whole and not differences_from_module(context, module, self.memory, is_cancelled):
             return self
         # Once more from the start, because what the module shows may explain what the dump alone shows.
         findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))

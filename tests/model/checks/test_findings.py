@@ -163,7 +163,7 @@ def test_two_values_with_one_name_share_no_used_value() -> None:
     )
     found = [finding for finding in analysis_of_text(text).findings if finding.code is Code.UNDEFINED_VALUE]
     assert [finding.problem for finding in found] == [
-        Problem.LISTS_DIFFER("1 v", "5 v"),
+        Problem.UNDEFINED_VALUE("v", 1),
         Problem.UNDEFINED_VALUE("v", 2),
     ]
 
@@ -235,5 +235,7 @@ def test_warns_about_wrong_memory_space_in_layout() -> None:
         == """\
 warning[memory-space-mismatch] The layout of `broadcast_multiply_fusion` is in VMEM (memory space 1), but the value
 is in HBM (memory space 0).
- value: <14 broadcast_multiply_fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}"""
+ value: <14 broadcast_multiply_fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}
+-- Allocation
+allocation 2: size 4243456, page 0, preallocated-temp:"""
     )

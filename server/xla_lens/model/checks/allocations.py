@@ -1,16 +1,16 @@
 """Checks of the allocations: their numbers, kinds, sizes and headers, and whether their values fit."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, marked, repeats
-from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint, warning
-from xla_lens.model.checks.problems import KindConflict, Problem
-from xla_lens.model.checks.structure import allocations_before_gaps, renumbered_allocation
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.context import Context, RelatedRows, marked
+from xla_lens.model.checks.findings import Finding, Relation, error
+from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.structure import misplaced_allocation
 from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
@@ -21,56 +21,24 @@ from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
 
 
-def allocation_numbers_ascend(context: Context) -> Iterator[Finding]:
+def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """Allocations are numbered 0, 1, 2, … in the order of the text (BufferAssigner::CombineTempAllocations)."""
-    allocations, index = context.dump.allocations, context.dump.allocations.index
-    # The allocation before a gap may hold values whose own headers are missing.
-    context.cover(allocations=allocations_before_gaps(context.dump).tolist())
-    renumbered = renumbered_allocation(context.dump)
-    if renumbered != NONE and index[renumbered] != NONE:
-        problem = Problem.RENUMBERED_ALLOCATION(index[renumbered], renumbered)
-        yield context.error(allocations, renumbered, problem, allocations=renumbered)
-        return
-    for first, row in repeats((index,), index != NONE):
-        related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
-        problem = Problem.DUPLICATE_ALLOCATION(index[row])
-        yield context.error(allocations, row, problem, *related, allocations=(row, first))
-    if not np.any(context.allocations):
-        for row in marked(np.diff(index) < 0)[:1]:
-            words = f"Allocation {index[row + 1]}", f"allocation {index[row]}", "numbers"
-            yield context.error(allocations, row + 1, Problem.OUT_OF_ORDER(*words))
+    allocations, index = dump.allocations, dump.allocations.index
+    yield from context.repeats(allocations, (index,), Problem.DUPLICATE_ALLOCATION, index, known=index != NONE)
+    row = misplaced_allocation(dump)
+    if row != NONE and dump.assignment:
+        yield from context.found(allocations, [row], Problem.MISPLACED_ALLOCATION, index, row)
+        # If a header is missing, the allocation before it seems to hold its values.
+        context.cover(allocations=(row, row - 1))
+        context.broken_files.add(id(dump.assignment))
 
 
-_EXCLUSIVE_KINDS: Final = Kind.PREALLOCATED_TEMP | Kind.CONSTANT | Kind.THREAD_LOCAL
-"""Kinds that exclude each other and all others (BufferAllocation::IsPreallocatedTempBuffer)."""
-
-
-def allocation_kinds_agree(context: Context) -> Iterator[Finding]:
-    """Each allocation has a kind, and kinds agree with each other and with the values. One has the output."""
-    dump, allocations = context.dump, context.dump.allocations
-    kind = allocations.kind
-    has = {flag: (kind & int(flag)) != 0 for flag in Kind}
-    exclusive = sum(has[flag].astype(int) for flag in _EXCLUSIVE_KINDS)
-    others = has[Kind.PARAMETER] | has[Kind.OUTPUT] | has[Kind.MAYBE_LIVE_OUT]
-    count, live = (
-        np.bincount(dump.values.allocation[has_values & (dump.values.allocation != NONE)], minlength=len(allocations))
-        for has_values in (True, dump.values.live_range != NONE)
-    )
-    conflicts = {
-        KindConflict.NO_KIND: kind == 0,
-        KindConflict.EXCLUSIVE: (exclusive > 1) | ((exclusive == 1) & others),
-        KindConflict.OUTPUT: has[Kind.OUTPUT] & ~has[Kind.MAYBE_LIVE_OUT],
-        KindConflict.READ_ONLY: has[Kind.PARAMETER] & ~has[Kind.MAYBE_LIVE_OUT] & (count > 1),
-        KindConflict.THREAD_LOCAL: has[Kind.THREAD_LOCAL] & (live > 0),
-        KindConflict.SECOND_OUTPUT: has[Kind.OUTPUT] & (has[Kind.OUTPUT].cumsum() > 1),
-    }
-    for conflict, is_wrong in conflicts.items():
-        for row in marked(is_wrong):
-            problem = Problem.KIND_CONFLICT(allocations.index[row], conflict)
-            yield context.error(allocations, row, problem, allocations=row)
-    is_known = len(allocations) and context.is_whole(dump.assignment) and not np.any(context.allocations)
-    if is_known and not np.any(has[Kind.OUTPUT]):
-        yield context.error(allocations, 0, Problem.NO_OUTPUT())
+def allocation_kinds_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """Each allocation has a kind, and outputs are `maybe-live-out`."""
+    allocations, kind = dump.allocations, dump.allocations.kind
+    yield from context.found(allocations, kind == 0, Problem.NO_KIND, allocations.index)
+    is_lost = kind & int(Kind.OUTPUT | Kind.MAYBE_LIVE_OUT) == Kind.OUTPUT
+    yield from context.found(allocations, is_lost, Problem.OUTPUT_NOT_LIVE_OUT, allocations.index)
 
 
 # ---------------------------------------------------------------- sizes
@@ -80,48 +48,28 @@ _ALIGNMENT: Final = 4
 """The least alignment of an offset, that of the sync flags of TPUs. Other memory spaces align to 16 bytes or more."""
 
 
-def slices_fit_allocations(context: Context) -> Iterator[Finding]:
-    """Each value lies inside its allocation (CHECK_LE in BufferAllocation::AddAssignment), where XLA may place it."""
-    dump, slices, allocations = context.dump, context.dump.slices, context.dump.allocations
-    owner, offset, size = slices.allocation, slices.offset, slices.size_bytes
-    kind = taken(allocations.kind, owner)
-    is_outside = (offset < 0) | (size < 0) | (offset + size > taken(allocations.size_bytes, owner))
-    is_moved = (offset != 0) & ((kind & int(Kind.PREALLOCATED_TEMP)) == 0) & (kind != 0)
-    is_wrong = is_outside | is_moved | (offset % _ALIGNMENT != 0)
-    for row in marked(is_wrong & context.free(allocations=owner)):
-        value, allocation = int(dump.value_of_slice[row]), int(owner[row])
-        label, number, whole = context.value(value), allocations.index[allocation], allocations.size_bytes[allocation]
-        problem = Problem.MISPLACED_SLICE(label, offset[row], number)
-        if is_outside[row]:
-            problem = Problem.SLICE_OUT_OF_BOUNDS(label, size[row], offset[row], number, whole)
-        make = warning if is_moved[row] and not is_outside[row] else error
-        related = context.related(allocations, allocation, Relation.ALLOCATION)
-        yield make(context.place(slices, row), problem, *related, values=value)
+def slices_fit_allocations(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """Each value lies inside its allocation (CHECK_LE in BufferAllocation::AddAssignment), at an aligned offset."""
+    slices, allocations, owner = dump.slices, dump.allocations, dump.slices.allocation
+    offset, size, whole = slices.offset, slices.size_bytes, taken(allocations.size_bytes, owner)
+    is_wrong = (offset < 0) | (size < 0) | (offset + size > whole) | (offset % _ALIGNMENT != 0)
+    is_wrong &= context.free(allocations=owner)
+    facts = context.labels(slices), size, offset, taken(allocations.index, owner), whole
+    related = (allocations, owner, Relation.ALLOCATION)
+    yield from context.found(slices, is_wrong, Problem.SLICE_OUT_OF_BOUNDS, *facts, related=related)
 
 
-def total_is_sum_of_allocations(context: Context) -> Iterator[Finding]:
+def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """The printed total is the sum of all allocations, and its rounded form agrees with it."""
-    dump, allocations, place = context.dump, context.dump.allocations, total_place(context.dump)
+    sizes, place = dump.allocations.size_bytes, total_place(dump)
     if place is None:
         return
-    total, reserved = int(dump.totals.size_bytes[0]), sum(allocations.size_bytes.tolist())
-    is_known = context.is_whole(dump.assignment) and not len(allocations_before_gaps(dump))
-    is_known &= NONE not in allocations.index and len(distinct(allocations.index)) == len(allocations)
-    if not is_known or total == reserved:
+    total, reserved = int(dump.totals.size_bytes[0]), sum(sizes.tolist())
+    if total == reserved or not context.is_whole(dump.assignment) or np.any(context.allocations):
         yield from rounded_size_agrees(place.file, dump.totals, 0)
         return
-    # The only allocation that makes the sum right if it gets the size that its values need has the wrong size.
-    needed, owner = np.zeros(len(allocations), np.int64), dump.slices.allocation
-    np.maximum.at(needed, owner[owner != NONE], (dump.slices.offset + dump.slices.size_bytes)[owner != NONE])
-    is_wrong = (needed - allocations.size_bytes == total - reserved) & (allocations.slice_count > 0)
-    match marked(is_wrong):
-        case [row]:
-            sizes = allocations.size_bytes[row], needed[row], total
-            problem = Problem.ALLOCATION_SIZE_MISMATCH(allocations.index[row], *sizes)
-            yield context.error(allocations, row, problem, Related(place, Relation.TOTAL), allocations=row)
-        case _:
-            problem = Problem.TOTAL_MISMATCH(total, len(allocations), reserved, reserved - total)
-            yield error(place, problem, allocations=range(len(allocations)))
+    yield error(place, Problem.TOTAL_MISMATCH(total, len(sizes), reserved, reserved - total))
+    context.cover(allocations=range(len(sizes)))
 
 
 def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
@@ -129,66 +77,37 @@ def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) 
     start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
     printed, expected = file.document.data[start:end], human_size(size_bytes)
     if start != NONE and printed != expected:
-        yield warning(Place(file, start, end), Problem.HUMAN_SIZE_MISMATCH(size_bytes, expected, printed))
+        problem = Problem.HUMAN_SIZE_MISMATCH(size_bytes, expected, printed)
+        yield Finding(Severity.WARNING, Place(file, start, end), problem)
 
 
 # ---------------------------------------------------------------- headers
 
 
-def allocations_hold_their_parameters(context: Context) -> Iterator[Finding]:
+def parameters_are_numbered(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """Each allocation of a parameter holds that parameter, and parameters are numbered 0, 1, 2, … without gaps."""
-    dump, allocations = context.dump, context.dump.allocations
-    number, parameter, path = allocations.index, allocations.parameter, allocations.parameter_index
-    is_parameter = ((allocations.kind & int(Kind.PARAMETER)) != 0) & (number != NONE)
-    if context.is_whole(dump.used) and np.any(dump.used_values.instruction_start != NONE):
-        for row in marked(is_parameter & ~context.allocations):
-            if not _holds_parameter(context, row):
-                problem = Problem.PARAMETER_MISMATCH(number[row], parameter[row], _index(dump, row))
-                yield context.error(allocations, row, problem, allocations=row)
-    for first, row in repeats((path, parameter), is_parameter):
-        problem = Problem.DUPLICATE_PARAMETER(number[first], number[row], parameter[row], _index(dump, row))
-        related = context.related(allocations, first, Relation.OTHER_OCCURRENCE)
-        yield context.error(allocations, row, problem, *related, allocations=(row, first))
+    allocations, is_parameter = dump.allocations, dump.allocations.kind & int(Kind.PARAMETER) != 0
+
+    def holds_another(row: int) -> bool:
+        names = distinct(dump.values.name[dump.values_of_allocation(row)]).tolist()
+        held = {maker.parameter_number for maker in map(dump.instruction, names) if maker} - {None}
+        return bool(held) and allocations.parameter[row] not in held
+
+    facts, wrong = (allocations.index, allocations.parameter), [*filter(holds_another, marked(is_parameter))]
+    yield from context.found(allocations, wrong, Problem.PARAMETER_MISMATCH, *facts)
     # A broken header may be that of a missing parameter.
-    if np.any(context.allocations) or not context.is_whole(dump.assignment):
-        return
-    rows = np.flatnonzero(is_parameter)
-    numbers, first_row = np.unique(parameter[rows], return_index=True)
-    for gap in marked(np.diff(numbers, prepend=-1) > 1)[-1:]:
-        row, missing = int(rows[first_row[gap]]), int(numbers[gap - 1]) + 1 if gap else 0
-        problem = Problem.MISSING_PARAMETER(number[row], parameter[row], missing)
-        yield context.error(allocations, row, problem, allocations=row)
+    if not np.any(context.allocations) and context.is_whole(dump.assignment):
+        rows = np.flatnonzero(is_parameter)
+        numbers, first = np.unique(allocations.parameter[rows], return_index=True)
+        gaps = rows[first[np.diff(numbers, prepend=-1) > 1]].tolist()[-1:]
+        yield from context.found(allocations, gaps, Problem.PARAMETER_GAP, *facts)
 
 
-def _index(dump: DumpSet, allocation: int) -> str:
-    """The index that the header of an allocation names."""
-    index = int(dump.allocations.parameter_index[allocation])
-    return dump.indices[index].decode() if index != NONE else ""
-
-
-def _holds_parameter(context: Context, allocation: int) -> bool:
-    """Whether an allocation holds the parameter in its header; true if the dump does not show it."""
-    dump = context.dump
-    values = dump.values_of_allocation(allocation)
-    index = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
-    # A value that is in no allocation may belong to any.
-    is_sure = np.all(context.free(values=values, names=dump.values.name[values])) and not _has_lost_slices(context)
-    if not len(values) or not is_sure:
-        return True
-    here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]
-    makers = map(dump.instruction, dump.values.name[here].tolist())
-    return any(maker is None or maker.parameter_number == dump.allocations.parameter[allocation] for maker in makers)
-
-
-def _has_lost_slices(context: Context) -> bool:
-    return bool(np.any(context.values & (context.dump.values.slice == NONE)))
-
-
-def header_shapes_match_values(context: Context) -> Iterator[Finding]:
+def header_shapes_match_values(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """The shapes in the header of an allocation are shapes of its values."""
-    dump, allocations = context.dump, context.dump.allocations
+    allocations, data = dump.allocations, dump.assignment.document.data if dump.assignment else b""
     # A value that is in no allocation may belong to any.
-    if dump.assignment is None or _has_lost_slices(context):
+    if np.any(context.values & (dump.values.slice == NONE)):
         return
     headers = (
         ("its parameter", allocations.parameter_shape_start, allocations.parameter_shape_end, _is_whole_parameter),
@@ -196,11 +115,11 @@ def header_shapes_match_values(context: Context) -> Iterator[Finding]:
     )
     for what, start, end, may_stand_for in headers:
         for row in marked((start != NONE) & (allocations.slice_count > 0)):
-            shape = dump.assignment.document.data[start[row] : end[row]]
+            shape = data[start[row] : end[row]]
             is_right = shape.startswith(b"<") or _holds_shape(dump, row, shape) or may_stand_for(dump, row, shape)
             if not is_right and not np.any(context.values[dump.values_of_allocation(row)]):
-                problem = Problem.HEADER_SHAPE_MISMATCH(allocations.index[row], what, shape)
-                yield context.error(allocations, row, problem, allocations=row)
+                facts = allocations.index, what, shape
+                yield from context.found(allocations, [row], Problem.HEADER_SHAPE_MISMATCH, *facts)
 
 
 def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:
@@ -236,52 +155,45 @@ _PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")
 # ---------------------------------------------------------------- memory spaces
 
 
-def memory_spaces_agree(context: Context) -> Iterator[Finding]:
+def memory_spaces_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """The header of an allocation, the `S(n)` of the shape of a value, its header in the used values and its row in the
-    allocation give the same memory space (BufferAllocation::AddAssignment). The one that disagrees is wrong.
+    allocation give the same memory space (BufferAllocation::AddAssignment). The one that most disagree with is wrong.
     """
-    dump, slices, allocations = context.dump, context.dump.slices, context.dump.allocations
-    if dump.assignment is None:
-        return
-    value, owner = dump.value_of_slice, slices.allocation
-    header, used_value = taken(allocations.color, owner), dump.values.used_value[value]
-    colors = np.stack((header, _shape_colors(dump), taken(dump.used_values.color, used_value), slices.color))
-    is_other = (colors != slices.color) & (colors != NONE)
-    known = (header != NONE) & context.free(values=value, allocations=owner)
-    known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
-    agree = np.bincount(owner[known & ~is_other[0]], minlength=len(allocations))
-    count = np.bincount(owner[known], minlength=len(allocations))
-    for at in marked(known & is_other.any(axis=0)):
-        printed = [int(color) for color in colors[:, at] if color != NONE]
-        right = Counter(printed).most_common(1)[0][0]
-        is_header_wrong = not agree[owner[at]] and (count[owner[at]] > 1 or right != header[at])
-        which = 0 if is_header_wrong else int(((colors[:, at] != right) & (colors[:, at] != NONE)).argmax())
-        label, number, arena = context.value(value[at]), allocations.index[owner[at]], owner[at]
-        row, others = context.place(slices, at), context.related(allocations, arena, Relation.ALLOCATION)
-        spaces = [dump.space_id(int(color)) for color in (colors[which, at], slices.color[at], header[at])]
-        if is_header_wrong:
-            problem = Problem.SPACE_MISMATCH(f"Allocation {number}", spaces[0], "its values are", spaces[1])
-            related = context.related(slices, at, Relation.SLICE)
-            yield context.error(allocations, arena, problem, *related, allocations=arena)
-        elif which == _HEADER and allocations.kind[arena] & int(Kind.PREALLOCATED_TEMP):
+    slices, allocations, used = dump.slices, dump.allocations, dump.used_values
+    owner, used_value = slices.allocation, dump.values.used_value[dump.value_of_slice]
+    header = taken(allocations.color, owner)
+    printed = header, _shape_colors(dump), taken(used.color, used_value), slices.color
+    known = (header != NONE) & context.free(values=dump.value_of_slice, allocations=owner)
+    if dump.assignment:
+        known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
+    # If an allocation holds a value of its own memory space, its header is right.
+    is_shared = np.isin(owner, owner[known & (header == slices.color)])
+    for row in marked(known & np.logical_or.reduce([(one != slices.color) & (one != NONE) for one in printed])):
+        spaces = [int(one[row]) for one in printed]
+        right = max(filter(NONE.__ne__, reversed(spaces)), key=spaces.count)
+        wrong = next(at for at, space in enumerate(spaces) if space not in (right, NONE))
+        label, number = f"`{context.label(slices, row)}`", allocations.index[owner[row]]
+        table, at, name, other = (
+            (allocations, owner[row], f"Allocation {number}", "its values are"),
+            (slices, row, f"The layout of {label}", "the value is"),
+            (used, used_value[row], label, "its row in the allocation is"),
+            (slices, row, label, f"allocation {number} is"),
+        )[wrong]
+        problem, severity = Problem.SPACE_MISMATCH, Severity.WARNING if wrong == _LAYOUT else Severity.ERROR
+        if table is allocations and is_shared[row]:
             # XLA releases of 2026 place values in arenas of another space.
-            yield hint(row, Problem.REUSED_ARENA(label, spaces[1], number, spaces[2]), *others, values=value[at])
-        elif which == _SHAPE:
-            problem = Problem.SPACE_MISMATCH(f"The layout of `{label}`", spaces[0], "the value is", spaces[1])
-            yield warning(row, problem, values=value[at])
-        elif which == _USED:
-            words = f"`{label}`", spaces[0], "its row in the allocation is", spaces[1]
-            related = context.related(slices, at, Relation.SLICE)
-            problem = Problem.SPACE_MISMATCH(*words)
-            yield context.error(dump.used_values, used_value[at], problem, *related, values=value[at])
-        else:
-            problem = Problem.SPACE_MISMATCH(f"`{label}`", spaces[1], f"allocation {number} is", spaces[2])
-            yield error(row, problem, *others, values=value[at])
+            table, at, name, other = slices, row, label, f"allocation {number} is"
+            problem, severity = Problem.REUSED_ARENA, Severity.HINT
+            right, spaces[wrong] = spaces[wrong], right
+        facts = name, dump.space_id(spaces[wrong]), other, dump.space_id(right)
+        related: RelatedRows = (slices, row, Relation.SLICE)
+        if table is slices:
+            related = (allocations, owner, Relation.ALLOCATION)
+        yield from context.found(table, [at], problem, *facts, severity=severity, related=related)
 
 
-_HEADER, _SHAPE, _USED = range(3)
-"""The places of a memory space, in the order of the comparison; then the row of the value."""
-
+_LAYOUT: Final = 1
+"""The place of the memory space of a layout in the comparison."""
 
 _COLOR: Final = re.compile(rb"S\((\d+)\)")
 

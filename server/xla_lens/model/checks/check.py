@@ -8,21 +8,15 @@ from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.allocations import (
     allocation_kinds_agree,
     allocation_numbers_ascend,
-    allocations_hold_their_parameters,
     header_shapes_match_values,
     memory_spaces_agree,
+    parameters_are_numbered,
     slices_fit_allocations,
     total_is_sum_of_allocations,
 )
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.instructions import (
-    quotes_of_an_instruction_agree,
-    shapes_match_instructions,
-    sizes_hold_shapes,
-    uses_match_operands,
-)
 from xla_lens.model.checks.live_ranges import (
     live_ranges_lie_in_schedule,
     live_ranges_match_schedule_and_uses,
@@ -39,11 +33,10 @@ from xla_lens.model.checks.structure import ends_in, files_are_well_formed, used
 from xla_lens.model.checks.values import (
     files_are_of_one_dump,
     first_positions_define_values,
-    operands_are_one_value,
-    positions_are_unique,
-    uses_are_unique,
-    value_ids_are_unique,
-    value_ids_ascend,
+    rows_are_unique,
+    shapes_match_instructions,
+    sizes_hold_shapes,
+    uses_match_operands,
     value_names_agree,
     values_are_in_both_lists,
     values_quote_their_instruction,
@@ -57,30 +50,25 @@ from xla_lens.syntax.tree import Cancelled
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
 
-_Check: TypeAlias = Callable[[Context], Iterator[Finding]]
+_Check: TypeAlias = Callable[[DumpSet, Context], Iterator[Finding]]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
     allocation_numbers_ascend,
-    value_ids_are_unique,
+    rows_are_unique,
+    first_positions_define_values,
     value_names_agree,
     values_are_in_both_lists,
-    value_ids_ascend,
+    total_is_sum_of_allocations,
     allocation_kinds_agree,
     memory_spaces_agree,
-    total_is_sum_of_allocations,
     slices_fit_allocations,
     steps_ascend,
     mentioned_instructions_are_scheduled,
-    first_positions_define_values,
     values_quote_their_instruction,
-    positions_are_unique,
-    uses_are_unique,
-    quotes_of_an_instruction_agree,
     shapes_match_instructions,
     sizes_hold_shapes,
     uses_match_operands,
-    operands_are_one_value,
-    allocations_hold_their_parameters,
+    parameters_are_numbered,
     header_shapes_match_values,
     live_ranges_lie_in_schedule,
     values_have_one_live_range,
@@ -144,44 +132,42 @@ def _checked(
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
     findings = list(files_are_well_formed(dump, lines, damage))
     if module:
-        from xla_lens.model.checks.module.checks import module_is_cut_off, module_shows_cuts
+        from xla_lens.model.checks.module.checks import module_is_cut_off
 
-        is_cut = any(finding.place.file is dump.assignment for finding in findings)
-        findings += [] if is_cut else module_shows_cuts(dump, module)
         findings += module_is_cut_off(module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
     foreign = list(files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
-    context = Context.of(dump)
+    context = Context.of(dump, module)
     context.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
     _cover_parts(context, cut, lines, damage)
 
     def run(found: Iterator[Finding]) -> None:
         # A damaged dump can have hundreds of thousands of findings, so stop between two of them if cancelled.
-        for number, finding in enumerate(context.kept(found)):
+        for number, finding in enumerate(found):
             if number % 256 == 0 and is_cancelled():
                 raise Cancelled
             findings.append(finding)
 
     for number, one in enumerate(_CHECKS):
-        run(one(context))
+        run(one(dump, context))
         release_memory()
         report_progress((number + 1) / len(_CHECKS))
     if module and not _alarms(findings) and not context.broken_files:
         from xla_lens.model.checks.module.checks import differences_from_module
 
-        run(iter(differences_from_module(dump, memory, module, is_cancelled)))
+        run(iter(differences_from_module(context, module, memory, is_cancelled)))
     # What follows from the rest of the dump says nothing new where that is wrong. The sizes of views are not known.
     has_view = any(finding.problem.kind is Problem.VIEW for finding in findings)
     if not _alarms(findings) and not has_view and context.is_whole(dump.assignment, dump.live):
-        run(printed_peak_is_highest(context, memory))
-    run(live_values_do_not_overlap(context, memory))
+        run(printed_peak_is_highest(dump, context, memory))
+    run(live_values_do_not_overlap(dump, context, memory))
     if not _alarms(findings):
-        run(printed_peak_matches_live_ranges(context) if not has_view else iter(()))
-        run(reports_match_allocations(context) if context.is_whole(dump.assignment) else iter(()))
-    run(rounded_sizes_agree(context))
+        run(printed_peak_matches_live_ranges(dump, context) if not has_view else iter(()))
+        run(reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else iter(()))
+    run(rounded_sizes_agree(dump))
     return _sorted(findings, order)
 
 

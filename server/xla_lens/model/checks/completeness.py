@@ -76,14 +76,13 @@ _OF_PROBLEM: Final[dict[Problem, tuple[Quantity, ...]]] = {
     Problem.NO_DUMP_LINES: (),
     Problem.UNREADABLE_FILE: (),
     Problem.SECOND_MODULE: (),
-    Problem.MISSING_ALLOCATION: (*_MEMORY, Quantity.VALUES),
+    Problem.MISPLACED_ALLOCATION: (*_MEMORY, Quantity.VALUES),
     Problem.REPORT_TOTAL: (Quantity.RESERVED,),
     Problem.FOREIGN_REPORT: (Quantity.RESERVED,),
     Problem.SIZES_TOO_LARGE: (*_MEMORY, Quantity.PRINTED_PEAK),
     # The lists and the live ranges know the value by different names.
     Problem.LISTS_DIFFER: (Quantity.VALUES, Quantity.LIVE, *_DATA_FLOW),
     Problem.UNDEFINED_VALUE: (Quantity.VALUES, Quantity.LIVE, *_DATA_FLOW),
-    Problem.QUOTES_DIFFER: _DATA_FLOW,
     # Either the list or a live range is wrong.
     Problem.PEAK_VALUE_NOT_LIVE: (Quantity.PRINTED_PEAK, Quantity.LIVE),
     Problem.PEAK_VALUES_MISSING: (Quantity.PRINTED_PEAK, Quantity.LIVE),

@@ -1,14 +1,16 @@
-"""What the checks of a dump set share: places and labels of rows, and which rows a finding covers already."""
+"""What the checks of a dump set share: findings at rows, labels of rows, and which rows a finding covers already."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self, SupportsIndex, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.checks.findings import Finding, Related, Relation, Rows, error, warning
-from xla_lens.model.checks.problems import Occurrence
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.findings import Finding, Related, Relation
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -20,23 +22,34 @@ from xla_lens.syntax.columns import (
     LiveRanges,
     PeakBuffers,
     Positions,
+    Schedule,
     Slices,
     Table,
     UsedValues,
     Uses,
 )
+from xla_lens.syntax.hlo.module import Computations, Instructions
+
+if TYPE_CHECKING:
+    from xla_lens.model.hlo.module import HloModule
 
 Marks: TypeAlias = NDArray[np.bool_]
 Named: TypeAlias = Slices | UsedValues | Positions | Uses | LiveRanges | PeakBuffers
 """Tables with a name and an index in each row."""
 
+Fact: TypeAlias = Any
+"""A column of a table, a function of its rows, or the same fact for all rows."""
+RelatedRows: TypeAlias = tuple[Table, Fact, Relation]
+"""A table, the rows of it that are related to rows of another, as a fact of these, and how they are related."""
+
 _ASSIGNMENT: Final = (Allocations, Slices)
 _USED: Final = (UsedValues, Positions, Uses)
+_MODULE: Final = (Instructions, Computations)
 
 
 @dataclass(slots=True, eq=False)
 class Context:
-    """A dump set, and what its checks have found so far.
+    """A dump set and its HLO module if it is held against one, and what the checks have found so far.
 
     `values` and `allocations` mark the rows of these tables that a finding covers, `names` the numbers of names. Later
     findings about such rows are consequences and are left out, so that one cause gives one finding. `broken_files` are
@@ -44,21 +57,17 @@ class Context:
     """
 
     dump: DumpSet
+    module: "HloModule | None"
     values: Marks
     allocations: Marks
     names: Marks
     broken_files: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, dump: DumpSet) -> Self:
+    def of(cls, dump: DumpSet, module: "HloModule | None" = None) -> Self:
         """The context before the first check. A header of an allocation that cannot be read has a finding."""
         values, names = (np.zeros(len(table), bool) for table in (dump.values, dump.names))
-        return cls(dump, values, dump.allocations.index == NONE, names)
-
-    @property
-    def is_liveness_known(self) -> bool:
-        """Whether no finding may change which values are live at which step."""
-        return not (np.any(self.values) or np.any(self.names))
+        return cls(dump, module, values, dump.allocations.index == NONE, names)
 
     def is_whole(self, *files: DumpFile | None) -> bool:
         """Whether the set has the files with all of their lines, so that what is not there is missing."""
@@ -66,33 +75,43 @@ class Context:
 
     # ------------------------------------------------------------ rows
 
-    def file(self, table: Table) -> DumpFile:
-        """Return the file that has the rows of a table of the dump set."""
-        dump = self.dump
-        kind = type(table)
+    def place(self, table: Table, row: SupportsIndex, start: str = "start", end: str = "end") -> Place:
+        """Return the place of a row, from one column to another."""
+        dump, kind = self.dump, type(table)
         file = dump.assignment if kind in _ASSIGNMENT else dump.used if kind in _USED else dump.live
+        if self.module and kind in _MODULE:
+            file = self.module.file
         assert file is not None, "it has rows"
-        return file
+        return row_place(file, table, int(row), start, end)
 
-    def place(self, table: Table, row: SupportsIndex) -> Place:
-        """Return the place of a row."""
-        return row_place(self.file(table), table, int(row))
-
-    def related(self, table: Table, row: SupportsIndex, relation: Relation) -> tuple[Related, ...]:
-        """Return a row as a related location, nothing for NONE."""
-        return () if row == NONE else (Related(self.place(table, row), relation),)
+    def related(self, table: Table, rows: Iterable[SupportsIndex], relation: Relation) -> tuple[Related, ...]:
+        """Return rows as related locations, without NONE."""
+        span = ("instruction_start", "instruction_end") if relation is Relation.QUOTED_INSTRUCTION else ()
+        return tuple(Related(self.place(table, row, *span), relation) for row in rows if row != NONE)
 
     def label(self, table: Named, row: SupportsIndex) -> str:
         """Return the name and the index in a row."""
         return self.dump.label(int(table.name[row]), int(table.index[row]))
 
+    def labels(self, table: Named) -> Callable[[int], str]:
+        """Return the name and the index in each row, as a fact of findings."""
+        return partial(self.label, table)
+
     def name(self, number: SupportsIndex) -> str:
-        """Return the name with a number."""
-        return self.dump.label(int(number), NONE)
+        """Return the name with a number, nothing for NONE."""
+        return self.dump.label(int(number), NONE) if number != NONE else ""
+
+    def names_in(self, names: Column) -> Callable[[int], str]:
+        """Return the name in each row of a column of names, as a fact of findings."""
+        return lambda row: self.name(names[row])
+
+    def values_in(self, values: Column) -> Callable[[int], str]:
+        """Return the label in each row of a column of values, as a fact of findings."""
+        return lambda row: self.value(values[row])
 
     def value(self, row: SupportsIndex) -> str:
-        """Return the label of a value."""
-        return self.dump.value_label(int(row))
+        """Return the label of a value, nothing for NONE."""
+        return self.dump.value_label(int(row)) if row != NONE else ""
 
     def value_of(self, table: Positions | Uses) -> Column:
         """Return the value of each position or use, NONE below an unreadable header."""
@@ -100,15 +119,51 @@ class Context:
 
     # ------------------------------------------------------------ findings
 
-    def error(self, table: Table, row: SupportsIndex, problem: Occurrence, *related: Related, **about: Rows) -> Finding:
-        """A finding at a row for something that XLA never prints, about `values`, `names` and `allocations`."""
-        return error(self.place(table, row), problem, *related, **about)
+    def found(
+        self,
+        table: Table,
+        rows: Marks | Sequence[int],
+        problem: Problem,
+        *facts: Fact,
+        severity: Severity = Severity.ERROR,
+        related: RelatedRows | None = None,
+        span: tuple[str, str] = ("start", "end"),
+        values: Sequence[Column] = (),
+        names: Sequence[Column] = (),
+    ) -> Iterator[Finding]:
+        """Yield a problem at some rows, and cover what these are about: the value, allocation or instruction in the
+        row, `values` and `names`. Leaves out rows about something that a finding covers.
+        """
+        chosen = marked(rows) if isinstance(rows, np.ndarray) else rows
+        about = self._about(table) if chosen else []
+        about += [*((self.values, of) for of in values), *((self.names, of) for of in names)]
+        for row in chosen:
+            subjects = [(marks, int(of[row])) for marks, of in about]
+            if any(marks[subject] for marks, subject in subjects if subject != NONE):
+                continue
+            for marks, subject in subjects:
+                marks[subject] |= subject != NONE
+            others = self.related(related[0], np.atleast_1d(_of_row(related[1], row)), related[2]) if related else ()
+            place = self.place(table, row, *span)
+            yield Finding(severity, place, problem(*(_of_row(fact, row) for fact in facts)), others)
 
-    def warning(
-        self, table: Table, row: SupportsIndex, problem: Occurrence, *related: Related, **about: Rows
-    ) -> Finding:
-        """A finding at a row for something that no known dump has, although XLA's code does not rule it out."""
-        return warning(self.place(table, row), problem, *related, **about)
+    def _about(self, table: Table) -> list[tuple[Marks, Column]]:
+        """The value, allocation or instruction that each row of a table is about, in the marks of what is covered."""
+        dump = self.dump
+        match table:
+            case Allocations():
+                return [(self.allocations, np.arange(len(table)))]
+            case Slices():
+                return [(self.values, dump.value_of_slice)]
+            case UsedValues():
+                return [(self.values, dump.value_of_used_value)]
+            case Positions() | Uses():
+                return [(self.values, self.value_of(table))]
+            case LiveRanges():
+                return [(self.values, dump.value_of_live_range)]
+            case Schedule():
+                return [(self.names, table.name)]
+        return []
 
     def free(
         self, *, values: Column | None = None, names: Column | None = None, allocations: Column | None = None
@@ -123,25 +178,25 @@ class Context:
         """Mark rows; ignores NONE."""
         for marks, rows in ((self.values, values), (self.names, names), (self.allocations, allocations)):
             for row in rows:
-                if row != NONE:
-                    marks[row] = True
+                marks[row] |= row != NONE
 
-    def kept(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Pass on the findings about rows that no finding covers, and mark their rows."""
-        for finding in findings:
-            kinds = (self.values, finding.values), (self.names, finding.names), (self.allocations, finding.allocations)
-            if not any(marks[row] for marks, rows in kinds for row in rows if row != NONE):
-                self.cover(values=finding.values, names=finding.names, allocations=finding.allocations)
-                yield finding
+    def repeats(
+        self, table: Table, keys: Iterable[Column], problem: Problem, *facts: Fact, known: Marks | None = None
+    ) -> Iterator[Finding]:
+        """Yield a problem at each row that has the same keys as one before it, and cover both rows."""
+        rows = np.arange(len(table)) if known is None else np.flatnonzero(known)
+        first, again = (rows[of] for of in repeated(key[rows] for key in keys))
+        for before, row in zip(first.tolist(), again.tolist(), strict=True):
+            related = (table, before, Relation.OTHER_OCCURRENCE)
+            yield from self.found(table, [row], problem, *facts, related=related)
+            for marks, of in self._about(table):
+                marks[of[before]] |= of[before] != NONE
+
+
+def _of_row(fact: Any, row: int) -> Any:
+    return fact[row] if isinstance(fact, np.ndarray) else fact(row) if callable(fact) else fact
 
 
 def marked(marks: Marks) -> list[int]:
     """Return the marked rows."""
     return np.flatnonzero(marks).tolist()
-
-
-def repeats(keys: Iterable[Column], known: Marks) -> Iterator[tuple[int, int]]:
-    """Yield two rows that have the same keys, one after the other, for all known rows."""
-    rows = np.flatnonzero(known)
-    first, again = repeated(key[rows] for key in keys)
-    return zip(rows[first].tolist(), rows[again].tolist(), strict=True)

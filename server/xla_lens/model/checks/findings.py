@@ -1,9 +1,9 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, SupportsIndex, TypeAlias
+from typing import Final
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Occurrence, Problem
@@ -50,18 +50,12 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem, the place it is reported at, and the places that help to understand it. `values` and `allocations`
-    are the rows of these tables that it is about, `names` the numbers of names: later findings about these are
-    consequences of it.
-    """
+    """One problem, the place it is reported at, and the places that help to understand it."""
 
     severity: Severity
     place: Place
     problem: Occurrence
     related: tuple[Related, ...] = ()
-    values: tuple[int, ...] = ()
-    names: tuple[int, ...] = ()
-    allocations: tuple[int, ...] = ()
 
     @property
     def code(self) -> Code:
@@ -72,30 +66,10 @@ class Finding:
 def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
     """Replace findings by one at the place of the first: there are so many that the files are of two compilations."""
     first, *others = found
-    related = (Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
-    return error(first.place, kind(len(found)), *related)
+    related = tuple(Related(other.place, Relation.DIFFERENCE) for other in others[:MAXIMUM_RELATED])
+    return Finding(Severity.ERROR, first.place, kind(len(found)), related)
 
 
-Rows: TypeAlias = Iterable[SupportsIndex] | SupportsIndex
-"""One row or several."""
-
-
-def error(
-    place: Place, problem: Occurrence, *related: Related, values: Rows = (), names: Rows = (), allocations: Rows = ()
-) -> Finding:
-    """A finding for something that XLA never prints, about some rows."""
-    return Finding(Severity.ERROR, place, problem, related, _rows(values), _rows(names), _rows(allocations))
-
-
-def _rows(rows: Rows) -> tuple[int, ...]:
-    return tuple(map(int, rows if isinstance(rows, Iterable) else (rows,)))
-
-
-def hint(place: Place, problem: Occurrence, *related: Related, **about: Rows) -> Finding:
-    """A finding for something unusual that is known to happen."""
-    return replace(error(place, problem, *related, **about), severity=Severity.HINT)
-
-
-def warning(place: Place, problem: Occurrence, *related: Related, **about: Rows) -> Finding:
-    """A finding for something that no known dump has, although XLA's code does not rule it out."""
-    return replace(error(place, problem, *related, **about), severity=Severity.WARNING)
+def error(place: Place, problem: Occurrence) -> Finding:
+    """A finding for something that XLA never prints."""
+    return Finding(Severity.ERROR, place, problem)

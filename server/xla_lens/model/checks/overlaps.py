@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.advice.alive import CALLING
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Relation, error, warning
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Relation
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
@@ -50,11 +51,11 @@ def _opcode(dump: DumpSet, name: int) -> str | None:
     return opcode.decode() if opcode is not None else None
 
 
-def live_values_do_not_overlap(context: Context, memory: Memory) -> Iterator[Finding]:
+def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) -> Iterator[Finding]:
     """No two values that are live at the same time occupy the same bytes. One finding for a value and all that it
     overlaps.
     """
-    dump, values, slices = context.dump, context.dump.values, context.dump.slices
+    values, slices = dump.values, dump.slices
     partners: dict[int, dict[int, None]] = {}
     for one, other in memory.collisions:
         if np.all(context.free(values=np.array([one, other]), allocations=values.allocation[[one, other]])):
@@ -70,9 +71,8 @@ def live_values_do_not_overlap(context: Context, memory: Memory) -> Iterator[Fin
         shared_bytes = int(values.offset[both].max()), int((values.offset + values.size_bytes)[both].min())
         shared_steps = int(values.start_step[both].max()), int(values.end_step[both].min())
         allocation = dump.allocations.index[values.allocation[value]]
-        labels = (context.value(one) for one in both)
-        problem = Problem.OVERLAPPING_SLICES(*labels, shared_steps, shared_bytes, allocation, len(others) - 1)
-        rows = (int(values.slice[other]) for other in others[:MAXIMUM_RELATED])
-        related = (one for row in rows for one in context.related(slices, row, Relation.OVERLAPPED_SLICE))
-        make = warning if values.color[value] else error
-        yield make(context.place(slices, values.slice[value]), problem, *related, values=value)
+        facts = *map(context.value, both), shared_steps, shared_bytes, allocation, len(others) - 1
+        related = slices, values.slice[others[:MAXIMUM_RELATED]].tolist(), Relation.OVERLAPPED_SLICE
+        severity = Severity.WARNING if values.color[value] else Severity.ERROR
+        rows = [int(values.slice[value])]
+        yield from context.found(slices, rows, Problem.OVERLAPPING_SLICES, *facts, severity=severity, related=related)

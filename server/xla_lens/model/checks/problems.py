@@ -31,37 +31,12 @@ class Cut(StrEnum):
     MODULE = "before the end of the entry computation"
 
 
-class KindConflict(StrEnum):
-    """Why the kinds of an allocation are wrong."""
-
-    NO_KIND = "has no kind such as `parameter` or `preallocated-temp`"
-    EXCLUSIVE = (
-        "has kinds that exclude each other. `constant`, `thread-local` and `preallocated-temp` exclude all other kinds"
-    )
-    OUTPUT = "holds the output but is not marked `maybe-live-out`. The output is live at the end of the program"
-    READ_ONLY = (
-        "holds several values, although it is a parameter that is not marked `maybe-live-out`. XLA overwrites a "
-        "parameter only if it was donated to an output"
-    )
-    THREAD_LOCAL = "is thread-local but holds values with live ranges. Thread-local values are not scheduled"
-    SECOND_OUTPUT = "has an output shape, and so has another one. The results of a program are elements of one tuple"
-    RESULT = "holds a part of the result in the HLO module, but is not marked `maybe-live-out`"
-
-
 class Lack(StrEnum):
     """Why a dump cannot be compared with a limit."""
 
     ALLOCATIONS = "has no allocations"
     LIVE_RANGES = "has no live ranges or no allocations"
     PARTS = "is incomplete or contradicts itself"
-
-
-class ModuleDamage(StrEnum):
-    """Why an HLO module is not well-formed."""
-
-    TWICE = "is defined twice"
-    ROOT = "does not have exactly one `ROOT` instruction"
-    ORDER = "reads an instruction that its computation does not define before"
 
 
 def _row(code: Code, message: str, /, **if_empty: str) -> tuple[Code, str, tuple[tuple[str, str], ...]]:
@@ -103,13 +78,10 @@ class Problem(Enum):
         "The header `{header}` is missing before this line and {more:,} more of its kind.",
         more="The header `{header}` is missing before this line.",
     )
-    MISSING_ALLOCATION = _row(
+    MISPLACED_ALLOCATION = _row(
         Code.SYNTAX,
-        "Allocation {allocation} and {others:# more|# more} are missing before this one. XLA numbers allocations "
-        "without gaps.",
-        others="Allocation {allocation} is missing before this one. XLA numbers allocations without gaps.",
+        "Allocation {allocation} stands where allocation {expected} belongs. XLA numbers allocations without gaps.",
     )
-    OUT_OF_ORDER = _row(Code.SYNTAX, "{row} follows {previous}. XLA prints these lines in ascending order of {order}.")
     SIZES_TOO_LARGE = _row(
         Code.SYNTAX,
         "These {sizes:,} sizes add up to more than 64 bits can hold, of which this one is the largest. No device has "
@@ -127,24 +99,19 @@ class Problem(Enum):
     DUPLICATE_ALLOCATION = _row(
         Code.DUPLICATE_ALLOCATION, "Allocation {allocation} is defined twice. XLA uses each number once."
     )
-    RENUMBERED_ALLOCATION = _row(
-        Code.DUPLICATE_ALLOCATION,
-        "Allocation {allocation} stands where allocation {expected} belongs. XLA numbers them without gaps.",
-    )
-    KIND_CONFLICT = _row(Code.ALLOCATION_KIND_CONFLICT, "Allocation {allocation} {conflict}.")
-    NO_OUTPUT = _row(
+    NO_KIND = _row(
         Code.ALLOCATION_KIND_CONFLICT,
-        "No allocation has an output shape. One allocation holds the result of the program.",
+        "Allocation {allocation} has no kind such as `parameter` or `preallocated-temp`.",
+    )
+    OUTPUT_NOT_LIVE_OUT = _row(
+        Code.ALLOCATION_KIND_CONFLICT,
+        "Allocation {allocation} holds the output but is not marked `maybe-live-out`. The output is live at the end of "
+        "the program.",
     )
     SLICE_OUT_OF_BOUNDS = _row(
         Code.SLICE_OUT_OF_BOUNDS,
         "`{value}` has {size_bytes:bytes} at offset {offset:,}, but allocation {allocation} has "
-        "{allocation_bytes:bytes}. A value outside of its allocation overwrites other memory.",
-    )
-    MISPLACED_SLICE = _row(
-        Code.SLICE_OUT_OF_BOUNDS,
-        "`{value}` starts at offset {offset:,} of allocation {allocation}. XLA aligns values to 4 bytes or more, and "
-        "starts them at offset 0 outside of a `preallocated-temp`.",
+        "{allocation_bytes:bytes}. A value lies inside of its allocation, at a multiple of 4 bytes.",
     )
     OVERLAPPING_SLICES = _row(
         Code.OVERLAPPING_SLICES,
@@ -159,8 +126,7 @@ class Problem(Enum):
     SPACE_MISMATCH = _row(Code.MEMORY_SPACE_MISMATCH, "{name} is in {space:space}, but {other} in {other_space:space}.")
     REUSED_ARENA = _row(
         Code.MEMORY_SPACE_MISMATCH,
-        "`{value}` is in {space:space}, but allocation {allocation} is in {allocation_space:space}. XLA releases of "
-        "2026 reuse arenas in this way.",
+        "{name} is in {space:space}, but {other} in {other_space:space}. XLA reuses arenas in this way since 2026.",
     )
     SIZE_BELOW_SHAPE = _row(
         Code.SIZE_BELOW_SHAPE,
@@ -172,34 +138,19 @@ class Problem(Enum):
         "The printed total is {printed_bytes:bytes}, but the {allocations:# allocation|# allocations} add up to "
         "{reserved_bytes:bytes}, {difference_bytes:less or more}.",
     )
-    ALLOCATION_SIZE_MISMATCH = _row(
-        Code.TOTAL_MISMATCH,
-        "Allocation {allocation} has {allocation_bytes:bytes}, but its values need {needed_bytes:bytes}. With that "
-        "size, all allocations add up to the printed total of {total_bytes:bytes}.",
-    )
     HUMAN_SIZE_MISMATCH = _row(
         Code.HUMAN_SIZE_MISMATCH, "{size_bytes:bytes} are {expected}, but the dump prints {printed}."
     )
 
     # ------------------------------------------------------------ values
 
-    DUPLICATE_VALUE = _row(
-        Code.DUPLICATE_VALUE,
-        "`{first_name}` and `{name}` have the same id, {id}. Each id belongs to one value.",
-        first_name="`{name}` (value {id}) is listed twice. Each id belongs to one value.",
-    )
+    DUPLICATE_VALUE = _row(Code.DUPLICATE_VALUE, "The id of `{name}` is listed twice. Each id belongs to one value.")
     LISTS_DIFFER = _row(
         Code.UNDEFINED_VALUE, "The same value is `{listed}` in its allocation, but `{used}` in the used values."
     )
-    FOREIGN_QUOTE = _row(
-        Code.UNDEFINED_VALUE,
-        "`{name}` quotes the instruction `{quoted_name}`. A value quotes the instruction that defines it.",
-    )
     DEFINITION_MISMATCH = _row(
         Code.UNDEFINED_VALUE,
-        "The first position of `{name}` is `{position}`. A value's first position is the instruction that defines it "
-        "and has its name.",
-        position="`{name}` has no position. A value has at least that of the instruction that defines it.",
+        "The first position of `{name}` is another one. It is the instruction that defines the value and has its name.",
     )
     VIEW = _row(
         Code.UNASSIGNED_VALUE,
@@ -216,27 +167,17 @@ class Problem(Enum):
         Code.UNASSIGNED_VALUE,
         "`{name}` (value {id}) is in no allocation. Each used value occupies bytes of one allocation.",
     )
-    SHARED_POSITION = _row(
-        Code.DUPLICATE_POSITION,
-        "`{position}` is a position of both `{value}` and `{other}`. A position holds one value.",
-        other="`{value}` lists the position `{position}` twice.",
+    DUPLICATE_POSITION = _row(
+        Code.DUPLICATE_POSITION, "The position `{position}` is listed twice. A position holds one value."
     )
     DUPLICATE_USE = _row(Code.DUPLICATE_USE, "`{value}` lists its use as operand {operand} of `{user}` twice.")
 
     # ------------------------------------------------------------ instructions and parameters
 
-    QUOTES_DIFFER = _row(
-        Code.OPERAND_MISMATCH,
-        "The dump quotes `{instruction}` with two different texts. All values of an instruction quote the same text.",
-    )
-    SHARED_OPERAND = _row(
-        Code.OPERAND_MISMATCH,
-        "Operand {operand} of `{user}` is listed as a use of both `{value}` and `{other}`. An operand is one value.",
-    )
     OPERAND_MISMATCH = _row(
         Code.OPERAND_MISMATCH,
         "`{value}` is listed as operand {operand} of `{user}`, but the instruction reads `{read}`.",
-        read="`{value}` is listed as operand {operand} of `{user}`, which has no such operand.",
+        read="`{value}` is listed as operand {operand} of `{user}`, which is no value of the dump.",
     )
     MISSING_USE = _row(
         Code.OPERAND_MISMATCH, "`{user}` reads `{value}` as operand {operand}, but the value does not list that use."
@@ -251,19 +192,12 @@ class Problem(Enum):
         "The header of allocation {allocation} gives {what} the shape {shape:shape}, but none of its values has it.",
     )
     PARAMETER_MISMATCH = _row(
-        Code.PARAMETER_MISMATCH,
-        "Allocation {allocation} is marked as parameter {parameter} at index {index}, but holds no value of "
-        "`parameter({parameter})` at that index.",
+        Code.PARAMETER_MISMATCH, "Allocation {allocation} is marked as parameter {parameter}, but holds another one."
     )
-    DUPLICATE_PARAMETER = _row(
+    PARAMETER_GAP = _row(
         Code.PARAMETER_MISMATCH,
-        "Allocations {first} and {allocation} are both marked as parameter {parameter} at index {index}. Each is in "
-        "one allocation.",
-    )
-    MISSING_PARAMETER = _row(
-        Code.PARAMETER_MISMATCH,
-        "Allocation {allocation} is marked as parameter {parameter}, but no allocation holds parameter {missing}. XLA "
-        "numbers parameters without gaps.",
+        "Allocation {allocation} is marked as parameter {parameter}, but no allocation holds the parameter before it. "
+        "XLA numbers parameters without gaps.",
     )
 
     # ------------------------------------------------------------ schedule and live ranges
@@ -275,37 +209,17 @@ class Problem(Enum):
     )
     WRONG_STEP = _row(
         Code.SCHEDULE_MISMATCH,
-        "`{name}` has step {step}, but is listed where step {expected} belongs. {others:# more row is|# more rows "
-        "are} out of order.",
-        others="`{name}` has step {step}, but is listed where step {expected} belongs.",
+        "`{name}` has step {step}, but is listed where step {expected} belongs. XLA numbers steps without gaps.",
     )
-    SCHEDULED_TWICE = _row(
-        Code.SCHEDULE_MISMATCH, "`{name}` is scheduled twice, {steps:at steps}. An instruction runs once."
-    )
-    MISSING_STEP = _row(Code.SCHEDULE_MISMATCH, "Step {missing} is missing before step {step} (`{name}`).")
-    SWAPPED_INSTRUCTIONS = _row(
-        Code.SCHEDULE_MISMATCH,
-        "`{name}` (step {step}) and `{other}` (step {other_step}) are swapped: their live ranges and uses fit each "
-        "other's step.",
-    )
-    MISNAMED_INSTRUCTION = _row(
-        Code.UNKNOWN_INSTRUCTION,
-        "`{name}` appears nowhere else in the dump, and `{missing_name}`, which becomes live at this step and has "
-        "{mentions:# mention|# mentions}, is not scheduled. One of the names is wrong.",
-    )
+    SCHEDULED_TWICE = _row(Code.SCHEDULE_MISMATCH, "`{name}` is scheduled twice. An instruction runs once.")
     UNSCHEDULED_INSTRUCTION = _row(
         Code.UNKNOWN_INSTRUCTION,
-        "`{name}` defines, passes on or reads a value in {mentions:# line|# lines}, but is not in the instruction "
-        "sequence.",
+        "`{name}` defines, passes on or reads a value, but is not in the instruction sequence.",
     )
     INVALID_LIVE_RANGE = _row(
         Code.INVALID_LIVE_RANGE,
         "`{value}` is live from step {start_step} to step {end_step}. A live range starts before it ends, and the "
         "schedule ends at step {last_step}.",
-    )
-    PARAMETER_LIVE_RANGE = _row(
-        Code.INVALID_LIVE_RANGE,
-        "`{value}` is live at {steps:steps}, but a read-only parameter is live at {all_steps:steps}.",
     )
     DUPLICATE_LIVE_RANGE = _row(Code.DUPLICATE_LIVE_RANGE, "`{value}` has two live ranges. A value has one.")
     MISSING_LIVE_RANGE = _row(
@@ -332,18 +246,23 @@ class Problem(Enum):
         "`{value}`{others: is| and # other value are| and # other values are} live at step {step}, but missing from "
         "this list.",
     )
-    PEAK_VALUE_NOT_LIVE = _row(Code.PEAK_LIST_MISMATCH, "`{value}` is in this list, but is not live at step {step}.")
-    PEAK_VALUE_TWICE = _row(Code.PEAK_LIST_MISMATCH, "`{value}` is in this list twice.")
+    PEAK_VALUE_NOT_LIVE = _row(
+        Code.PEAK_LIST_MISMATCH, "`{value}` is in this list, but is not live at step {step} or is listed twice."
+    )
     PEAK_VALUE_SIZE = _row(
         Code.PEAK_LIST_MISMATCH, "`{value}` is listed with {size_bytes:bytes}, but its shape has {shape_bytes:bytes}."
     )
-    PEAK_OUT_OF_ORDER = _row(Code.PEAK_LIST_MISMATCH, "`{value}` is out of order. XLA prints this list {order}.")
+    PEAK_OUT_OF_ORDER = _row(
+        Code.PEAK_LIST_MISMATCH,
+        "`{value}` is out of order. XLA prints this list by size or in the order of the live ranges.",
+    )
     CUMULATIVE_MISMATCH = _row(
         Code.CUMULATIVE_MISMATCH,
         "The cumulative size is {cumulative_bytes:bytes}, but the rows up to here add up to {expected_bytes:bytes}.",
     )
     STACK_TRACE_MISMATCH = _row(
-        Code.STACK_TRACE_MISMATCH, "The {what} is {printed_bytes:bytes}, but {rows} up to {expected_bytes:bytes}."
+        Code.STACK_TRACE_MISMATCH,
+        "The {what} is {printed_bytes:bytes}, but by the other numbers it is {expected_bytes:bytes}.",
     )
     PEAK_UNDERSTATED = _row(
         Code.PEAK_UNDERSTATED,
@@ -374,10 +293,8 @@ class Problem(Enum):
     )
     REPORT_MISMATCH = _row(
         Code.REPORT_MISMATCH,
-        "The report prints the {what} {printed:shape}, but by the buffer assignment it is {expected:shape}.",
-        expected=(
-            "The report prints the {what} {printed:shape}, which is not in the buffer assignment or is already listed."
-        ),
+        "The report prints {printed:shape}, but by the buffer assignment it is {expected:shape}.",
+        expected="The report prints {printed:shape}, which is not in the buffer assignment or is already listed.",
     )
 
     # ------------------------------------------------------------ the HLO module
@@ -396,41 +313,17 @@ class Problem(Enum):
     MISSING_POSITION_OF = _row(
         Code.POSITION_MISMATCH, "No value of the dump lists {missing:# position|# positions} of `{name}`."
     )
-    DAMAGED_MODULE = _row(Code.MODULE_MISMATCH, "In the HLO module, `{name}` {damage}.")
-    QUOTE_MISMATCH = _row(
+    NO_ROOT = _row(
         Code.MODULE_MISMATCH,
-        "The dump quotes `{name}` with `{quoted}`, but the HLO module has `{in_module}`.",
-        quoted="The dump quotes `{name}` without `{in_module}`, which the HLO module has.",
-        in_module="The dump quotes `{name}` with `{quoted}`, which the HLO module lacks.",
+        "In the HLO module, the computation `{name}` has {roots:#|#} instructions marked as `ROOT`, not one.",
     )
-    ENTRY_PARAMETER_NUMBER = _row(
-        Code.PARAMETER_MISMATCH,
-        "`{name}` is parameter {parameter} of the entry computation. XLA numbers its {parameters:# parameter|# "
-        "parameters} from 0, each once.",
-    )
-    SCHEDULE_ORDER = _row(
-        Code.SCHEDULE_MISMATCH,
-        "`{name}` runs after `{before}`, but comes before it in the HLO module, which is scheduled.",
-    )
-    MISSING_FROM_SCHEDULE = _row(
-        Code.SCHEDULE_MISMATCH,
-        "`{name}` is missing from the schedule, which has the other instructions of its computation.",
-    )
+    QUOTE_MISMATCH = _row(Code.MODULE_MISMATCH, "The dump and the HLO module print the {part} of `{name}` differently.")
     LATE_END = _row(
         Code.LIVE_RANGE_END, "`{value}` is live until step {end_step}, but nothing reads it after step {last_use_step}."
     )
     ALIAS_MISMATCH = _row(
         Code.MODULE_MISMATCH,
         "Output {{{output}}} aliases parameter {parameter} at {{{index}}}, but they are not at the same place.",
-    )
-    LIVE_OUT_PARAMETER = _row(
-        Code.MODULE_MISMATCH,
-        "Allocation {allocation} is marked `maybe-live-out`, but in the HLO module no output aliases its parameter "
-        "{parameter} at {{{index}}}.",
-        lives_out=(
-            "In the HLO module an output aliases parameter {parameter} at {{{index}}}, but its allocation "
-            "{allocation} is not marked `maybe-live-out`."
-        ),
     )
 
     # ------------------------------------------------------------ limits

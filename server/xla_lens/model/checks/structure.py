@@ -37,7 +37,6 @@ def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: D
             yield error(Place(file, 0, len(document.data)), Problem.NO_DUMP_LINES())
         else:
             yield from _lines(dump, file, of_file.get(id(file), []), damage)
-    yield from _allocation_gaps(dump)
     yield from _deep_shapes(dump)
     yield from _large_sizes(dump)
 
@@ -237,11 +236,11 @@ def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
     missing = dump.used_values.id[is_missing]
     # Where all allocations of a memory space are cut off, its values look like views.
     reported = [color for other in dump.files for color in other.columns.report_spaces.color.tolist()]
-    is_view = np.isin(missing, dump.values.id[views_in_used_values(dump)])
+    is_view = views_in_used_values(dump)[is_missing]
     is_view &= ~np.isin(dump.used_values.color[is_missing], reported)
     total = sum(dump.totals.size_bytes.tolist())
     # A single missing value may have been deleted, but not together with bytes of the total.
-    if not np.all(is_view) and not len(_gaps(dump)) and sum(allocations.size_bytes.tolist()) < total:
+    if not np.all(is_view) and misplaced_allocation(dump) == NONE and sum(allocations.size_bytes.tolist()) < total:
         return Cut.SLICES
     # Values ascend by id in each allocation, so those that are cut off have higher ids than the last one.
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
@@ -361,39 +360,9 @@ def ends_in(file: DumpFile, section: Section) -> bool:
 _BLANK: Final = re.compile(rb"\s*+")
 
 
-# ---------------------------------------------------------------- allocations
-
-
-def _gaps(dump: DumpSet) -> Column:
-    """The rows of allocations with a missing one before them. XLA numbers allocations 0, 1, 2, …"""
-    index = dump.allocations.index
-    if np.any(index == NONE) or renumbered_allocation(dump) != NONE:
-        return np.zeros(0, np.int64)
-    before = np.append(NONE, index)[:-1]
-    # Numbers that appear elsewhere are out of order, not missing.
-    known = distinct(index)
-    between = known.searchsorted(index) - known.searchsorted(before, "right")
-    return np.flatnonzero(index - before - 1 > np.maximum(between, 0))
-
-
-def renumbered_allocation(dump: DumpSet) -> int:
-    """Return the only allocation whose number is not its place in the list, NONE unless there is exactly one. The last
-    one does not count: its header may be repeated, or that before it missing.
+def misplaced_allocation(dump: DumpSet) -> int:
+    """Return the first allocation whose number is not its place in the list, NONE if there is none. A header that could
+    not be read has no number.
     """
     index = dump.allocations.index
-    wrong = np.flatnonzero(index != np.arange(len(index)))
-    return int(wrong[0]) if len(wrong) == 1 and wrong[0] < len(index) - 1 else NONE
-
-
-def allocations_before_gaps(dump: DumpSet) -> Column:
-    """The allocations that may also hold the values of the next one, whose header is missing."""
-    return _gaps(dump) - 1
-
-
-def _allocation_gaps(dump: DumpSet) -> Iterator[Finding]:
-    for row in _gaps(dump).tolist():
-        if dump.assignment:
-            first = int(dump.allocations.index[row - 1]) + 1 if row else 0
-            last = int(dump.allocations.index[row]) - 1
-            place = row_place(dump.assignment, dump.allocations, row)
-            yield error(place, Problem.MISSING_ALLOCATION(first, last - first))
+    return next(iter(marked((index != np.arange(len(index))) & (index != NONE))), NONE)

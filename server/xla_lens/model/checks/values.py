@@ -1,47 +1,47 @@
-"""Checks of the values: the allocations and the used values list the same ones, and positions and uses are unique."""
+"""Checks of the values: both lists have the same ones, and they fit the instructions that the dump quotes."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, Marks, marked, repeats
-from xla_lens.model.checks.findings import Finding, Related, Relation, error, hint
+from tree_sitter_xla_dump import release_memory
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.context import Context, Fact, Marks, RelatedRows, marked
+from xla_lens.model.checks.findings import Finding, Relation, error
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.hlo.dataflow import quoted_operands
+from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Section
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
+from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
+from xla_lens.syntax.texts import number_texts
 
 
-def value_ids_are_unique(context: Context) -> Iterator[Finding]:
-    """The allocations and the used values each list an id once."""
-    values = context.dump.values
-    for table in (context.dump.slices, context.dump.used_values):
-        for before, row in repeats((table.id,), table.id != NONE):
-            label, other = (context.label(table, one) for one in (row, before))
-            covered, names = values.id.searchsorted(table.id[[row]]), table.name[[]]
-            if label != other:
-                # One of the two values has lost its own id.
-                names = table.name[[row, before]]
-                covered = np.append(covered, np.flatnonzero(np.isin(values.name, names)))
-            problem = Problem.DUPLICATE_VALUE(other if other != label else "", label, table.id[row])
-            related = context.related(table, before, Relation.OTHER_OCCURRENCE)
-            yield context.error(table, row, problem, *related, values=covered, names=names)
-
-
-def value_ids_ascend(context: Context) -> Iterator[Finding]:
-    """Ids ascend in each allocation and in the used values."""
-    slices, used = context.dump.slices, context.dump.used_values
-    is_same = (np.diff(slices.allocation) == 0) & context.free(allocations=slices.allocation[1:])
-    for table, is_below in ((slices, is_same), (used, np.True_)):
-        for row in marked(is_below & (np.diff(table.id) < 0) & (table.id[1:] != NONE)):
-            before, number = table.id[row : row + 2].tolist()
-            problem = Problem.OUT_OF_ORDER(f"Value {number}", f"value {before}", "value ids")
-            values = (context.dump.value_of_id(one) for one in (before, number))
-            yield context.error(table, row + 1, problem, values=values)
+def rows_are_unique(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """Each list has an id, a position (HloDataflowAnalysis in SSA form), a use or a live range once."""
+    slices, used, positions, uses, ranges = (
+        dump.slices,
+        dump.used_values,
+        dump.positions,
+        dump.uses,
+        dump.live_ranges,
+    )
+    for table in (slices, used):
+        label = context.labels(table)
+        yield from context.repeats(table, (table.id,), Problem.DUPLICATE_VALUE, label, known=table.id != NONE)
+    known = context.free(values=context.value_of(positions))
+    label, keys = context.labels(positions), (positions.index, positions.name)
+    yield from context.repeats(positions, keys, Problem.DUPLICATE_POSITION, label, known=known)
+    known, facts = context.free(values=context.value_of(uses)), _use(context)
+    of_use = uses.index, uses.operand, uses.name, uses.value
+    yield from context.repeats(uses, of_use, Problem.DUPLICATE_USE, *facts, known=known)
+    label, keys = context.labels(ranges), (ranges.index, ranges.name)
+    yield from context.repeats(ranges, keys, Problem.DUPLICATE_LIVE_RANGE, label)
 
 
 # ---------------------------------------------------------------- the lists
@@ -73,60 +73,40 @@ def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Iterator[Finding]:
             yield error(row_place(dump.live, ranges, 0), problem)
 
 
-def value_names_agree(context: Context) -> Iterator[Finding]:
+def first_positions_define_values(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """The first position of a used value is the instruction that defines it (HloValue::SetPositions)."""
+    used, positions, value = dump.used_values, dump.positions, dump.value_of_used_value
+    if context.is_whole(dump.used):
+        first = np.where(used.position_count > 0, used.first_position, NONE)
+        differs = (taken(positions.name, first) != used.name) | (taken(positions.index, first) != used.index)
+        names = used.name, taken(dump.values.name, value)
+        label = context.labels(used)
+        yield from context.found(used, differs & (value != NONE), Problem.DEFINITION_MISMATCH, label, names=names)
+
+
+def value_names_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """A value has the same name in its allocation and in the used values."""
-    dump, values, slices, used = context.dump, context.dump.values, context.dump.slices, context.dump.used_values
-    both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE))
-    row, other = values.slice[both], values.used_value[both]
-    is_renamed = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
-    # If only the lengths differ, the longer one has ` (phi)`.
-    is_longer = (slices.value_end - slices.value_start)[row] != (used.end - used.start)[other]
-    for at in marked(is_renamed | (is_longer & (slices.color[row] == used.color[other]))):
-        one, listed = int(row[at]), int(other[at])
-        file = context.file(slices)
-        places = (
-            Place(file, int(slices.value_start[one]), int(slices.value_end[one])),
-            context.place(used, listed),
-        )
-        texts = (place.file.document.data[place.start : place.end] for place in places)
-        # The first position of a used value has its name.
-        positions = dump.positions_of(listed)
-        is_used_wrong = bool(positions) and context.label(dump.positions, positions[0]) != context.label(used, listed)
-        place, related = reversed(places) if is_used_wrong else places
-        names = (slices.name[one], used.name[listed]) if is_renamed[at] else ()
-        problem = Problem.LISTS_DIFFER(*texts)
-        yield error(place, problem, Related(related, Relation.OTHER_LIST), values=both[at], names=names)
+    slices, used = dump.slices, dump.used_values
+    other = dump.values.used_value[dump.value_of_slice]
+    differs = (slices.name != taken(used.name, other)) | (slices.index != taken(used.index, other))
+    facts = context.labels(slices), lambda row: context.label(used, other[row])
+    names, related = (slices.name, taken(used.name, other)), (used, other, Relation.OTHER_LIST)
+    rows = differs & (other != NONE)
+    yield from context.found(slices, rows, Problem.LISTS_DIFFER, *facts, names=names, related=related)
 
 
-def values_are_in_both_lists(context: Context) -> Iterator[Finding]:
+def values_are_in_both_lists(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """The values of the allocations are used values, and used values are in an allocation."""
-    dump, values, slices, table = context.dump, context.dump.values, context.dump.slices, context.dump.used_values
+    slices, table, values = dump.slices, dump.used_values, dump.values
     used = dump.used or next((file for file in dump.files if _has_used_values(file)), None)
-    if dump.assignment is None or used is None:
-        return
-    is_view = views_in_used_values(dump) & (values.slice == NONE) & context.is_whole(dump.assignment)
-    undefined = marked((values.used_value == NONE) & ~context.values)
-    unassigned = marked((values.slice == NONE) & ~context.values & ~is_view)
-    labels: dict[str, list[int]] = {}
-    for other in reversed(unassigned):
-        labels.setdefault(context.value(other), []).append(other)
-    for value in undefined:
-        # Two values of one name that are in one list each are one value with a wrong id.
-        if labels.get(context.value(value)):
-            other = labels[context.value(value)].pop()
-            place = context.place(slices, values.slice[value])
-            problem = Problem.LISTS_DIFFER(*(f"{values.id[one]} {context.value(one)}" for one in (value, other)))
-            related = context.related(table, values.used_value[other], Relation.OTHER_LIST)
-            yield error(place, problem, *related, values=(value, other))
-        elif context.is_whole(used):
-            place = context.place(slices, values.slice[value])
-            yield error(place, Problem.UNDEFINED_VALUE(context.value(value), values.id[value]), values=value)
-    for value in marked(is_view):
-        place = row_place(used, table, int(values.used_value[value]))
-        yield hint(place, Problem.VIEW(context.value(value)), values=value)
-    for value in unassigned if dump.used and context.is_whole(dump.assignment) else ():
-        place = context.place(table, values.used_value[value])
-        yield error(place, Problem.UNASSIGNED_VALUE(context.value(value), values.id[value]), values=value)
+    if used and dump.assignment and context.is_whole(used):
+        is_lost, label = values.used_value[dump.value_of_slice] == NONE, context.labels(slices)
+        yield from context.found(slices, is_lost, Problem.UNDEFINED_VALUE, label, slices.id)
+    if dump.used and context.is_whole(dump.assignment):
+        value, label = dump.value_of_used_value, context.labels(table)
+        is_lost, is_view = (value != NONE) & (values.slice[value] == NONE), views_in_used_values(dump)
+        yield from context.found(table, is_lost & is_view, Problem.VIEW, label, severity=Severity.HINT)
+        yield from context.found(table, is_lost & ~is_view, Problem.UNASSIGNED_VALUE, label, table.id)
 
 
 def _has_used_values(file: DumpFile) -> bool:
@@ -139,8 +119,8 @@ def _has_used_values(file: DumpFile) -> bool:
 
 
 def views_in_used_values(dump: DumpSet) -> Marks:
-    """Return which values are in a memory space without allocations, by design."""
-    color = taken(dump.used_values.color, dump.values.used_value)
+    """Return which used values are in a memory space without allocations, by design."""
+    color = dump.used_values.color
     is_view: Marks = (color > 0) & ~np.isin(color, dump.allocations.color) & ~np.isin(color, dump.slices.color)
     return is_view
 
@@ -153,93 +133,155 @@ def views_in_live_ranges(dump: DumpSet) -> Marks:
     return is_view
 
 
-def values_quote_their_instruction(context: Context) -> Iterator[Finding]:
-    """The quoted instruction of a used value has its name (HloInstruction::ToString begins with the name)."""
-    dump, used = context.dump, context.dump.used_values
-    if dump.used is None:
+def values_quote_their_instruction(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """If any value quotes its instruction, each does."""
+    used = dump.used_values
+    if context.is_whole(dump.used) and np.any(used.instruction_start != NONE):
+        is_missing, label = used.instruction_start == NONE, context.labels(used)
+        yield from context.found(used, is_missing, Problem.MISSING_QUOTE, label)
+
+
+# ---------------------------------------------------------------- operands
+
+
+def uses_match_operands(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """An instruction reads the values that list a use by it (HloValue::ComputeUses)."""
+    uses = dump.uses
+    if not len(uses):
         return
-    data, start, end, value = (
-        dump.used.document.data,
-        used.instruction_start,
-        used.instruction_end,
-        dump.value_of_used_value,
-    )
-    rows = np.flatnonzero((end > start) & context.free(values=value))
-    quoted = read_quotes(data, start[rows], end[rows], QuoteParts.NAMES, dump.names).name
-    for row in rows[quoted != used.name[rows]].tolist():
-        name, first = dump.names[used.name[row]], int(start[row])
-        # Text without ` = ` is not an instruction.
-        last = data.find(b" = ", first, int(end[row]))
-        if last >= 0 and data[first:last].removeprefix(b"%") != name:
-            problem = Problem.FOREIGN_QUOTE(name, data[first:last].removeprefix(b"%"))
-            related = context.related(used, row, Relation.QUOTING_VALUE)
-            yield error(Place(dump.used, first, last), problem, *related, values=value[row])
-    # If any value quotes its instruction, each does.
-    if context.is_whole(dump.used) and np.any(start != NONE):
-        for row in marked((start == NONE) & context.free(values=value)):
-            yield context.error(used, row, Problem.MISSING_QUOTE(context.label(used, row)))
+    # What takes most memory comes first, while few other columns exist, and leaves as much for the columns below.
+    _ = dump.position_map
+    operands, first, count = quoted_operands(dump, distinct(uses.name))
+    release_memory()
+    is_quoted = first[uses.name] != NONE
+    has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
+    operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
+    related = dump.used_values, dump.first_quote[uses.name], Relation.QUOTED_INSTRUCTION
+    source = operand, np.maximum(uses.index, EMPTY_INDEX)
+    yield from wrong_uses(context, is_quoted, source, related)
 
 
-# ---------------------------------------------------------------- positions and uses
-
-
-def first_positions_define_values(context: Context) -> Iterator[Finding]:
-    """The first position of a used value is the instruction that defines it (HloValue::SetPositions)."""
-    dump, used, positions = context.dump, context.dump.used_values, context.dump.positions
-    if not context.is_whole(dump.used):
-        return
-    first = np.where(used.position_count > 0, used.first_position, NONE)
-    differs = (taken(positions.name, first) != used.name) | (taken(positions.index, first) != used.index)
-    for row in marked(differs & context.free(values=dump.value_of_used_value)):
-        at = int(first[row])
-        label, place = "", context.place(used, row)
-        if at != NONE:
-            label, place = context.label(positions, at), context.place(positions, at)
-        problem = Problem.DEFINITION_MISMATCH(context.label(used, row), label)
-        yield error(place, problem, values=dump.value_of_used_value[row])
-
-
-def positions_are_unique(context: Context) -> Iterator[Finding]:
-    """Each position holds one value (HloDataflowAnalysis in SSA form)."""
-    dump, positions = context.dump, context.dump.positions
-    value = context.value_of(positions)
-    is_definition = np.arange(len(positions)) == taken(dump.used_values.first_position, positions.value)
-    index = np.maximum(positions.index, EMPTY_INDEX)
-    for first, row in repeats((index, positions.name), context.free(values=value)):
-        # The position that defines a value is right, so the other one is wrong.
-        wrong, right = (first, row) if is_definition[row] and not is_definition[first] else (row, first)
-        other = context.value(value[right]) if value[first] != value[row] else ""
-        problem = Problem.SHARED_POSITION(context.label(positions, row), context.value(value[wrong]), other)
-        related = context.related(positions, right, Relation.OTHER_OCCURRENCE)
-        yield context.error(positions, wrong, problem, *related, values=value[[first, row]])
-
-
-def uses_are_unique(context: Context) -> Iterator[Finding]:
-    """A value lists each of its uses once."""
-    yield from _repeated_uses(context, (context.dump.uses.value,))
-
-
-def operands_are_one_value(context: Context) -> Iterator[Finding]:
-    """Each operand is one value. This holds for instructions that are not quoted, too."""
-    yield from _repeated_uses(context, ())
-
-
-def _repeated_uses(context: Context, keys: tuple[Column, ...]) -> Iterator[Finding]:
-    uses = context.dump.uses
+def wrong_uses(
+    context: Context, is_known: Marks, source: tuple[Column, Column], related: RelatedRows
+) -> Iterator[Finding]:
+    """Find uses whose operand shows another value. `source` are the names and the indices of the operands; NONE stands
+    for those that are not there.
+    """
+    dump, uses, (operand, index) = context.dump, context.dump.uses, source
     value = context.value_of(uses)
-    known = context.free(values=value, names=uses.name)
-    for first, row in repeats((uses.index, uses.operand, uses.name, *keys), known):
-        label, *use = use_labels(context, row, value[row])
-        problem = Problem.DUPLICATE_USE(label, *use)
-        if value[first] != value[row]:
-            problem = Problem.SHARED_OPERAND(*use, label, context.value(value[first]))
-        related = context.related(uses, first, Relation.OTHER_OCCURRENCE)
-        # One of the two may stand for another use of the value.
-        yield context.error(uses, row, problem, *related, values=value[row])
+    read = np.where((operand != NONE) & (index != NONE), dump.values_at(operand, index), NONE)
+    wrong = is_known & (read != value) & (value != NONE)
+
+    def label(row: int) -> str:
+        return dump.label(int(operand[row]), int(index[row]) or NONE) if operand[row] != NONE else ""
+
+    # One wrong operand makes all uses through it wrong, and so does a missing position.
+    names, facts = [uses.name, np.where(read == NONE, operand, NONE)], (*_use(context), label)
+    yield from context.found(uses, wrong, Problem.OPERAND_MISMATCH, *facts, related=related, values=[read], names=names)
 
 
-def use_labels(context: Context, row: int, value: int) -> tuple[str, str, str]:
-    """A value, the operand that it is as the dump prints it, `0 {1}`, and the instruction that reads it."""
-    uses, index = context.dump.uses, int(context.dump.uses.index[row])
-    operand = f"{uses.operand[row]} {context.dump.indices[index].decode()}" if index != NONE else f"{uses.operand[row]}"
-    return context.value(value), operand, context.name(uses.name[row])
+def _use(context: Context) -> tuple[Fact, Fact, Fact]:
+    """The value of each use, the operand that it is as the dump prints it, `0 {1}`, and the instruction that reads it,
+    as facts of findings.
+    """
+    uses = context.dump.uses
+    return (
+        context.values_in(context.value_of(uses)),
+        lambda row: operand_label(context.dump, int(uses.operand[row]), int(uses.index[row])),
+        context.names_in(uses.name),
+    )
+
+
+def operand_label(dump: DumpSet, operand: int, index: int) -> str:
+    """An operand as the dump prints it: `0 {1}`."""
+    return f"{operand} {dump.indices[index].decode()}" if index != NONE else f"{operand}"
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def shapes_match_instructions(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """A value has the shape that its instruction has at its index."""
+    slices, used, quote = dump.slices, dump.used_values, dump.first_quote[dump.slices.name]
+    known = np.flatnonzero((quote != NONE) & context.free(values=dump.value_of_slice, names=slices.name))
+    if not len(known) or dump.used is None:
+        return
+    # The elements of a tuple share one quote.
+    rows, which = np.unique(quote[known], return_inverse=True)
+    text = dump.used.document.data
+    quotes = read_quotes(text, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
+    spans = quotes.shape_start.copy(), quotes.shape_end.copy()
+    for row in marked(spans[0] == NONE):
+        instruction = dump.instruction(int(used.name[rows[row]]))
+        if instruction:
+            spans[0][row], spans[1][row] = instruction.shape_start, instruction.shape_end
+    related = used, quote, Relation.QUOTED_INSTRUCTION
+    yield from wrong_shapes(context, (known, which), (text, *spans), "its instruction", related)
+
+
+def wrong_shapes(
+    context: Context,
+    rows_and_instructions: tuple[Column, Column],
+    shapes_of_instructions: tuple[bytes, Column, Column],
+    where: str,
+    related: RelatedRows,
+) -> Iterator[Finding]:
+    """Find rows of `DumpSet.slices` with another shape than their instruction has at their index. The instruction of
+    each row is one of those with whole shapes at some spans of a text, NONE if they are unknown.
+    """
+    dump, slices, (shapes, shape) = context.dump, context.dump.slices, context.dump.slice_shapes
+    (rows, which), (text, *spans) = rows_and_instructions, shapes_of_instructions
+    is_known = spans[0][which] != NONE
+    rows, which = rows[is_known], which[is_known]
+    whole, first = number_texts(text, *(np.maximum(span, 0) for span in spans))
+    # Many values have the same shape at the same index of the same shape.
+    pairs = whole[which] * np.int64(len(dump.indices)) + np.maximum(slices.index[rows], EMPTY_INDEX)
+    keys, same = np.unique(pairs * len(shapes) + shape[rows], return_inverse=True)
+    parts_of, found = lru_cache(1)(subshape_spans), list[bytes]()
+    for key in keys.tolist():
+        at, index = divmod(key // len(shapes), len(dump.indices))
+        instruction_shape = text[spans[0][first[at]] : spans[1][first[at]]]
+        found.append(instruction_shape[slice(*parts_of(instruction_shape).get(dump.indices[index], (0, 0)))])
+    is_wrong = np.array([part != shapes[key % len(shapes)] for key, part in zip(keys.tolist(), found, strict=True)])
+    wrong = dict(zip(rows[is_wrong[same]].tolist(), same[is_wrong[same]].tolist(), strict=True))
+    facts = (
+        context.labels(slices),
+        lambda row: shapes[shape[row]],
+        "its allocation",
+        lambda row: found[wrong[row]],
+        where,
+    )
+    span = "shape_start", "end"
+    yield from context.found(slices, [*wrong], Problem.SHAPE_MISMATCH, *facts, related=related, span=span)
+
+
+def sizes_hold_shapes(dump: DumpSet, context: Context) -> Iterator[Finding]:
+    """An array has at least the bytes that its shape needs, and a tuple those of its table of pointers.
+
+    Skips layouts that are split between cores, where a value holds only a part of the array.
+    """
+    slices, (shapes, shape) = dump.slices, dump.slice_shapes
+    size, logical = slices.size_bytes, dump.logical_bytes[dump.value_of_slice]
+
+    def is_too_small(row: int) -> bool:
+        text = shapes[shape[row]]
+        if text.startswith(b"("):
+            return not _holds_table(int(size[row]), int(logical[row]))
+        parsed = parse_shape(text)
+        return isinstance(parsed, ArrayShape) and not parsed.is_split
+
+    small = [row for row in marked(logical > size) if is_too_small(row)]
+    facts = context.labels(slices), size, lambda row: shapes[shape[row]], logical
+    yield from context.found(slices, small, Problem.SIZE_BELOW_SHAPE, *facts)
+
+
+def _holds_table(size_bytes: int, table_bytes: int) -> bool:
+    """Whether a tuple fits into some bytes less than its pointers of 8 bytes. On TPU they have 4 bytes, and tables are
+    padded; a tuple that is not in memory has none.
+    """
+    is_padded = size_bytes % _TABLE_PADDING == 0 and 2 * size_bytes >= table_bytes
+    return 2 * size_bytes == table_bytes or is_padded or not size_bytes
+
+
+_TABLE_PADDING: Final = 32
+"""The alignment of tables of pointers on TPU."""

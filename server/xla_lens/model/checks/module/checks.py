@@ -1,6 +1,5 @@
 """Checks of a dump set against its HLO module. They run if the dump set itself has no errors."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
@@ -18,15 +17,11 @@ from xla_lens.model.checks.module.data_flow import (
     values_list_their_uses,
 )
 from xla_lens.model.checks.module.instructions import (
-    aliased_parameters_live_out,
     aliases_share_bytes,
+    computations_have_a_root,
     entry_layout_matches,
-    entry_parameters_are_numbered,
     instructions_are_in_module,
-    module_is_well_formed,
     quotes_match_module,
-    results_live_out,
-    schedule_is_order_of_module,
     shapes_match_module,
 )
 from xla_lens.model.checks.problems import Cut, Problem
@@ -35,22 +30,19 @@ from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.places.places import Place
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.tree import Cancelled
 
 _ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Iterator[Finding]]
 
 _CHECKS: Final[tuple[tuple[_ModuleCheck, ...], ...]] = (
-    (module_is_well_formed,),
-    (entry_parameters_are_numbered, quotes_match_module, instructions_are_in_module),
+    (computations_have_a_root,),
+    (instructions_are_in_module,),
+    (quotes_match_module,),
     (entry_layout_matches,),
     (shapes_match_module,),
     (positions_follow_data_flow, instructions_have_their_positions),
     (uses_match_module, values_list_their_uses),
-    (schedule_is_order_of_module,),
-    (results_live_out, aliases_share_bytes),
-    (aliased_parameters_live_out,),
+    (aliases_share_bytes,),
     (live_ranges_match_module,),
 )
 """Groups of checks. What a group finds explains what later ones would find."""
@@ -68,15 +60,14 @@ def module_is_cut_off(module: HloModule) -> Iterator[Finding]:
 
 
 def differences_from_module(
-    dump: DumpSet, memory: Memory, module: HloModule, is_cancelled: Callable[[], bool]
+    context: Context, module: HloModule, memory: Memory, is_cancelled: Callable[[], bool]
 ) -> list[Finding]:
     """Find where a dump set without errors contradicts its module, which is complete. Raises `Cancelled`."""
-    if dump.used is None:
+    if context.dump.used is None:
         return []
-    graph = ModuleGraph(dump, module)
+    graph = ModuleGraph(context.dump, module)
     for group in _CHECKS:
-        context = Context.of(dump)
-        found = [finding for one in group for finding in context.kept(one(graph, context))]
+        found = [finding for one in group for finding in one(graph, context)]
         if memory.collisions:
             # A value at the wrong place seems to take over the bytes of another one, or leaves those of one that ends.
             found = [finding for finding in found if finding.problem.kind is not Problem.EARLY_END]
@@ -96,21 +87,3 @@ def _unknown_lines(module: HloModule) -> Iterator[Finding]:
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
         place = Place(module.file, document.line_span(int(run[0]))[0], document.line_span(int(run[-1]))[1])
         yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINES(len(run), ()))
-
-
-_PASSING_ENDS: Final = re.compile(
-    rb".*-(?:done|update)|bitcast|opt-barrier|domain|add-dependency|get-tuple-element|while|call|conditional"
-)
-"""Opcodes of instructions that may define no value."""
-
-
-def module_shows_cuts(dump: DumpSet, module: HloModule) -> Iterator[Finding]:
-    """Without the list of all values, only the module shows that the allocations lack some of the entry computation."""
-    if dump.assignment is None or dump.used or module.is_cut_off:
-        return
-    graph = ModuleGraph(dump, module)
-    defines = ~graph.has_opcode_like(_PASSING_ENDS) & (graph.quotes.opcode_start != NONE)
-    is_placed = np.isin(graph.name, dump.values.name) & (graph.name != NONE)
-    is_missing = defines & (graph.computation == graph.entry) & ~is_placed
-    if np.any(is_placed) and np.any(is_missing):
-        yield truncated(dump.assignment, Cut.ALLOCATIONS)

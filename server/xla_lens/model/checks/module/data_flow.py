@@ -2,23 +2,27 @@
 that all dumps of XLA follow, and is named after it.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import Finding, error, warning
-from xla_lens.model.checks.instructions import wrong_uses
-from xla_lens.model.checks.module.instructions import related_in_module
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.context import Context, RelatedRows, marked
+from xla_lens.model.checks.findings import Finding, Relation
+from xla_lens.model.checks.live_ranges import early_ends, without_successors
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.checks.values import use_labels
+from xla_lens.model.checks.values import operand_label, wrong_uses
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.syntax.columns import NONE, Column, Kind
+
+
+def related_in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
+    """The instructions with some names in the module, as related rows."""
+    return graph.module.columns.instructions, graph.row[names], Relation.MODULE_INSTRUCTION
 
 
 def positions_follow_data_flow(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
@@ -34,38 +38,34 @@ def positions_follow_data_flow(graph: ModuleGraph, context: Context) -> Iterator
     shown = np.full(len(positions), NONE)
     shown[edges.position[is_wrong]] = source[is_wrong]
     strange = np.flatnonzero((is_first & ~graph.may_define()) | ~graph.is_in_shape())
-    for row in (*strange.tolist(), *distinct(edges.position[is_wrong]).tolist()):
-        name, other = int(positions.name[row]), int(shown[row])
-        labels = context.label(positions, row), context.value(value[row]), context.value(other) if other != NONE else ""
-        related = related_in_module(graph, graph.row[name])
-        problem = Problem.POSITION_MISMATCH(*labels)
-        yield context.error(positions, row, problem, *related, names=name, values=(value[row], other))
+    rows = [*strange.tolist(), *distinct(edges.position[is_wrong]).tolist()]
+    facts = context.labels(positions), context.values_in(value), context.values_in(shown)
+    related, names = related_in_module(graph, positions.name), [positions.name]
+    yield from context.found(
+        positions, rows, Problem.POSITION_MISMATCH, *facts, related=related, names=names, values=[shown]
+    )
 
 
-def instructions_have_their_positions(graph: ModuleGraph, _context: Context) -> Iterator[Finding]:
+def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
     """An instruction has a position for each index of its shape."""
     row = graph.row[graph.dump.positions.name]
     row = row[row != NONE]
-    count = np.bincount(row, minlength=len(graph.name))
+    missing = graph.subshape_count - np.bincount(row, minlength=len(graph.name))
     is_covered = np.isin(graph.computation, distinct(graph.computation[row]))
-    for few in marked(is_covered & (count < graph.subshape_count)):
-        problem = Problem.MISSING_POSITION_OF(graph.subshape_count[few] - count[few], graph.module.name(few))
-        yield error(graph.module.place(few), problem)
+    facts = missing, context.names_in(graph.name)
+    instructions = graph.module.columns.instructions
+    yield from context.found(instructions, is_covered & (missing > 0), Problem.MISSING_POSITION_OF, *facts)
 
 
 def uses_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
     """The uses of a value are the operands that show it (HloValue::ComputeUses)."""
-    dump, uses = graph.dump, graph.dump.uses
+    uses = graph.dump.uses
     row = graph.row[uses.name]
     operand = np.where(row != NONE, graph.operand(row, uses.operand), NONE)
     name, index = graph.source(operand, np.maximum(uses.index, EMPTY_INDEX))
     # A name that the dump does not have stands for an element whose tuple is unknown.
     known = (row != NONE) & ((operand == NONE) | (name != NONE))
-    for use, value, read in wrong_uses(context, known, name, index):
-        label = dump.label(int(name[use]), int(index[use]) or NONE) if name[use] != NONE else ""
-        problem = Problem.OPERAND_MISMATCH(*use_labels(context, use, value), label)
-        related = related_in_module(graph, row[use])
-        yield context.error(uses, use, problem, *related, values=(value, read))
+    yield from wrong_uses(context, known, (name, index), related_in_module(graph, uses.name))
 
 
 def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
@@ -81,12 +81,12 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Fin
     for user, number, at, index in _reads(graph):
         header, name = positions.value[at], graph.name[user]
         for place in marked(found(present, keys(header, name, number, index)) == NONE):
-            value = int(dump.value_of_used_value[header[place]])
-            path = dump.indices[int(index[place])].decode() if index[place] > EMPTY_INDEX else ""
-            operand = f"{number[place]} {path}".rstrip()
-            problem = Problem.MISSING_USE(context.name(name[place]), context.value(value), operand)
-            related = related_in_module(graph, user[place])
-            yield context.error(dump.used_values, header[place], problem, *related, values=value)
+            operand = operand_label(dump, number[place], index[place] if index[place] > EMPTY_INDEX else NONE)
+            facts = context.name(name[place]), context.labels(dump.used_values), operand
+            related, rows = related_in_module(graph, name[[place]]), [int(header[place])]
+            yield from context.found(
+                dump.used_values, rows, Problem.MISSING_USE, *facts, related=(related[0], int(user[place]), related[2])
+            )
 
 
 _CHUNK: Final = 1 << 15
@@ -141,39 +141,32 @@ def _element_reads(
 
 def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
     """Live ranges start where a value is defined and end where it is read last (HloLiveRange)."""
-    dump, values = graph.dump, graph.dump.values
-    if not len(dump.schedule) or not len(dump.live_ranges):
+    dump, values, ranges = graph.dump, graph.dump.values, graph.dump.live_ranges
+    if not len(dump.schedule) or not len(ranges):
         return
     step = taken(dump.schedule.step, dump.schedule_row_of_name)
-    row = graph.row[values.name]
+    row, related = graph.row[values.name], related_in_module(graph, ranges.name)
     known = (values.live_range != NONE) & (values.used_value != NONE) & (row != NONE) & (values.slice != NONE)
     known &= step[values.name] != NONE
     first_step, last_step = _spans(graph, step)
-    is_parameter = graph.has_opcode(b"parameter")[row]
     is_late = np.isin(graph.computation[row], [call.computation for call in graph.calls if call.attribute == b"calls"])
-    start = np.where(is_parameter, first_step[graph.computation[row]], step[values.name])
-    is_wrong_start = known & (values.start_step != start) & ~(is_late & (values.start_step == start + 1))
-    end = _ends(graph, context, step, last_step)
-    by_call = _read_by_calls(graph, context)
-    columns = values.allocation, values.offset, values.start_step
-    starts = Counter(zip(*(column.tolist() for column in columns), strict=True))
-    for value in marked(known & (is_wrong_start | (values.end_step != end))):
-        label, ended, expected = context.value(value), int(values.end_step[value]), int(end[value])
-        if is_wrong_start[value]:
-            problem = Problem.WRONG_START(label, values.start_step[value], start[value])
-        elif ended > expected:
-            if _inherits_end(dump, value, end):
-                continue
-            problem = Problem.LATE_END(label, ended, expected)
-        else:
-            # A live range also ends where the next value of its buffer starts (HloLiveRange::NormalizeAliasedBuffers).
-            allocation, offset, own = (int(column[value]) for column in columns)
-            is_passed_on = any(starts[allocation, offset, at] > (at == own) for at in (ended, ended + 1))
-            if is_passed_on or by_call[value]:
-                continue
-            problem = Problem.EARLY_END(label, ended, dump.instruction_at(expected) or "", expected)
-        place = context.place(dump.live_ranges, values.live_range[value])
-        yield warning(place, problem, *related_in_module(graph, row[value]), values=value)
+    start = np.where(graph.has_opcode(b"parameter")[row], first_step[graph.computation[row]], step[values.name])
+    is_wrong = known & (values.start_step != start) & ~(is_late & (values.start_step == start + 1))
+    value, end = dump.value_of_live_range, _ends(graph, context, step, last_step)
+    facts = context.values_in(value), ranges.start_step, taken(start, value)
+    wrong = values.live_range[is_wrong].tolist()
+    yield from context.found(ranges, wrong, Problem.WRONG_START, *facts, severity=Severity.WARNING, related=related)
+    known &= ~is_wrong
+    late = [one for one in marked(known & (values.end_step > end)) if not _inherits_end(dump, one, end)]
+    facts = context.values_in(value), ranges.end_step, taken(end, value)
+    rows = values.live_range[late].tolist()
+    yield from context.found(ranges, rows, Problem.LATE_END, *facts, severity=Severity.WARNING, related=related)
+    # What a call reads ends where values of the called computation start, which may have other offsets.
+    read, user = context.value_of(dump.uses), graph.row[dump.uses.name]
+    by_call = read[(user != NONE) & graph.has_opcode(b"call")[user]]
+    known &= ~np.isin(np.arange(len(values)), by_call)
+    early = without_successors(dump, marked(known & (values.end_step < end)))
+    yield from early_ends(dump, context, values.live_range[early].tolist(), end)
 
 
 def _spans(graph: ModuleGraph, step: Column) -> tuple[Column, Column]:
@@ -189,17 +182,6 @@ def _spans(graph: ModuleGraph, step: Column) -> tuple[Column, Column]:
         caller = graph.computation[call.caller]
         first[caller] = min(first[caller], first[call.computation])
     return first, last
-
-
-def _read_by_calls(graph: ModuleGraph, context: Context) -> Column:
-    """For each value whether a call reads it: it ends where those of the called computation start, which may have other
-    offsets.
-    """
-    uses = graph.dump.uses
-    value, user = context.value_of(uses), graph.row[uses.name]
-    by_call = np.zeros(len(graph.dump.values), np.int64)
-    by_call[value[(value != NONE) & (user != NONE) & graph.has_opcode(b"call")[user]]] = 1
-    return by_call
 
 
 def _ends(graph: ModuleGraph, context: Context, step: Column, last_step: Column) -> Column:
