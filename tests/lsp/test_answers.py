@@ -1,5 +1,5 @@
 """Answers to all requests about a document, as text: in each encoding, with both line ends, and after an edit. The
-document is a file of a dump set, the output of XLA with several modules, or a page.
+document is a file of a dump set or a page.
 
 Each file in `answers` has questions and answers about one document. A line with `#` names a method, and lines with `>`
 mark the position of the requests below. Ranges are shown by the text that they cover in their document.
@@ -15,17 +15,13 @@ import pytest
 from fuzzing.positions import tokens_in
 from lsp.conftest import Loads
 from lsp.reading import Reader, check_golden, copied, lines, short_name, show_page, sibling
-from lsp.test_outputs import Log
 from samples import DUMPS, PEAK_NAMES, SEED, SPLIT, TPU, WHILE
 
 _FOLDER = Path(__file__).parent / "answers"
 
-DONATION, SWAP, SAME, NEW_DONATION = (
+DONATION, NEW_DONATION = (
     next(DUMPS.glob(f"{folder}*-buffer-assignment.txt"))
-    for folder in (
-        *(f"cpu-jaxlib0.4.20/donation/module_000{number}" for number in (0, 2, 3)),
-        "cpu-jaxlib0.6.2/donation/module_0001",
-    )
+    for folder in ("cpu-jaxlib0.4.20/donation/module_0000", "cpu-jaxlib0.6.2/donation/module_0001")
 )
 
 _DOCUMENTS: Mapping[str, tuple[Path, str, tuple[str, str]]] = {
@@ -35,7 +31,6 @@ _DOCUMENTS: Mapping[str, tuple[Path, str, tuple[str, str]]] = {
     "module": (WHILE, "hlo", ("arg_tuple.1", "ärg_tuple🚀")),
     "module_alone": (WHILE, "hlo", ("arg_tuple.1", "ärg_tuple🚀")),
     "odd_names": (PEAK_NAMES, "live-range", ("tuple.1", "täple🚀.1")),
-    "output": (SWAP, "output", ("copy.2", "cöpy🚀.2")),
     "live_set": (SEED, "showLiveSet", ("cublas", "cüb🚀las")),
     "history": (TPU, "showAllocationHistory", ("copy-start", "cöpy🚀start")),
     "comparison": (DONATION, "compare", ("fusion.2", "füs🚀n")),
@@ -165,14 +160,6 @@ async def _opened(reader: Reader, folder: Path, name: str, line_end: str = "\n")
     """Open the document of a golden. Return its URI and the legend of its tokens."""
     path, kind, replaced = _DOCUMENTS[name]
     legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
-    if kind == "output":
-        for one in (SWAP, SAME):
-            copied(one, folder / "dumps", *replaced)
-        log = Log(folder, folder / "dumps")
-        uri = reader.open(log.path, log.text.replace("\n", line_end))
-        for state in reader.editor.server.state.sets.open:
-            await state.checked()
-        return uri, legend
     path = copied(path, folder, *replaced)
     for file in folder.iterdir():
         file.write_bytes(file.read_bytes().replace(b"\n", line_end.encode()))

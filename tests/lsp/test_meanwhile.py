@@ -1,7 +1,6 @@
 """Documents, settings and files change while a request waits or its answer is made: the answer is the current one."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,13 @@ from lsprotocol import types as lsp
 from lsp import test_requests_source_memory as source_memory
 from lsp.conftest import Held, Hold, Loads
 from lsp.reading import Reader, copied, read_page, sibling
-from lsp.test_outputs import Log
-from lsp.wire import FULL, PATIENCE, PULLING, RequestFailed
-from samples import DUMPS, GLUED, SEED, SPLIT
+from lsp.wire import FULL, PATIENCE, RequestFailed
+from samples import DUMPS, SEED, SPLIT
 from xla_lens.features.diff.facts import DiffSide
-from xla_lens.lsp import comparisons, dump_set_state, index, requests, sources, state
+from xla_lens.lsp import comparisons, dump_set_state, sources, state
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import HANDLERS, DocumentHandler
 
-_CLOSED = ["closed", "opened again", "opened again with another text"]
 _BEGIN = {"line": 0, "character": 0}
 _FIRST = {"start": _BEGIN, "end": {"line": 9, "character": 0}}
 _WORSE = ("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
@@ -52,63 +49,18 @@ def _ask_all(reader: Reader, uri: str) -> list[int]:
     return numbers
 
 
-def _close(reader: Reader, uri: str, how: str) -> None:
-    text = reader.text(uri)
-    reader.close(uri)
-    if how != "closed":
-        reader.open_uri(uri, text if how == "opened again" else "BufferAssignment:\n")
-
-
-@pytest.mark.parametrize("how", _CLOSED)
-async def test_requests_about_a_closed_document_find_nothing(
-    reader: Reader, analyses: Loads, tmp_path: Path, how: str
-) -> None:
+async def test_requests_about_a_closed_document_find_nothing(reader: Reader, analyses: Loads, tmp_path: Path) -> None:
     """The result is null and not an error, because the editor has not cancelled the requests."""
-    await reader.start(PULLING)
+    await reader.start()
     analyses.hold()
     uri = reader.open(copied(SEED, tmp_path))
     numbers = _ask_all(reader, uri)
-    pulled = reader.editor.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
-    shown = reader.ask_to_run("showReferences", {"uri": uri, "position": _BEGIN})
     await asyncio.to_thread(analyses.begun.wait, PATIENCE)
-    _close(reader, uri, how)
+    reader.close(uri)
     analyses.resume()
     assert len(numbers) > 10
     assert [await reader.editor.answer(number) for number in numbers] == [None] * len(numbers)
-    assert await reader.editor.answer(pulled) == {"kind": "full", "items": []}
-    with pytest.raises(RequestFailed, match="is not open") as failed:
-        await reader.editor.answer(shown)
-    assert failed.value.code == lsp.ErrorCodes.InvalidParams
-    if how == "closed":
-        assert reader.editor.server.state.sets.open == []
-
-
-@pytest.mark.parametrize("how", _CLOSED)
-async def test_answer_about_a_document_that_is_closed_while_it_is_made(
-    reader: Reader, hold: Hold, tmp_path: Path, how: str
-) -> None:
-    await reader.start()
-    uri = reader.open(copied(SEED, tmp_path))
-    made = hold(requests, "code_lens")
-    number = reader.editor.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
-    await made.done()
-    _close(reader, uri, how)
-    made.resume()
-    assert await reader.editor.answer(number) is None
-
-
-async def test_answers_about_an_output_fit_together(reader: Reader, hold: Hold, tmp_path: Path) -> None:
-    """An edit moves the files in the output after the outline of one of them is made."""
-    await reader.start()
-    log = Log(tmp_path, SPLIT.parent, GLUED.parent)
-    reader.open(log.path, log.text)
-    await reader.ask("documentSymbol", log.uri)
-    made = hold(requests, "document_symbol")
-    number = reader.editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": log.uri}})
-    await made.done()
-    reader.replace(log.uri, "🚀...\n*** Begin", "🚀...\n\n\n*** Begin")
-    made.resume()
-    assert await reader.editor.answer(number) == await reader.ask("documentSymbol", log.uri)
+    assert reader.editor.server.state.sets.open == []
 
 
 async def _page(reader: Reader, made: Held, number: int) -> Any:
@@ -131,27 +83,6 @@ async def test_page_of_a_set_that_is_loaded_again_while_it_is_rendered(
     reader.replace(uri, *_WORSE)
     await reader.analysed(uri)
     assert "cublas-gemm.1" in (await _page(reader, made, number))["text"]
-
-
-async def test_page_of_an_output_that_is_closed_while_it_is_rendered(
-    reader: Reader, hold: Hold, tmp_path: Path
-) -> None:
-    """The page is not kept: the output may be opened again with another text."""
-    await reader.start()
-    log = Log(tmp_path, GLUED.parent)
-    reader.open(log.path, log.text)
-    uri = (await reader.run("showReport", {"uri": log.uri}))["uri"]
-    reader.replace(log.uri, "🚀...\n*** Begin", "🚀...\n\n*** Begin")
-    made = hold(state, "render_page")
-    number = reader.editor.ask("workspace/textDocumentContent", {"uri": uri})
-    pages = reader.editor.server.state.pages.pages
-    pages.clear()
-    await made.done()
-    reader.close(log.uri)
-    made.resume()
-    await reader.editor.answer(number)
-    assert not pages
-    assert not reader.editor.server.state.pages.pages
 
 
 async def test_comparison_of_a_set_that_is_loaded_again_while_the_other_is_read(
@@ -280,20 +211,6 @@ async def test_overview_does_not_wait_for_the_module(reader: Reader, hold: Hold,
     assert await sources() > {""}
 
 
-async def test_index_forgets_a_set_that_is_evicted_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
-    await reader.start()
-    log = Log(tmp_path, GLUED.parent)
-    reader.open(log.path, log.text)
-    await reader.ask("codeLens", log.uri)
-    made = hold(index, "index_set")
-    number = reader.editor.ask("workspace/symbol", {"query": ""})
-    await made.done()
-    reader.close(log.uri)
-    made.resume()
-    await reader.editor.answer(number)
-    assert reader.editor.server.state.index._in_memory == {}
-
-
 async def test_polled_set_is_closed_meanwhile(reader: Reader, hold: Hold, loads: Loads, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SEED, tmp_path)
@@ -358,7 +275,7 @@ async def test_file_that_is_opened_while_a_command_looks_for_its_set(
     path = tmp_path / "dump.txt"
     path.write_text(SEED.read_text())
     found = hold(state, "find_set")
-    number = reader.ask_to_run("check", {"uri": path.as_uri()})
+    number = reader.ask_to_run("report", {"uri": path.as_uri()})
     await found.done()
     reader.open(path, "HloModule jit_f\n\nENTRY main {\n  ROOT x = f32[] parameter(0)\n}\n")
     found.resume()
@@ -380,24 +297,6 @@ async def test_sources_are_listed_again_when_files_change_meanwhile(hold: Hold, 
     assert await finder.find("/there/a.py") == tmp_path / "a.py"
 
 
-async def test_latest_settings_count_even_if_they_arrive_first(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    await reader.start()
-    client, answers = reader.editor.server.client, list[Callable[[Any], None]]()
-
-    async def configuration(_section: str, receive: Callable[[Any], None]) -> None:
-        answers.append(receive)
-
-    monkeypatch.setattr(client, "configuration", configuration)
-    for _ in range(2):
-        reader.editor.notify("workspace/didChangeConfiguration", {"settings": None})
-    while len(answers) < 2:
-        await asyncio.sleep(0)
-    answers[1]({"references": {"limit": 2}})
-    answers[0]({"references": {"limit": 1}})
-    await reader.editor.request("workspace/symbol", {"query": "nothing"})
-    assert reader.editor.server.state.settings.place_limit == 2
-
-
 async def test_source_lines_that_are_switched_off_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
     await reader.start(source_memory.REGISTERING, SPLIT.parents[2] / "programs")
     await reader.set(**source_memory.ON)
@@ -410,21 +309,3 @@ async def test_source_lines_that_are_switched_off_meanwhile(reader: Reader, hold
     names = {task: getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
     await asyncio.wait([task for task, name in names.items() if name == "Publisher.update_source_files"])
     assert reader.editor.server.client.source_files == frozenset()
-
-
-async def test_set_that_is_opened_while_the_workspace_is_pulled(reader: Reader, hold: Hold, tmp_path: Path) -> None:
-    """Its diagnostics are not known yet, so the editor pulls once more."""
-    await reader.start(PULLING)
-    first, second = hold(dump_set_state, "read"), hold(dump_set_state, "read")
-    reader.open(copied(SEED, tmp_path / "first"))
-    await first.done()
-    number = reader.editor.ask("workspace/diagnostic", {"previousResultIds": []})
-    await reader.editor.request("workspace/textDocumentContent", {"uri": "xla-lens:/nothing"})
-    uri = reader.open(copied(SEED, tmp_path / "second"))
-    await second.done()
-    first.resume()
-    items = {item["uri"]: item["items"] for item in (await reader.editor.answer(number))["items"]}
-    assert items[uri] == []
-    refreshes = len(reader.editor.received("workspace/diagnostic/refresh"))
-    second.resume()
-    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) > refreshes)

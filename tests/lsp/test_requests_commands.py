@@ -32,17 +32,6 @@ async def test_commands_return_what_the_command_line_prints(reader: Reader) -> N
     assert (await reader.run("explain", {"code": "peak-understated"})).strip() == out.strip()
 
 
-async def test_report_command_takes_options(reader: Reader) -> None:
-    await reader.start()
-    uri = reader.open(SPLIT)
-    given = {"parts": ["totals", "live"], "top": 3, "atStep": 30, "budget": "2MiB"}
-    options = ("--part", "totals,live", "--top", 3, "--at", 30, "--budget", "2MiB")
-    _, out, _ = run("report", SPLIT, *options)
-    assert await reader.run("report", {"uri": uri, "format": "text", **given}) == out
-    given = {"top": None, "budget": None, "parts": None, "atStep": None, "format": None}
-    assert await reader.run("report", {"uri": uri, **given}) == await reader.run("report", {"uri": uri})
-
-
 async def test_show_live_set_finds_the_step_at_a_position(reader: Reader) -> None:
     """The step is the one at the position, or the first step of the value there."""
     await reader.start()
@@ -80,10 +69,7 @@ _INVALID: list[tuple[str, list[Any], str]] = [
     ("report", [{"uri": 5}], "uri: expected str, not int"),
     ("report", [{"uri": "file:///no/such/file.txt"}], f"file:///no/such/file.txt{_NO_DUMP}"),
     ("report", [{"uri": "{uri}", "format": "pdf"}], "format: 'pdf' is none of text, markdown, json, html"),
-    ("report", [{"uri": "{uri}", "top": True}], "top: expected int, not bool"),
-    ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: expected an integer from 0 to 9007199254740991"),
-    ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: expected a size such as "16GiB"'),
-    ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: unknown part 'x'. The parts are totals, "),
+    ("showLiveSet", [{"uri": "{uri}", "step": 10**30}], "step: expected an integer from 0 to 9007199254740991"),
     ("explain", [{}], "code is missing"),
     ("explain", [{"code": "sintax"}], "unknown code 'sintax'; did you mean 'syntax'?"),
     ("showLiveSet", [{"uri": "{uri}"}], "step is missing"),

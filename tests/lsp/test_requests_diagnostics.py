@@ -1,7 +1,6 @@
 """Diagnostics of documents and of the workspace, published and pulled."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,8 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, in_all_encodings, sibling
 from lsp.wire import FULL, PULLING
 from samples import SEED, SPLIT, WHILE
-from xla_lens.lsp.requests import diagnostics as limits
+from xla_lens.lsp import publisher as limits
 from xla_lens.syntax.file_names import split_name
-
-_REFRESH = "workspace/diagnostic/refresh"
-
-_NO_REFRESH: Mapping[str, Any] = {
-    **PULLING,
-    "workspace": {name: value for name, value in FULL["workspace"].items() if name != "diagnostics"},
-}
-"""An editor, such as Neovim, that pulls diagnostics and supports no refresh requests."""
 
 _BAD = ("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
 """Makes two values occupy the same bytes."""
@@ -31,19 +22,6 @@ _ROW = " value: <246 constant.39 @0> (size=4,offset=0): f32[]\n"
 
 def _codes(found: list[Any]) -> list[str]:
     return [diagnostic["code"] for diagnostic in found]
-
-
-async def _pull(reader: Reader, uri: str, **params: Any) -> Any:
-    return await reader.ask("diagnostic", uri, **params)
-
-
-async def _pull_all(reader: Reader, before: Mapping[str, str] | None = None, **params: Any) -> dict[str, Any]:
-    """Return the reports of the workspace by document."""
-    known = [{"uri": uri, "value": value} for uri, value in (before or {}).items()]
-    report = await reader.editor.request("workspace/diagnostic", {"previousResultIds": known, **params})
-    uris = [item["uri"] for item in report["items"]]
-    assert len(uris) == len(set(uris))
-    return {item["uri"]: item for item in report["items"]}
 
 
 async def _until(reader: Reader, uri: str, codes: list[str]) -> None:
@@ -175,62 +153,54 @@ async def test_truncated_diagnostics_are_logged(
     reader.replace(uri, text, f"{text}?\n")
     await _settle(reader, uri)
     (logged,) = reader.editor.received("window/logMessage")
-    assert logged["params"]["message"] == f"textDocument/diagnostic, {uri}: 6 findings left out"
+    assert logged["params"]["message"] == f"textDocument/publishDiagnostics, {uri}: 6 findings left out"
 
 
 # ---------------------------------------------------------------- pulled
 
 
-async def test_pulled_diagnostics_are_unchanged_the_second_time(reader: Reader) -> None:
+async def test_diagnostics_are_pulled_and_refreshed(reader: Reader, tmp_path: Path) -> None:
     capabilities = (await reader.start(PULLING))["capabilities"]
     assert capabilities["diagnosticProvider"] == {"interFileDependencies": True, "workspaceDiagnostics": True}
-    uri = reader.open(SEED)
-    report = await _pull(reader, uri)
-    assert (report["kind"], _codes(report["items"])) == ("full", ["peak-understated"])
-    again = await _pull(reader, uri, previousResultId=report["resultId"])
-    assert again == {"kind": "unchanged", "resultId": report["resultId"]}
-    assert (await _pull(reader, uri, previousResultId="nobody's"))["kind"] == "full"
-    reader.replace(uri, *_BAD)
-    report = await _pull(reader, uri, previousResultId=report["resultId"])
-    assert (report["kind"], len(report["items"])) == ("full", 2)
-    reader.close(uri)
-    assert await _pull(reader, uri) == {"kind": "full", "items": []}
-    assert not reader.editor.diagnostics
-    assert not reader.editor.received(_REFRESH)
-
-
-async def test_edit_of_a_sibling_refreshes_pulled_diagnostics(reader: Reader, tmp_path: Path) -> None:
-    await reader.start(PULLING)
     path = copied(SPLIT, tmp_path)
-    uri, values = reader.open(path), reader.open(sibling(path, "buffer-assignment-values"))
-    assert (await _pull(reader, uri))["items"] == []
-    before = await _pull(reader, values)
-    assert before["items"] == []
+    uri, live = reader.open(path), sibling(path, "live-range").as_uri()
+    values = reader.open(sibling(path, "buffer-assignment-values"))
+    assert (await reader.ask("diagnostic", values))["items"] == []
+    refreshes = len(reader.editor.received("workspace/diagnostic/refresh"))
     reader.replace(uri, _ROW, "")
-    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
-    report = await _pull(reader, values, previousResultId=before["resultId"])
-    assert _codes(report["items"]) == ["unassigned-value"]
-    # The editor pulls the diagnostics of a document it has changed without being asked.
-    reader.replace(values, "Used values:", "\nUsed values:")
-    await _settle(reader, values)
-    assert len(reader.editor.received(_REFRESH)) == 1
+    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) > refreshes)
+    assert _codes((await reader.ask("diagnostic", values))["items"]) == ["unassigned-value"]
+    assert await _pull_all(reader) == {values: ["unassigned-value"], live: []}
+    reader.close(uri)
+    reader.close(values)
+    # What was pulled before is withdrawn.
+    assert await _pull_all(reader) == {values: [], live: []}
+    assert (await reader.ask("diagnostic", values))["items"] == []
+    assert not reader.editor.diagnostics
+
+
+async def _pull_all(reader: Reader) -> dict[str, list[str]]:
+    report = await reader.editor.request("workspace/diagnostic", {"previousResultIds": []})
+    return {item["uri"]: _codes(item["items"]) for item in report["items"]}
 
 
 async def test_editors_without_refresh_get_published_diagnostics(reader: Reader) -> None:
-    capabilities = (await reader.start(_NO_REFRESH))["capabilities"]
+    """Neovim pulls diagnostics and supports no refresh requests."""
+    workspace = {name: value for name, value in FULL["workspace"].items() if name != "diagnostics"}
+    capabilities = (await reader.start({**PULLING, "workspace": workspace}))["capabilities"]
     assert "diagnosticProvider" not in capabilities
     uri = reader.open(SEED)
     await _until(reader, uri, ["peak-understated"])
-    reader.replace(uri, *_BAD)
-    await _until(reader, uri, ["overlapping-slices", "peak-understated"])
-    assert not reader.editor.received(_REFRESH)
+
+
+# ---------------------------------------------------------------- refresh requests
 
 
 async def _until_received_once(reader: Reader, method: str) -> None:
     await reader.editor.until(lambda: len(reader.editor.received(method)) == 1)
 
 
-async def test_edit_of_a_sibling_refreshes_other_requests(reader: Reader, tmp_path: Path) -> None:
+async def test_a_reload_refreshes_what_was_requested(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
     uri, live = reader.open(path), reader.open(sibling(path, "live-range"))
@@ -243,77 +213,15 @@ async def test_edit_of_a_sibling_refreshes_other_requests(reader: Reader, tmp_pa
     }
     for method, (_, params) in asked.items():
         await reader.ask(method, live, **params)
-    reader.replace(live, "HloLiveRange (max 40):", "\nHloLiveRange (max 40):")
-    await _settle(reader, live)
+    await reader.checked(live)
+    # The requests have waited for the first load.
     assert not any(reader.editor.received(refresh) for refresh, _ in asked.values())
-    for method, (_, params) in asked.items():
-        await reader.ask(method, live, **params)
     reader.replace(uri, _ROW, "")
     for refresh, _ in asked.values():
         await _until_received_once(reader, refresh)
-    # The editor has requested nothing since.
-    reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
-    await _settle(reader, uri)
-    assert {len(reader.editor.received(refresh)) for refresh, _ in asked.values()} == {1}
 
 
 # ---------------------------------------------------------------- the workspace
-
-
-async def test_workspace_diagnostics_contain_all_files_of_open_sets(reader: Reader, tmp_path: Path) -> None:
-    await reader.start(PULLING, tmp_path)
-    path = copied(SPLIT, tmp_path)
-    copied(SEED, tmp_path / "other")
-    uri, live = reader.open(path), sibling(path, "live-range").as_uri()
-    values = sibling(path, "buffer-assignment-values").as_uri()
-    reports = await _pull_all(reader)
-    assert {uri: _codes(report["items"]) for uri, report in reports.items()} == {uri: [], live: ["peak-understated"]}
-    assert (reports[uri]["version"], reports[live].get("version")) == (1, None)
-    known = {uri: report["resultId"] for uri, report in reports.items()}
-    reports = await _pull_all(reader, known)
-    assert {report["kind"] for report in reports.values()} == {"unchanged"}
-    reader.replace(uri, _ROW, "")
-    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
-    reports = await _pull_all(reader, known)
-    assert _codes(reports[values]["items"]) == ["unassigned-value"]
-    known = {uri: report.get("resultId", "none") for uri, report in reports.items()}
-    reader.close(uri)
-    # The diagnostics reported before are withdrawn.
-    reports = await _pull_all(reader, known)
-    assert reports.keys() == known.keys()
-    assert not any(report["items"] for report in reports.values())
-
-
-async def test_workspace_diagnostics_contain_closed_sets_on_request(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("xla_lens.lsp.index._FRESH_SECONDS", 0.1)
-    reader.editor.settings = {"diagnostics": {"workspace": True}}
-    await reader.start(PULLING, tmp_path)
-    path = copied(SPLIT, tmp_path / "split", _ROW, "")
-    seed = copied(SEED, tmp_path / "seed")
-    values = sibling(path, "buffer-assignment-values").as_uri()
-    uri = reader.open(path)
-    reader.open_uri("untitled:one", SEED.read_text())
-    await reader.ask("hover", uri, position={"line": 0, "character": 0})
-    await reader.checked(uri)
-    reports = await _pull_all(reader)
-    found = {uri: _codes(report["items"]) for uri, report in reports.items() if report["items"]}
-    assert found == {
-        values: ["unassigned-value"],
-        seed.as_uri(): ["peak-understated"],
-        "untitled:one": ["peak-understated"],
-    }
-    known = {uri: report["resultId"] for uri, report in reports.items()}
-    assert {report["kind"] for report in (await _pull_all(reader, known)).values()} == {"unchanged"}
-    seed.write_text(seed.read_text().replace(*_BAD))
-    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
-    assert len((await _pull_all(reader, known))[seed.as_uri()]["items"]) == 2
-    await reader.set(diagnostics={"workspace": False})
-    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 2)
-    reports = await _pull_all(reader, known)
-    assert reports[seed.as_uri()]["items"] == []
-    assert "resultId" not in reports[seed.as_uri()]
 
 
 async def test_diagnostics_of_closed_sets_are_published_on_request(

@@ -110,17 +110,3 @@ async def test_actions_are_filtered_by_kind(reader: Reader, only: list[str], kin
     uri = reader.open(SEED)
     found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^", only=only)
     assert {action["kind"] for action in found} == kinds
-
-
-async def test_editors_without_action_literals_get_commands(reader: Reader) -> None:
-    await reader.start({**FULL, "textDocument": {}})
-    uri = reader.open(SEED)
-    found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^")
-    assert [command["command"] for command in found] == [
-        "xla-lens.explain",
-        "xla-lens.showLiveSet",
-        "xla-lens.goTo",
-        "xla-lens.showAdvice",
-        "xla-lens.showReport",
-        "xla-lens.selectForCompare",
-    ]

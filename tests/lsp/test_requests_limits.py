@@ -67,16 +67,6 @@ async def test_truncated_answers_are_reported(
     [
         (SEED, _FOLDS, "foldingRange", [15, 56], "only the 2 biggest folding ranges are shown"),
         (_MODULE, _FOLDS, "foldingRange", [43, 71], "only the 2 biggest folding ranges are shown"),
-        (
-            *(SEED, _FLAT, "documentSymbol"),
-            ["BufferAssignment", "allocation 0", "param", "allocation 4"],
-            "only the 2 biggest entries of each part are shown",
-        ),
-        (
-            *(_MODULE, _FLAT, "documentSymbol"),
-            ["HloModule jit_tuple_while", "main.3", "x.1", "copy.9"],
-            "only the 2 biggest entries of each part are shown",
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -89,13 +79,10 @@ async def test_biggest_parts_are_kept(
     shown: list[Any],
     message: str,
 ) -> None:
-    """Editors may limit folding ranges. A flat outline has no place for the message."""
-    monkeypatch.setattr(structure, "SYMBOL_LIMIT", 2)
+    """Editors may limit folding ranges."""
     await reader.start(capabilities)
     uri = reader.open(path)
     found = await reader.ask(method, uri)
     assert [one.get("name", one.get("startLine")) for one in found][:4] == shown
-    containers = [one.get("containerName") for one in found][1:4]
-    assert not containers[0] or containers == [shown[0], shown[1], shown[1 if path is _MODULE else 0]]
     (logged,) = reader.editor.received("window/logMessage")
     assert logged["params"]["message"].endswith(f"{uri}: {message}")

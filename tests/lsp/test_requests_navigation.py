@@ -91,15 +91,6 @@ async def test_editors_that_run_commands_get_links_in_hovers(reader: Reader) -> 
     assert "history-of-allocation-2" in str(await reader.run(name.removeprefix("xla-lens."), given))
 
 
-async def test_editors_get_links_for_the_jumps_that_support_them(reader: Reader) -> None:
-    """Goldens have all kinds of links."""
-    await reader.start({**FULL, "textDocument": {"definition": {"linkSupport": True}}})
-    uri = reader.open(SEED)
-    for method, expected in (("definition", "targetUri"), ("declaration", "uri")):
-        (found,) = await reader.ask_at(method, uri, "    cublas-gemm.1{}:4-5\n       ^")
-        assert expected in found
-
-
 # ---------------------------------------------------------------- positions without a mention
 
 

@@ -8,7 +8,7 @@ import { human } from "../shared/numbers";
 import type { Location, Overview } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
 import type { Comparing } from "./comparing";
-import { dumpAtCursor, dumpInTab } from "./documents";
+import { dumpInTab } from "./documents";
 import { freeColumn, goTo, show } from "./locations";
 import type { Maps } from "./maps";
 import { explain } from "./outOfMemory";
@@ -117,7 +117,7 @@ function ofSet(run: (parts: Parts, uri: vscode.Uri) => unknown): Command {
   return async (parts: Parts, argument?: unknown) => {
     const inTab = dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab);
     const uri = uriOf(argument) ?? inTab ?? parts.sourceLines.dump ?? parts.sets.inView;
-    if (uri) return await run(parts, dumpAtCursor(uri));
+    if (uri) return await run(parts, uri);
     return vscode.window.showInformationMessage(
       "No XLA dump is open. Open a dump file first, such as *-buffer-assignment.txt.",
     );

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import type { WhatIsAt } from "../shared/protocol";
-import { dumpAtCursor, isDump } from "./documents";
+import { isDump } from "./documents";
 import type { Server } from "./server";
 
 /** A view that follows the cursor. */
@@ -28,7 +28,7 @@ export function followCursor(
     const visible = followers.filter(({ isVisible }) => isVisible);
     if (!visible.length) return;
     latestMove += 1;
-    const [move, uri, { line, character }] = [latestMove, dumpAtCursor(editor.document.uri), editor.selection.active];
+    const [move, uri, { line, character }] = [latestMove, editor.document.uri, editor.selection.active];
     const at = await server
       .execute("xla-lens.whatIsAt", { uri: uri.toString(), position: { line, character } })
       .catch(() => undefined);

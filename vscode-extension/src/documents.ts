@@ -33,19 +33,6 @@ export function dumpInTab(tab: vscode.Tab | undefined): vscode.Uri | undefined {
   return (document ? isDump(document) : languageOfPath(uri.path, declaredLanguages())) ? uri : undefined;
 }
 
-/**
- * The URI of the dump at the cursor, if a document is in the active editor. A log with the output of `--xla_dump_to=-` has the files
- * of several dumps, and the URI of each has the line at which it begins.
- */
-export function dumpAtCursor(uri: vscode.Uri): vscode.Uri {
-  const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.toString() !== uri.toString() || languageOfPath(uri.path, declaredLanguages())) return uri;
-  for (let row = editor.selection.active.line; row >= 0; row -= 1) {
-    if (editor.document.lineAt(row).text.startsWith("*** Begin ")) return uri.with({ fragment: `L${row + 2}` });
-  }
-  return uri;
-}
-
 /** Sets the language of plain-text documents whose first lines are those of a dump or an HLO module. */
 export function recognizeDumps(log: vscode.LogOutputChannel): vscode.Disposable {
   const recognize = (document: vscode.TextDocument) => {

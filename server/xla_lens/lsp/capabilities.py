@@ -17,13 +17,6 @@ _REFRESH_SUPPORT: Final = {
     lsp.WORKSPACE_FOLDING_RANGE_REFRESH: "workspace.folding_range.refresh_support",
 }
 
-_LINK_SUPPORT: Final = {
-    lsp.TEXT_DOCUMENT_DEFINITION: "text_document.definition.link_support",
-    lsp.TEXT_DOCUMENT_DECLARATION: "text_document.declaration.link_support",
-    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: "text_document.type_definition.link_support",
-    lsp.TEXT_DOCUMENT_IMPLEMENTATION: "text_document.implementation.link_support",
-}
-
 SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
     lsp.TEXT_DOCUMENT_DID_OPEN: {},
     lsp.TEXT_DOCUMENT_DID_CHANGE: {"syncKind": lsp.TextDocumentSyncKind.Incremental.value},
@@ -48,22 +41,18 @@ _DRAWN: Final = frozenset({lsp.TEXT_DOCUMENT_HOVER, lsp.TEXT_DOCUMENT_INLAY_HINT
 class ClientCapabilities:
     """What the editor supports.
 
-    `links` are the requests that it accepts `LocationLink`s for, `refreshes` the refresh requests that it handles.
-    `folding_limit` is None if the editor sets no limit. `has_pull_diagnostics` means that it requests diagnostics at
-    all, `pulls_diagnostics` that it also refreshes them, so that the server need not publish any. `has_command_uris`
-    means that links in Markdown may be `command:` URIs. It cannot open files above `largest_file_bytes`, if it has such
-    a limit.
+    `refreshes` are the refresh requests that it handles. `folding_limit` is None if the editor sets no limit.
+    `has_pull_diagnostics` means that it requests diagnostics at all, `pulls_diagnostics` that it also refreshes them,
+    so that the server need not publish any. `has_command_uris` means that links in Markdown may be `command:` URIs. It
+    cannot open files above `largest_file_bytes`, if it has such a limit.
     `source_methods` are what can be registered for single files of the program.
     """
 
     encoding: Encoding = Encoding.UTF16
-    links: frozenset[str] = frozenset()
     refreshes: frozenset[str] = frozenset()
     folding_limit: int | None = None
     has_markdown: bool = True
     has_link_tooltips: bool = False
-    has_nested_symbols: bool = False
-    has_code_action_literals: bool = False
     has_pull_diagnostics: bool = False
     pulls_diagnostics: bool = False
     has_configuration: bool = False
@@ -92,13 +81,10 @@ def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilitie
     refreshes, pulls = supported(_REFRESH_SUPPORT), get("text_document.diagnostic") is not None
     return ClientCapabilities(
         encoding=Encoding(ServerCapabilitiesBuilder.choose_position_encoding(capabilities)),
-        links=supported(_LINK_SUPPORT),
         refreshes=refreshes,
         folding_limit=get("text_document.folding_range.range_limit"),
         has_markdown=lsp.MarkupKind.Markdown in formats,
         has_link_tooltips=bool(get("text_document.document_link.tooltip_support")),
-        has_nested_symbols=bool(get("text_document.document_symbol.hierarchical_document_symbol_support")),
-        has_code_action_literals=get("text_document.code_action.code_action_literal_support") is not None,
         has_pull_diagnostics=pulls,
         # An edit of one file can change the findings in another, so pulling only works with refresh requests.
         pulls_diagnostics=pulls and lsp.WORKSPACE_DIAGNOSTIC_REFRESH in refreshes,

@@ -117,19 +117,15 @@ class Client:
         """Write a message to the editor's log."""
         self._server.window_log_message(lsp.LogMessageParams(kind, text))
 
-    async def configuration(self, section: str, receive: Callable[[Any], None]) -> None:
-        """Request a section of the user's settings. `receive` is called with it before any later message is handled.
-        Raises `JsonRpcException`.
-        """
+    def configuration(self, section: str, receive: Callable[[Any], None]) -> None:
+        """Request a section of the user's settings. `receive` is called with it before any later message is handled."""
 
         def answered(response: Future[Any]) -> None:
-            if response.exception() is None and response.result():
+            if not response.cancelled() and response.exception() is None and response.result():
                 receive(response.result()[0])
 
         params = lsp.ConfigurationParams([lsp.ConfigurationItem(section=section)])
-        response = self._server.workspace_configuration(params)
-        response.add_done_callback(answered)
-        await asyncio.shield(asyncio.wrap_future(response))
+        self._server.workspace_configuration(params).add_done_callback(answered)
 
     # ---------------------------------------------------------------- progress
 
@@ -137,14 +133,10 @@ class Client:
     async def progress(
         self,
         title: str,
-        token: lsp.ProgressToken | None = None,
-        measure: Callable[[], tuple[str | None, int] | None] = lambda: None,
+        measure: Callable[[], tuple[str | None, int]],
     ) -> AsyncIterator[None]:
-        """Show progress while the body runs: under the token of a request, or else under a token of the server's own.
-
-        `measure` returns a message and a percentage, or None as long as there is neither.
-        """
-        reporter = asyncio.create_task(self._report_progress(title, token, measure))
+        """Show progress while the body runs. `measure` returns a message and a percentage."""
+        reporter = asyncio.create_task(self._report_progress(title, measure))
         try:
             yield
         finally:
@@ -152,23 +144,17 @@ class Client:
             # Not awaited directly: who cancels the caller in this moment would not be heard.
             await asyncio.wait((reporter,))
 
-    async def _report_progress(
-        self, title: str, token: lsp.ProgressToken | None, measure: Callable[[], tuple[str | None, int] | None]
-    ) -> None:
+    async def _report_progress(self, title: str, measure: Callable[[], tuple[str | None, int]]) -> None:
         await asyncio.sleep(_PROGRESS_DELAY)
-        progress = self._server.work_done_progress
-        if token is None:
-            token = f"xla-lens-{uuid.uuid4()}"
-            if not (self.capabilities.has_progress and await self._try(progress.create_async(token))):
-                return
-        first = measure()
-        # Editors never show a percentage for progress that begins without one.
-        progress.begin(token, lsp.WorkDoneProgressBegin(title, percentage=first[1] if first else None))
+        progress, token = self._server.work_done_progress, f"xla-lens-{uuid.uuid4()}"
+        if not (self.capabilities.has_progress and await self._try(progress.create_async(token))):
+            return
+        progress.begin(token, lsp.WorkDoneProgressBegin(title, percentage=measure()[1]))
         try:
             while True:
                 await asyncio.sleep(_PROGRESS_PERIOD)
-                if now := measure():
-                    progress.report(token, lsp.WorkDoneProgressReport(message=now[0], percentage=now[1]))
+                message, percentage = measure()
+                progress.report(token, lsp.WorkDoneProgressReport(message=message, percentage=percentage))
         finally:
             progress.end(token, lsp.WorkDoneProgressEnd())
             # pygls keeps every token.

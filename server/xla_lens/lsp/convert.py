@@ -74,11 +74,6 @@ class Converter:
         opened = self._opened.get(file.label)
         return opened.uri if opened else uri_of(Path(file.label))
 
-    def request_uri(self, file: DumpFile) -> str:
-        """Return the URI of a file for requests about it."""
-        opened = self._opened.get(file.label)
-        return opened.request_uri if opened else uri_of(Path(file.label))
-
     def position(self, file: DumpFile, offset: int) -> lsp.Position:
         """Convert the offset of a byte."""
         return lsp.Position(*self._position(file, offset))
@@ -88,8 +83,7 @@ class Converter:
         document = file.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
-        row, column = to_position(document, offset, self._encoding)
-        return row + (opened.first_row if opened else 0), column
+        return to_position(document, offset, self._encoding)
 
     def range(self, file: DumpFile, start: int, end: int) -> lsp.Range:
         """Convert a span of bytes."""
@@ -102,7 +96,6 @@ class Converter:
             places = [self._position(file, offset) for offset in offsets]
             return [row for row, _ in places], [column for _, column in places]
         rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._encoding)
-        rows += opened.first_row if opened else 0
         return rows.tolist(), columns.tolist()
 
     def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:
@@ -128,16 +121,6 @@ class Converter:
         """Convert a place."""
         where = self.range(place.file, place.start, place.end)
         return self._in_page(lsp.Location(self.uri(place.file), where), place.file)
-
-    def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
-        """Return a link from a range to a place. Editors preview the whole line of the place and select the place."""
-        file = place.file
-        if self.is_too_large(file):
-            page = self.location(place)
-            return lsp.LocationLink(page.uri, page.range, page.range, origin)
-        start, end = file.document.line_span(file.document.row(place.start))
-        whole, name = self.range(file, start, max(end, place.end)), self.range(file, place.start, place.end)
-        return lsp.LocationLink(self.uri(file), whole, name, origin)
 
     def line_uri(self, place: Place) -> str:
         """Return the URI of the line of a place, with the fragment that editors and browsers understand."""
@@ -168,14 +151,6 @@ class Converter:
         names = self.ranges(file, [symbol.name_span for symbol in every])
         ranges = zip(spans, names, strict=True)
         return [_entry(symbol, ranges) for symbol in symbols]
-
-
-def flat_symbols(uri: str, parent: str, symbols: Iterable[Json]) -> Iterator[Json]:
-    """Convert `DocumentSymbol`s to `SymbolInformation`s, for editors that support no tree."""
-    for symbol in symbols:
-        location = {"uri": uri, "range": symbol["range"]}
-        yield {"name": symbol["name"], "kind": symbol["kind"], "location": location, "containerName": parent}
-        yield from flat_symbols(uri, symbol["name"], symbol.get("children", ()))
 
 
 def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:

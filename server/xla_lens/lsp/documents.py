@@ -22,9 +22,8 @@ Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentConte
 class OpenDocument:
     """A document that the editor has open.
 
-    It is a whole document of the editor, whose `uri` it has, or a file in one (`EditorDocument`), which begins at the
-    line `first_row`, never 0. `opening` is unique to each time a document is opened. `analysed` is the text that the
-    last analysis has seen, None if it has seen none, and `edits` lead from that text to `document`.
+    `opening` is unique to each time a document is opened. `analysed` is the text that the last analysis has seen, None
+    if it has seen none, and `edits` lead from that text to `document`.
     """
 
     uri: str
@@ -34,12 +33,6 @@ class OpenDocument:
     opening: object
     analysed: Document | None = None
     edits: tuple[Edit, ...] = ()
-    first_row: int = 0
-
-    @property
-    def request_uri(self) -> str:
-        """The URI that tells the server which file a request is about: the editor's, with the line of a file in it."""
-        return f"{self.uri}#L{self.first_row + 1}" if self.first_row else self.uri
 
 
 def apply_changes(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.files import (
+    CACHED,
     LoadedFile,
     LoadedModule,
+    SetFiles,
     Stamp,
     is_being_written,
     is_cached_module,
@@ -34,6 +36,8 @@ from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.syntax.file_names import split_name
+from xla_lens.syntax.standard_output import has_files
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 
@@ -47,15 +51,14 @@ _SHORT_LOAD: Final = 0.2
 _LONGEST_DEBOUNCE: Final = 2.0
 """Maximum number of seconds between an edit and the next load."""
 
+_OUTPUT: Final = "This is the output of --xla_dump_to=-, which `xla-lens report` reads."
+
 
 class Events:
     """What happens to dump sets. Does nothing; the server has a subclass that does something."""
 
     def loaded(self, dump_set: "DumpSetState") -> None:
-        """A set was loaded, or a document of a loaded set was opened."""
-
-    def module_loaded(self, dump_set: "DumpSetState") -> None:
-        """The HLO module of a set was loaded."""
+        """A set or its HLO module was loaded, or a document of a loaded set was opened."""
 
     def closed(self, dump_set: "DumpSetState") -> None:
         """The last open document of a set was closed. The set stays in memory."""
@@ -103,10 +106,8 @@ class DumpSetState:
         self.generation = 0
         self.is_being_written = False
         """Whether findings are held back because another program seems to be writing the files."""
-        self.is_from_cache = False
-        """Whether the set is only an HLO module that was loaded from JAX's compilation cache."""
-        self._answered: dict[str, set[Path]] = {}
-        self._outdated: set[str] = set()
+        self.why_empty = ""
+        """Why the set has no numbers, if it is no dump but looks like one."""
         self._events = events
         self._files: dict[Path, LoadedFile] = {}
         self._own: Analysis | None = None
@@ -262,22 +263,6 @@ class DumpSetState:
         """Wait until the analysis also has the findings of the dump against its HLO module, if there is one."""
         await self._reached(_Step.CHECKED)
 
-    # ---------------------------------------------------------------- stale answers
-
-    def record_answer(self, method: str, path: Path) -> None:
-        """Record that a request about a file is answered from the current analysis."""
-        if self._is_before(_Step.MODULE_READ if self.is_module(path) else _Step.ANALYSED):
-            self._outdated.add(method)
-        else:
-            self._answered.setdefault(method, set()).add(path)
-
-    def take_outdated(self) -> set[str]:
-        """Return the requests whose answers are stale since the last call. Requests about a document that the editor
-        has changed are left out, because the editor repeats those by itself.
-        """
-        outdated, self._outdated = self._outdated, set()
-        return outdated
-
     # ---------------------------------------------------------------- loading
 
     async def poll(self) -> None:
@@ -298,7 +283,7 @@ class DumpSetState:
             is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
             if not is_written and self.analysis is analysis and not self._is_closed:
                 self.is_being_written = False
-                self._changed()
+                self._events.loaded(self)
 
     async def _load_until_fresh(self) -> None:
         while self._is_stale:
@@ -334,27 +319,28 @@ class DumpSetState:
     async def _load_files(self, load: _Load) -> None:
         texts = {path: opened.document for path, opened in load.open.items()}
 
-        def read() -> tuple[dict[Path, LoadedFile], Analysis]:
+        def read() -> tuple[dict[Path, LoadedFile], Analysis, str]:
             is_cancelled, report = lambda: load.is_cancelled, partial(setattr, load, "done")
-            files, analysis = load_set(set_files(self.path, texts), texts, known, is_cancelled, report, before=before)
+            found, why_empty = set_files(self.path, texts), ""
+            if split_name(self.path.name)[1] is None and self.path in texts and has_files(texts[self.path].data):
+                found, why_empty = SetFiles(self.path, {}), _OUTPUT
+            files, analysis = load_set(found, texts, known, is_cancelled, report, before=before)
+            if not files and is_cached_module(self.path):
+                why_empty = f"This module was {CACHED}."
             if analysis is not before:
                 analysis.prepare()
-            return files, analysis
+            return files, analysis, why_empty
 
         known, before, started = self._files, self._own, time.monotonic()
         async with self._events.loading(self.key.name, lambda: load.done):
-            files, analysis = await in_thread(read)
+            files, analysis, why_empty = await in_thread(read)
         is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
-        is_from_cache = not files and await in_thread(is_cached_module, self.path)
         # All at once: a request that came in between would see the new files with the last analysis.
-        self._files, self.is_being_written, self.is_from_cache = files, is_written, is_from_cache
+        self._files, self.is_being_written, self.why_empty = files, is_written, why_empty
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
             self._own = self.analysis = analysis
             self.generation = next(_GENERATIONS)
-            changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
-            self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
-            self._answered.clear()
         for path in texts.keys() & files.keys():
             # The same text as before keeps its document.
             self._set_analysed(load, path, files[path].dump_file.document)
@@ -377,7 +363,7 @@ class DumpSetState:
         self._module, self._module_seconds = loaded, time.monotonic() - started
         if loaded:
             self._set_analysed(load, Path(loaded.module.file.label), loaded.module.file.document)
-            self._events.module_loaded(self)
+            self._events.loaded(self)
 
     async def _check_module(self, load: _Load) -> None:
         """Add the findings of the dump against its module to the analysis."""
@@ -388,13 +374,7 @@ class DumpSetState:
         if analysis is not self.analysis and not load.is_cancelled:
             self.is_being_written |= is_written
             self.analysis, self.generation = analysis, next(_GENERATIONS)
-            self._changed()
-
-    def _changed(self) -> None:
-        """Publish findings that have changed without a load."""
-        self._outdated |= self._answered.keys()
-        self._answered.clear()
-        self._events.loaded(self)
+            self._events.loaded(self)
 
     def _match_opened(self, path: Path) -> bool:
         """Compare a document that was opened with its file, and take that as its analysed text if they are equal."""

@@ -5,14 +5,14 @@ users come back.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from xla_lens.files import set_key
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.outputs import EditorDocument, Part, read_document, split_line
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
 
@@ -47,7 +47,8 @@ class DumpSets:
         self.events = Events()
         self.kept = kept
         self._sets: dict[Path, DumpSetState] = {}
-        self._documents: dict[str, EditorDocument] = {}
+        self._documents: dict[str, tuple[Path, Path]] = {}
+        """By the URI of each open document: the key of its set, and its path."""
         self._recent: dict[Path, _Recent] = {}
 
     @property
@@ -69,103 +70,49 @@ class DumpSets:
 
     def open_document(self, uri: str, path: Path, version: int, document: Document) -> None:
         """Add a document that the editor has opened, in place of one with another URI of the same path."""
-        for known, one in list(self._documents.items()):
-            if known == uri or one.path == path:
+        for known, (_, other) in list(self._documents.items()):
+            if known == uri or other == path:
                 self.close_document(known)
-        self._documents[uri], texts = read_document(uri, path, document)
-        for part, text in zip(self._documents[uri].parts, texts, strict=True):
-            self._open(uri, part, version, text)
-
-    def _open(self, uri: str, part: Part, version: int, text: Document) -> None:
-        state = (
-            self._sets.get(part.key) or self._take_recent(part.key) or DumpSetState(part.key, part.path, self.events)
-        )
-        self._sets[part.key] = state
-        state.add(OpenDocument(uri, part.path, version, text, object(), first_row=part.first_row))
+        key = set_key(path, document)
+        self._documents[uri] = key, path
+        state = self._sets.get(key) or self._take_recent(key) or DumpSetState(key, path, self.events)
+        self._sets[key] = state
+        state.add(OpenDocument(uri, path, version, document, object()))
 
     def change_document(self, uri: str, version: int, document: Document, edits: list[Edit]) -> None:
-        """Replace the text of an open document. `edits` lead from the old text to the new one."""
-        before = self._documents[uri]
-        after, texts = read_document(uri, before.path, document)
-        if (before.output is None) != (after.output is None):
-            self.open_document(uri, before.path, version, document)
-            return
-        # A single file stays in its set.
-        self._documents[uri] = after = after if after.output else before
-        kept = {part.path for part in after.parts}
-        self._close(before, [part for part in before.parts if part.path not in kept])
-        for part, text in zip(after.parts, texts, strict=True):
-            state = self._sets.get(part.key)
-            opened = state.open.get(part.path) if state else None
-            if state is None or opened is None:
-                self._open(uri, part, version, text)
-                continue
-            state.open[part.path] = opened = replace(opened, version=version, first_row=part.first_row)
-            if text.data != opened.document.data:
-                whole = Edit(0, len(opened.document.data), len(text.data))
-                made = (*opened.edits, *([whole] if after.output else edits))
-                state.open[part.path] = replace(opened, document=text, edits=made)
-                state.reload()
-        if after.output:
-            # The diagnostics of the other sets have moved.
-            self.events.loaded(self._sets[after.parts[0].key])
+        """Replace the text of an open document, which stays in its set. `edits` lead from the old text to the new
+        one.
+        """
+        key, path = self._documents[uri]
+        state, opened = self._sets[key], self._sets[key].open[path]
+        state.open[path] = opened = replace(opened, version=version)
+        if document.data != opened.document.data:
+            state.open[path] = replace(opened, document=document, edits=(*opened.edits, *edits))
+            state.reload()
 
     def close_document(self, uri: str) -> None:
         """Remove a document that the editor has closed. From now on the file on disk counts."""
-        if document := self._documents.pop(uri, None):
-            self._close(document, document.parts)
-
-    def _close(self, document: EditorDocument, parts: Sequence[Part]) -> None:
-        states = {part.key: self._sets[part.key] for part in parts}
-        for part in parts:
-            states[part.key].remove(part.path)
-        closed = [state for state in states.values() if not state.open]
-        for state in closed:
-            del self._sets[state.key]
-            if document.output:
-                # It is on no disk, so it is of no more use.
-                state.close()
-            else:
-                self._recent[state.key] = _Recent(state, time.monotonic(), is_awaited=False)
-        for state in closed:
+        if uri not in self._documents:
+            return
+        key, path = self._documents.pop(uri)
+        state = self._sets[key]
+        state.remove(path)
+        if not state.open:
+            del self._sets[key]
+            self._recent[key] = _Recent(state, time.monotonic(), is_awaited=False)
             self.events.closed(state)
-            if document.output:
-                self.events.evicted(state)
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
-        """Return the set of an open document and the document's path, None if it is not open. In the output of XLA, a
-        line after ``#L`` selects the document.
-        """
-        whole, row = (uri, 0) if uri in self._documents else split_line(uri)
-        document = self._documents.get(whole)
-        if document is None or row is None or (document.output and whole == uri):
+        """Return the set of an open document and the document's path, None if it is not open."""
+        if uri not in self._documents:
             return None
-        part = document.at(row)
-        return self._sets[part.key], part.path
+        key, path = self._documents[uri]
+        return self._sets[key], path
 
     def text(self, uri: str) -> Document | None:
         """Return the text of an open document, None if it is not open."""
-        document = self._documents.get(uri)
-        if document is None or document.output:
-            return document.output if document else None
-        (part,) = document.parts
-        return self._sets[part.key].open[part.path].document
-
-    def output(self, uri: str) -> EditorDocument | None:
-        """Return an open document that is the output of XLA, None if it is none."""
-        document = self._documents.get(uri)
-        return document if document and document.output else None
-
-    def sets_of(self, uri: str) -> list[tuple[DumpSetState, Path]]:
-        """Return the sets in an open document, in its order, each with a file in it. Empty if it is not open."""
-        document = self._documents.get(uri)
-        paths = {part.key: part.path for part in reversed(document.parts)} if document else {}
-        return [(self._sets[key], path) for key, path in reversed(paths.items()) if key in self._sets]
-
-    @property
-    def versions(self) -> dict[str, int]:
-        """The versions of all open documents by their URIs."""
-        return {opened.uri: opened.version for opened in self.documents.values()}
+        found = self.find(uri)
+        return found[0].open[found[1]].document if found else None
 
     def find_set(self, path: Path) -> DumpSetState | None:
         """Return the set with open documents that contains a file, None if there is none."""

@@ -20,14 +20,5 @@ class InvalidParams(JsonRpcInvalidParams):
         super().__init__(_line(message))
 
 
-class DocumentClosed(InvalidParams):
-    """A document was closed while a request about it was handled. A request about the document then finds nothing, and
-    a command fails.
-    """
-
-    def __init__(self, uri: str) -> None:
-        super().__init__(f"{uri} is not open")
-
-
 def _line(message: str) -> str:
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in message)

@@ -116,8 +116,8 @@ class StateHandler:
     """
 
     name: str
-    refresh: str = ""
     options: Any = None
+    refresh: str = ""
 
     @property
     def function(self) -> Answer:
@@ -174,13 +174,11 @@ HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.DOCUMENT_LINK_RESOLVE: StateHandler("annotations.document_link_resolve"),
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: StateHandler(
         "diagnostics.document_diagnostic",
-        lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
         lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True),
+        lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
     ),
-    lsp.WORKSPACE_DIAGNOSTIC: StateHandler("diagnostics.workspace_diagnostic", lsp.WORKSPACE_DIAGNOSTIC_REFRESH),
-    lsp.WORKSPACE_SYMBOL: StateHandler(
-        "workspace.workspace_symbol", options=lsp.WorkspaceSymbolOptions(work_done_progress=True)
-    ),
+    lsp.WORKSPACE_DIAGNOSTIC: StateHandler("diagnostics.workspace_diagnostic"),
+    lsp.WORKSPACE_SYMBOL: StateHandler("workspace.workspace_symbol"),
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: StateHandler("pages.text_document_content"),
     lsp.WORKSPACE_EXECUTE_COMMAND: StateHandler("commands.execute_command"),
 }

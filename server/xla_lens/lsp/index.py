@@ -59,7 +59,6 @@ class WorkspaceIndex:
         self._sets, self._client, self._tasks, self._on_truncated = sets, client, tasks, on_truncated
         self._known: Mapping[Path, IndexedSet] = {}
         self._in_memory: dict[Path, tuple[int, IndexedSet]] = {}
-        self._answered: Mapping[Path, IndexedSet] | None = None
         self._read: _Read | None = None
         self._read_at = float("-inf")
         self._check_seconds = 0.0
@@ -191,21 +190,6 @@ class WorkspaceIndex:
         if state in self._sets:
             self._in_memory[state.key] = generation, indexed
         return indexed
-
-    # ---------------------------------------------------------------- stale answers
-
-    def record_answer(self) -> None:
-        """Record that a request is answered from the index as it is now."""
-        self._answered = self._known
-
-    def take_is_outdated(self) -> bool:
-        """Return whether the last answer is stale. Returns True once for each answer."""
-        if self._answered is None:
-            return False
-        keys = (self._answered.keys() | self._known.keys()) - self._keys_in_memory()
-        is_outdated = any(self._answered.get(key) is not self._known.get(key) for key in keys)
-        self._answered = None if is_outdated else self._answered
-        return is_outdated
 
 
 def _post(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:

@@ -112,7 +112,7 @@ class Protocol(LanguageServerProtocol):
         capabilities, client = result.capabilities, read_capabilities(params.capabilities)
         if capabilities.workspace:
             capabilities.workspace.text_document_content = lsp.TextDocumentContentOptions([PAGE_SCHEME])
-        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command], work_done_progress=True)
+        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command])
         if client.has_pull_diagnostics and not client.pulls_diagnostics:
             # The editor would show the published diagnostics and the pulled ones.
             capabilities.diagnostic_provider = None

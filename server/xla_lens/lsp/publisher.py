@@ -1,32 +1,29 @@
-"""What the editor gets without a request: diagnostics, refresh requests, `didLoad`, and messages about deleted files.
+"""What the editor gets without a request: diagnostics, refresh requests and `didLoad`.
 
 The publisher reacts to the events of dump sets. It keeps no state of its own: what was published is part of `State`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
 from lsprotocol import types as lsp
 
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.requests.diagnostics import all_diagnostics
+from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.limits import over_limits
+from xla_lens.render.numbers import counted
 
-_AFFECTED_REQUESTS: Final[Mapping[str, str]] = {
-    "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,
-    "source_lines": lsp.TEXT_DOCUMENT_INLAY_HINT,
-    "code_lenses": lsp.TEXT_DOCUMENT_CODE_LENS,
-    "ignored_codes": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-    "device_memory": lsp.TEXT_DOCUMENT_CODE_LENS,
-    "max_peak": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-    "max_memory": lsp.TEXT_DOCUMENT_DIAGNOSTIC,
-    "checks_workspace": lsp.WORKSPACE_DIAGNOSTIC,
-}
-"""The request whose answers change with a setting."""
+DIAGNOSTIC_LIMIT: Final = 1_000
+"""Maximum number of diagnostics of one file. Editors show no more."""
 
 
 class Publisher(Events):
@@ -43,12 +40,18 @@ class Publisher(Events):
         return self._client.progress(f"Reading {what}", measure=lambda: (None, int(100 * done())))
 
     def loaded(self, dump_set: DumpSetState) -> None:
-        """Publish what a load changes."""
-        self._publish()
+        """Publish what a load of a set or of its HLO module changes."""
+        self._publish(dump_set.key)
         for uri in self.state.pages.stale(dump_set):
             self.state.tasks.start(self._client.refresh_page(uri))
-        self._refresh(dump_set.take_outdated())
-        self._publish_load(dump_set)
+        loads, load = self.state.published.loads, (_uris(dump_set), dump_set.generation, dump_set.module)
+        before = loads.get(dump_set.key)
+        if before != load:
+            loads[dump_set.key] = load
+            self._client.notify_did_load(load[0], is_loaded=dump_set.has_files)
+        # Requests wait for the first load.
+        if before and (before[1] != load[1] or before[2] not in (None, load[2])):
+            self._refresh(self.state.requested)
         if dump_set.key in (self.state.comparisons.active or ()):
             self.state.tasks.start(self.update_comparison())
         self.state.tasks.start(self.update_source_files())
@@ -57,12 +60,6 @@ class Publisher(Events):
         """Compute the active comparison again if it is stale, and show the new lenses."""
         await self.state.compare_again()
         self._refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & self.state.requested)
-
-    def module_loaded(self, dump_set: DumpSetState) -> None:
-        """Publish what the load of an HLO module changes."""
-        self._refresh(dump_set.take_outdated())
-        self._publish_load(dump_set)
-        self.state.tasks.start(self.update_source_files())
 
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
@@ -79,8 +76,7 @@ class Publisher(Events):
 
     def closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
-        self._publish()
-        self._refresh(dump_set.take_outdated() | (self.state.requested & {lsp.WORKSPACE_DIAGNOSTIC}))
+        self._publish(dump_set.key)
 
     def evicted(self, dump_set: DumpSetState) -> None:
         """Forget a set that is no longer in memory. Editors get no `didLoad`: one that requests a set again whenever it
@@ -101,9 +97,9 @@ class Publisher(Events):
 
     def settings_changed(self, before: Settings) -> None:
         """Publish what new settings change."""
-        self._publish()
-        changed = {name for name in _AFFECTED_REQUESTS if getattr(before, name) != getattr(self.state.settings, name)}
-        self._refresh(self.state.requested & {_AFFECTED_REQUESTS[name] for name in changed})
+        for key in [*self.state.published.diagnostics, *(one.key for one in self.state.sets.open)]:
+            self._publish(key)
+        self._refresh(self.state.requested)
         if before.device_memory != self.state.settings.device_memory:
             self._device_changed()
         self.state.tasks.start(self.update_workspace())
@@ -124,46 +120,90 @@ class Publisher(Events):
             return
         published.is_updating = True
         try:
-            if not self._client.capabilities.pulls_diagnostics:
-                await self.state.index.update(is_polling=True)
-                sets = await self.state.index.sets()
-                # The settings may have changed in the meantime.
-                published.indexed = sets if self.state.settings.checks_workspace else {}
-                self._publish()
-            elif lsp.WORKSPACE_DIAGNOSTIC in self.state.requested:
-                await self.state.index.update(is_polling=True)
-                if self.state.index.take_is_outdated():
-                    self._refresh({lsp.WORKSPACE_DIAGNOSTIC})
+            await self.state.index.update(is_polling=True)
+            sets = await self.state.index.sets()
+            # The settings may have changed in the meantime.
+            before, published.indexed = published.indexed, sets if self.state.settings.checks_workspace else {}
+            for key in before.keys() | published.indexed.keys():
+                if before.get(key) is not published.indexed.get(key):
+                    self._publish(key)
         finally:
             published.is_updating = False
 
     # ---------------------------------------------------------------- diagnostics
 
-    def _publish(self) -> None:
-        """Publish the diagnostics that have changed, and withdraw those of files that have none any more."""
-        if self._client.capabilities.pulls_diagnostics:
-            return
-        published, versions = self.state.published, self.state.sets.versions
-        found = all_diagnostics(self.state, self.state.sets.open, published.indexed)
+    def _publish(self, key: Path) -> None:
+        """Publish the diagnostics of a set that have changed, and withdraw those of files that have none any more."""
+        state, published = self.state, self.state.published
+        opened = next((one for one in state.sets.open if one.key == key), None)
+        if opened:
+            found = self._of_open(opened)
+        else:
+            indexed = published.indexed.get(key)
+            found = self._of_indexed(indexed) if indexed else {}
+        versions = {one.uri: one.version for one in opened.open.values()} if opened else {}
         wanted = {uri: (diagnostics, versions.get(uri)) for uri, diagnostics in found.items() if diagnostics}
-        for uri in sorted(published.diagnostics.keys() - wanted.keys()):
+        before = published.diagnostics.pop(key, {})
+        if self._client.capabilities.pulls_diagnostics:
+            # An empty list withdraws the diagnostics that were pulled before.
+            published.diagnostics[key] = {uri: ([], versions.get(uri)) for uri in before} | wanted
+            if published.diagnostics[key] != before:
+                self._refresh({lsp.TEXT_DOCUMENT_DIAGNOSTIC} & state.requested)
+            return
+        for uri in before.keys() - wanted.keys():
             self._client.publish_diagnostics(uri, [], versions.get(uri))
         for uri, (diagnostics, version) in wanted.items():
-            if published.diagnostics.get(uri) != (diagnostics, version):
+            if before.get(uri) != (diagnostics, version):
                 self._client.publish_diagnostics(uri, diagnostics, version)
-        published.diagnostics = wanted
+        if wanted:
+            published.diagnostics[key] = wanted
 
-    # ---------------------------------------------------------------- loads and refreshes
+    def _of_open(self, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
+        """The diagnostics of a set with open documents, by URI."""
+        if dump_set.analysis is None or dump_set.is_being_written:
+            return {}
+        if dump_set.why_empty:
+            return {one.uri: [_on_first_line(one, dump_set.why_empty)] for one in dump_set.open.values()}
+        convert = Converter(dump_set.open, self._client.capabilities.encoding)
+        findings: dict[str, list[Finding]] = {}
+        for finding in findings_of(dump_set.analysis, self.state.settings):
+            findings.setdefault(convert.uri(finding.place.file), []).append(finding)
+        for uri, found in findings.items():
+            self._report_omitted(uri, len(found) - DIAGNOSTIC_LIMIT)
+        return {uri: [*map(convert.diagnostic, found[:DIAGNOSTIC_LIMIT])] for uri, found in findings.items()}
 
-    def _publish_load(self, dump_set: DumpSetState) -> None:
-        """Send `didLoad` if the set has changed since the last one."""
-        load = _uris(dump_set), dump_set.generation, dump_set.module
-        if self.state.published.loads.get(dump_set.key) != load:
-            self.state.published.loads[dump_set.key] = load
-            self._client.notify_did_load(load[0], is_loaded=dump_set.has_files)
+    def _of_indexed(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
+        """The diagnostics of a set without open documents, by URI. Findings that depend on the user's memory limits are
+        not among them, because they require the whole set.
+        """
+        found, ignored = {}, self.state.settings.ignored_codes
+        for label, findings in indexed.findings.items():
+            uri = uri_of(Path(label))
+            found[uri] = [diagnostic for diagnostic in findings.shown if diagnostic.code not in ignored]
+            self._report_omitted(uri, findings.count - len(findings.shown))
+        return found
+
+    def _report_omitted(self, uri: str, count: int) -> None:
+        if count > 0:
+            text = f"{counted(count, 'finding')} left out"
+            self.state.report_truncated(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, uri, text)
+
+    # ---------------------------------------------------------------- refreshes
 
     def _refresh(self, methods: Iterable[str]) -> None:
         self.state.tasks.start(self._client.refresh(set(methods)))
+
+
+def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
+    """Return the findings of a set that the user wants to see."""
+    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak)
+    return [finding for finding in (*analysis.findings, *limits) if finding.code not in settings.ignored_codes]
+
+
+def _on_first_line(opened: OpenDocument, text: str) -> lsp.Diagnostic:
+    start, end = opened.document.line_span(0)
+    line = lsp.Range(lsp.Position(0, 0), lsp.Position(0, end - start))
+    return lsp.Diagnostic(line, text, lsp.DiagnosticSeverity.Information, source="xla-lens")
 
 
 def _uris(dump_set: DumpSetState) -> frozenset[str]:
@@ -173,5 +213,4 @@ def _uris(dump_set: DumpSetState) -> frozenset[str]:
         *([dump_set.module.file] if dump_set.module else ()),
     ]
     closed = {Path(member.label) for member in members} - dump_set.open.keys()
-    opened = [uri for one in dump_set.open.values() for uri in (one.uri, one.request_uri)]
-    return frozenset((*map(uri_of, closed), *opened))
+    return frozenset((*map(uri_of, closed), *(opened.uri for opened in dump_set.open.values())))

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,8 +44,6 @@ class Server(LanguageServer):
         self.tasks = BackgroundTasks()
         self._options: Any = None
         self._root: str | None = None
-        self._pulls = 0
-        """How often the settings were requested."""
         # pygls logs each error response with its traceback. The server itself logs only unexpected errors.
         logging.getLogger("pygls").setLevel(logging.CRITICAL)
         super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=message_converter)
@@ -125,7 +122,8 @@ class Server(LanguageServer):
     async def _start(self) -> None:
         """Prepare for requests."""
         await asyncio.to_thread(_import_engine)
-        await self._pull_settings()
+        if self.capabilities.has_configuration:
+            self.client.configuration(SECTION, self._apply_settings)
 
     async def _poll(self, editor: int | None) -> None:
         """Poll the disk until the editor's process is gone, then exit."""
@@ -163,24 +161,13 @@ class Server(LanguageServer):
 
     def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
         if self.capabilities.has_configuration:
-            self.tasks.start(self._pull_settings())
+            self.client.configuration(SECTION, self._apply_settings)
         else:
             self._apply_settings(params.settings)
 
-    async def _pull_settings(self) -> None:
-        if self.capabilities.has_configuration:
-            self._pulls += 1
-            with suppress(Exception):
-                await self.client.configuration(SECTION, partial(self._receive_settings, self._pulls))
-
-    def _receive_settings(self, pull: int, settings: Any) -> None:
-        # If the settings have changed again, another answer comes; they may come in any order.
-        if pull == self._pulls:
-            # Some editors answer null and send settings only with `initialize`.
-            self._apply_settings(self._options if settings is None else settings)
-
     def _apply_settings(self, given: Any) -> None:
-        before = self.state.settings
+        # Some editors answer null and send settings only with `initialize`.
+        before, given = self.state.settings, self._options if given is None else given
         self.state.apply_settings(_section(given))
         if self.state.settings != before:
             self.publisher.settings_changed(before)
@@ -199,7 +186,10 @@ class Server(LanguageServer):
         assert task is not None
         self.protocol.running.add(task)
         try:
-            return await self._result(method, params)
+            from xla_lens.lsp.requests import answer
+
+            self.state.requested.add(method)
+            return await answer(self.state, method, params)
         except (asyncio.CancelledError, JsonRpcException):
             raise
         except Exception:
@@ -207,14 +197,6 @@ class Server(LanguageServer):
             raise
         finally:
             self.protocol.running.discard(task)
-
-    async def _result(self, method: str, params: Any) -> Any:
-        from xla_lens.lsp.requests import answer
-
-        self.state.requested.add(method)
-        token = getattr(params, "work_done_token", None)
-        async with self.client.progress("XLA Lens", token) if token is not None else nullcontext():
-            return await answer(self.state, method, params)
 
 
 def _section(settings: Any) -> Any:

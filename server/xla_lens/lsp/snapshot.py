@@ -113,11 +113,6 @@ class SourceSnapshot:
     capabilities: ClientCapabilities
 
 
-def offset_in(
-    document: Document, edits: Sequence[Edit], first_row: int, encoding: Encoding, position: lsp.Position
-) -> int:
-    """Return the offset in a file of a position in the editor's document, which `edits` lead to and where the file
-    begins at a row.
-    """
-    row = max(0, position.line - first_row)
-    return backward(edits, to_offset(document, row, position.character, encoding))
+def offset_in(document: Document, edits: Sequence[Edit], encoding: Encoding, position: lsp.Position) -> int:
+    """Return the offset in a file of a position in the editor's document, which `edits` lead to."""
+    return backward(edits, to_offset(document, position.line, position.character, encoding))

@@ -6,12 +6,12 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
@@ -22,10 +22,8 @@ from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.documents import Change, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.errors import DocumentClosed
 from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
-from xla_lens.lsp.outputs import split_line
 from xla_lens.lsp.pages import (
     Generations,
     PageCache,
@@ -55,8 +53,6 @@ from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
 
-_T = TypeVar("_T")
-
 _Rendering: TypeAlias = tuple[Generations, Callable[..., PageText], tuple[Any, ...]]
 """The sets of a page, and what renders it in a worker thread: a function and its arguments."""
 
@@ -76,14 +72,12 @@ _MOST_OTHERS: Final = 3
 class Published:
     """What was sent to the editor without a request."""
 
-    diagnostics: dict[str, tuple[list[lsp.Diagnostic], int | None]] = field(default_factory=dict)
-    """By URI: the diagnostics that are published, and the version of the document."""
+    diagnostics: dict[Path, dict[str, tuple[list[lsp.Diagnostic], int | None]]] = field(default_factory=dict)
+    """By the key of a set, and by URI: the diagnostics that are published, and the version of the document."""
     indexed: Mapping[Path, IndexedSet] = field(default_factory=dict)
     """The sets of the workspace whose diagnostics are published while they have no open documents."""
     loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
     """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
-    pulled: set[str] = field(default_factory=set)
-    """The URIs of files that had diagnostics when the editor last pulled them."""
     truncations: set[tuple[str, str]] = field(default_factory=set)
     """The methods and URIs of the truncated answers that were logged."""
     is_updating: bool = False
@@ -109,8 +103,6 @@ class State:
         self.written: list[Path] = []
         """Files with answers. The editor deletes each when it has read it."""
         self._named: set[Path] = set()
-        self._openings: dict[str, object] = {}
-        """By the URI of each open document: a marker that is unique to each opening."""
         self._setting_errors: list[str] = []
 
     def close(self) -> None:
@@ -144,7 +136,6 @@ class State:
 
     def did_open(self, item: lsp.TextDocumentItem) -> None:
         """Add a document. Pages are left out: some editors report those, too."""
-        self._openings[item.uri] = object()
         if is_source(item):
             self.source_documents.did_open(item)
         elif not is_page(item.uri):
@@ -160,23 +151,8 @@ class State:
 
     def did_close(self, uri: str) -> None:
         """Remove a document. Does nothing if it is not open."""
-        self._openings.pop(uri, None)
         self.sets.close_document(uri)
         self.source_documents.pop(uri, None)
-
-    async def while_open(self, uri: str, work: Awaitable[_T]) -> _T:
-        """Await the work of a request about a document, and return its result. Raises `DocumentClosed` if the document
-        is closed in the meantime, also if it is opened again: its text may be different then.
-        """
-        opening = self._opening(uri)
-        result = await work
-        if self._opening(uri) is not opening:
-            raise DocumentClosed(uri)
-        return result
-
-    def _opening(self, uri: str) -> object:
-        """Return a marker that is unique to each opening of a document, None if it is not open."""
-        return self._openings.get(uri) or self._openings.get(split_line(uri)[0])
 
     # ---------------------------------------------------------------- access to sets and pages
 
@@ -339,7 +315,6 @@ class State:
         # The document may have been closed in the meantime.
         if self.sets.find(uri) != found or (analysis is None and not state.is_module(path)):
             return None
-        state.record_answer(method, path)
         return self.snapshot_now(state, path, self._on_truncated(method, uri))
 
     def snapshot_now(self, state: DumpSetState, path: Path, on_truncated: Callable[[str], None]) -> Snapshot | None:
@@ -347,8 +322,8 @@ class State:
         file, opened = state.file(path), state.open.get(path)
         if state.analysis is None or file is None:
             return None
-        capabilities, uri = self.client.capabilities, opened.request_uri if opened else uri_of(path)
-        shown = (opened.document, opened.edits, opened.first_row) if opened else (file.document, (), 0)
+        capabilities, uri = self.client.capabilities, opened.uri if opened else uri_of(path)
+        shown = (opened.document, opened.edits) if opened else (file.document, ())
         convert = Converter(state.open, capabilities.encoding, capabilities.largest_file_bytes)
         offset = partial(offset_in, *shown, capabilities.encoding)
         compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)
@@ -372,7 +347,7 @@ class State:
             found = self.sets.find(selected)
             return {selected: found[1] if found else path_of(selected)}
         others = (next(iter(other.open.values())) for other in self.sets.open if other is not state)
-        return {opened.request_uri: opened.path for opened in islice(others, _MOST_OTHERS)}
+        return {opened.uri: opened.path for opened in islice(others, _MOST_OTHERS)}
 
     # ---------------------------------------------------------------- truncated answers
 

@@ -16,10 +16,11 @@ from xla_lens.features.actions import (
 from xla_lens.features.hints import hints
 from xla_lens.features.lenses import LENS_LIMIT, Click, lenses
 from xla_lens.features.links import frame_tooltip, links
+from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.lsp.handlers import ACTION_KIND, Command
-from xla_lens.lsp.snapshot import PageSnapshot, Snapshot
+from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Code
@@ -123,18 +124,15 @@ _PAGE_COMMANDS: Final[Mapping[type[Page], Command]] = {
 # ---------------------------------------------------------------- actions
 
 
-def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command] | None:
-    """The actions for a selection, as commands if the editor supports nothing else: in a dump file, explain a finding,
-    go to a related place, show a page, compare; in an HLO module, go to the source lines of an instruction.
+def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """The actions for a selection: in a dump file, explain a finding, show a page, compare; in an HLO module, go to the
+    source lines of an instruction.
     """
     diagnostics, only = params.context.diagnostics, params.context.only
     every = actions(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range))
     found = [_action(snapshot, action, diagnostics) for action in every]
     found += [] if snapshot.is_module else _comparing(snapshot)
-    wanted = [action for action in found if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
-    if snapshot.capabilities.has_code_action_literals:
-        return list(wanted)
-    return [action.command for action in wanted if action.command]
+    return [action for action in found if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
 
 
 def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
@@ -175,27 +173,16 @@ def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJso
     """
     found = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
     found = snapshot.truncate(found, LINK_LIMIT, "links")
-    ranges = snapshot.convert.ranges(snapshot.file, [(link.start, link.end) for link in found])
-    return RawJson(
-        [
-            {"range": where, **tooltip(snapshot, frame_tooltip(link.target)), "data": source_data(link.target)}
-            for link, where in zip(found, ranges, strict=True)
-        ]
-    )
+    pairs = zip(found, snapshot.convert.ranges(snapshot.file, [(link.start, link.end) for link in found]), strict=True)
+    return RawJson([{"range": where, **source_link(link.target, snapshot.capabilities)} for link, where in pairs])
 
 
-def tooltip(snapshot: Snapshot | PageSnapshot, text: str) -> dict[str, str]:
-    """Return the tooltip of a link as a property, if the editor shows any. VS Code renders tooltips as Markdown, which
-    LSP leaves open.
+def source_link(frame: StackFrame, capabilities: ClientCapabilities) -> Json:
+    """Return the tooltip of a link to a source line, which VS Code renders as Markdown, and what
+    `documentLink/resolve` needs to find the line.
     """
-    if not snapshot.capabilities.has_link_tooltips:
-        return {}
-    return {"tooltip": escaped(text) if snapshot.capabilities.has_markdown else text}
-
-
-def source_data(frame: StackFrame) -> Json:
-    """Return what `documentLink/resolve` needs to find a source line."""
-    return {"path": frame.file, "line": frame.line}
+    tooltip = {"tooltip": escaped(frame_tooltip(frame))} if capabilities.has_link_tooltips else {}
+    return {**tooltip, "data": {"path": frame.file, "line": frame.line}}
 
 
 async def document_link_resolve(state: State, link: lsp.DocumentLink) -> lsp.DocumentLink:

@@ -68,34 +68,24 @@ class Arguments:
         except (ValueError, TypeError, ExceptionGroup) as error:
             raise InvalidParams("position: expected an object with line and character") from error
 
-    def uri(self, name: str = "uri") -> str:
-        """Return a URI. In the output of XLA, the line of the property `position` selects the file."""
-        uri = self.need(name, str)
-        is_output = self.state.sets.output(uri) and self.given.get("position") is not None
-        return f"{uri}#L{self.position().line + 1}" if is_output else uri
-
     def path(self) -> Path:
         """Return the path of the property `uri`."""
-        uri = self.uri()
+        uri = self.need("uri", str)
         found = self.state.sets.find(uri)
         return found[1] if found else path_of(uri)
 
     async def analysed(self, name: str = "uri") -> tuple[DumpSetState, Analysis]:
         """Return the set of a property, which may be an open document, a page, or a file on disk, and its analysis on
-        the user's device. For the output of XLA without a line or a position, that is the set with the highest peak.
+        the user's device.
         """
-        uri, sets = self.uri(name), self.state.sets
-        pairs = [found] if (found := sets.find(uri)) else sets.sets_of(uri)
-        if not pairs:
-            dump_set = self.state.set_for_page(uri) or await self.state.set_for_command(path_of(uri))
-            pairs = [(dump_set, dump_set.path)] if dump_set else []
+        uri, state = self.need(name, str), self.state
+        dump_set, path = state.sets.find(uri) or (state.set_for_page(uri), path_of(uri))
+        dump_set = dump_set or await state.set_for_command(path)
         # A file may be the HLO module, which is loaded last.
-        loaded = [(one, await one.analysis_for(path) or (await one.loaded_for(path))[0]) for one, path in pairs]
-        known = [(one, analysis) for one, analysis in loaded if analysis]
-        if not known:
+        analysis = await dump_set.analysis_for(path) or (await dump_set.loaded_for(path))[0] if dump_set else None
+        if dump_set is None or analysis is None:
             raise InvalidParams(f"{uri} is neither open nor a dump")
-        dump_set, analysis = max(known, key=_peak)
-        return dump_set, analysis.on_device(self.state.settings.device_memory)
+        return dump_set, analysis.on_device(state.settings.device_memory)
 
     async def loaded(self) -> tuple[DumpSetState, Analysis, HloModule | None]:
         """Return what `analysed` returns and the HLO module, both as they are at the same moment."""
@@ -108,16 +98,11 @@ class Arguments:
 
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which may be an open document or a file on disk."""
-        uri, state = self.uri(), self.state
-        dump_set, _ = await state.while_open(uri, self.analysed())
+        dump_set, _ = await self.analysed()
         path = self.path()
         if dump_set.file(path) is None:
-            await state.while_open(uri, dump_set.module_for(path))
-        snapshot = state.snapshot_now(dump_set, path, lambda _: None)
+            await dump_set.module_for(path)
+        snapshot = self.state.snapshot_now(dump_set, path, lambda _: None)
         if snapshot is None:
-            raise InvalidParams(f"{uri} cannot be read")
+            raise InvalidParams(f"{path} cannot be read")
         return snapshot
-
-
-def _peak(pair: tuple[DumpSetState, Analysis]) -> int:
-    return max((space.peak_live_bytes for space in pair[1].memory.spaces), default=0)

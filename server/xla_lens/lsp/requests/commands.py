@@ -14,15 +14,15 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.references import references
 from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import FORMATS, Part, needs_module, report_options
+from xla_lens.features.report.options import FORMATS, report_options
 from xla_lens.files import set_files
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
+from xla_lens.lsp.publisher import findings_of
 from xla_lens.lsp.requests import source_memory, views
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
-from xla_lens.lsp.requests.diagnostics import findings_of
 from xla_lens.lsp.requests.oom import show_out_of_memory
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
@@ -36,7 +36,7 @@ from xla_lens.package_files import explanation_path, page_sources
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages import finding_data
 from xla_lens.render.names import unknown_name
-from xla_lens.render.numbers import parse_size, shortened
+from xla_lens.render.numbers import shortened
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
@@ -102,30 +102,17 @@ async def _refresh_lenses(state: State) -> None:
     await state.client.refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & state.requested)
 
 
-# ---------------------------------------------------------------- reports and findings
+# ---------------------------------------------------------------- reports and explanations
 
 
 async def _report(arguments: Arguments) -> Any:
-    dump_set, analysis = await arguments.analysed()
     kind = arguments.get("format", str, "markdown")
     if kind not in FORMATS:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
+    dump_set, analysis, module = await arguments.loaded()
     if kind == "html":
-        _, analysis, module = await arguments.loaded()
         return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
-    budget = parse_size(arguments.get("budget", str, ""))
-    if budget is None and arguments.given.get("budget") is not None:
-        raise InvalidParams('budget: expected a size such as "16GiB"')
-    names = list(map(str, arguments.get("parts", list, [])))
-    for name in names:
-        if name not in set(Part):
-            raise InvalidParams(f"parts: {unknown_name('part', name, tuple(Part))}")
-    parts = frozenset(map(Part, names))
-    top, at_step = arguments.number("top"), arguments.number("atStep")
-    options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
-    module = None
-    if needs_module(options):
-        dump_set, analysis, module = await arguments.loaded()
+    options = report_options(frozenset(), top=None, at_step=None, budget_bytes=None, is_json=kind == "json")
     texts = {path: opened.document for path, opened in dump_set.open.items()}
     made = await in_thread(lambda: report(analysis, _files(dump_set.path, analysis, texts), options, module))
     if kind == "json":

@@ -1,8 +1,7 @@
 """Jumps from a mention: definition, declaration, type definition, implementation, references and highlights."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import islice
 from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
@@ -18,15 +17,13 @@ from xla_lens.model.places.mentions import Mention
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 
-_Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
-
 HIGHLIGHT_LIMIT: Final = 300
 """Maximum number of highlights. Editors request them with each movement of the cursor."""
 
 # ---------------------------------------------------------------- jumps
 
 
-def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Locations:
+def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
     """Go from what a dump file or an HLO module mentions to the places that a request is about."""
     at, limit = params.position, snapshot.settings.place_limit
     mention = snapshot.mention(at)
@@ -34,20 +31,14 @@ def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> _Loc
         return None
     places = _JUMPS[method](snapshot.dump, snapshot.module, mention, limit + 1)
     if places and all(snapshot.convert.is_too_large(place.file) for place in places):
-        places = _elsewhere(snapshot, mention) or places
-    return _locations(snapshot, method, mention, snapshot.truncate(places, limit, "places"))
-
-
-def _elsewhere(snapshot: Snapshot, mention: Mention | HloMention) -> list[Place]:
-    """Another place about what is mentioned, in a file that the editor can open."""
-    dump, module = snapshot.dump, snapshot.module
-    rows = navigation.declaration(dump, module, mention, 1)
-    lines = navigation.implementation(dump, module, mention, 1) if module else []
-    fits = (place for place in (*rows, *lines) if not snapshot.convert.is_too_large(place.file))
-    others = (
-        place for place in fits if place.file is not snapshot.file or not place.start <= mention.start < place.end
-    )
-    return [*islice(others, 1)]
+        # Another place about it, in a file that the editor can open.
+        others = navigation.declaration(snapshot.dump, snapshot.module, mention, 1)
+        if snapshot.module:
+            others += navigation.implementation(snapshot.dump, snapshot.module, mention, 1)
+        fits = [place for place in others if not snapshot.convert.is_too_large(place.file)]
+        file, start = snapshot.file, mention.start
+        places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
+    return [*map(snapshot.convert.location, snapshot.truncate(places, limit, "places"))] or None
 
 
 _Find: TypeAlias = Callable[[DumpSet, HloModule | None, Mention | HloMention, int], list[Place]]
@@ -60,15 +51,6 @@ _JUMPS: Final[Mapping[str, _Find]] = {
 }
 
 definition, declaration, type_definition, implementation = (partial(_jump, method) for method in _JUMPS)
-
-
-def _locations(snapshot: Snapshot, method: str, mention: Mention | HloMention, places: Sequence[Place]) -> _Locations:
-    """Convert places, to links from the mention if the editor supports those."""
-    if method not in snapshot.capabilities.links:
-        return [snapshot.convert.location(place) for place in places] or None
-    # With an origin the editor underlines the whole name, not only the word that it sees in it.
-    origin = snapshot.convert.range(snapshot.file, mention.start, mention.end)
-    return [snapshot.convert.link(place, origin) for place in places] or None
 
 
 # ---------------------------------------------------------------- references and highlights

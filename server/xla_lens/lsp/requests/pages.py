@@ -6,8 +6,7 @@ from urllib.parse import unquote
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover as hover_of
-from xla_lens.features.links import frame_tooltip
-from xla_lens.lsp.requests.annotations import source_data, tooltip
+from xla_lens.lsp.requests.annotations import source_link
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
@@ -43,7 +42,7 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     if analysis is None or target is None:
         return None
     mention = Mention(target, Role.USED_VALUE, link.start, link.end)
-    uri = snapshot.convert.request_uri(link.place.file)
+    uri = snapshot.convert.uri(link.place.file)
     markdown = hover_of(analysis, module, mention, command_links(uri, capabilities))
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
@@ -73,9 +72,7 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
         where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
         match link.target:
             case StackFrame():
-                return lsp.DocumentLink(
-                    where, data=source_data(link.target), **tooltip(snapshot, frame_tooltip(link.target))
-                )
+                return lsp.DocumentLink(where, **source_link(link.target, snapshot.capabilities))
             case Rule():
                 uri = explanation_path(link.target).as_uri()
             case tuple():
@@ -87,10 +84,8 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
     return [link_to(link) for link in snapshot.page.links]
 
 
-def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
+def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
     """The sections of a page."""
-    if not snapshot.capabilities.has_nested_symbols:
-        return None
     lines = snapshot.page.lines
     return [_symbol(lines[first], first, last) for first, last in page_sections(lines)]
 

@@ -70,7 +70,7 @@ def _module(one: NamedFiles) -> contract.SourceModule:
 
 def _uri(one: NamedFiles) -> str:
     opened = next(iter(one.dump_set.open.values()), None)
-    return opened.request_uri if opened else uri_of(one.dump_set.path)
+    return opened.uri if opened else uri_of(one.dump_set.path)
 
 
 def _read(path: Path) -> tuple[str, float]:

@@ -1,15 +1,13 @@
 """The structure of a document: outline, folding ranges, selection ranges and semantic tokens."""
 
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.ranges import folds, selection
-from xla_lens.features.symbols import Symbol, document_symbols
+from xla_lens.features.symbols import document_symbols
 from xla_lens.features.tokens import TokenType, tokens
-from xla_lens.lsp.convert import flat_symbols
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
 from xla_lens.lsp.snapshot import Snapshot
@@ -35,18 +33,8 @@ TOKEN_LIMIT: Final = 5_000
 def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
     """The outline of a dump file, or the computations of an HLO module and their instructions."""
     symbols = document_symbols(snapshot.dump, snapshot.module, snapshot.file, SYMBOL_LIMIT)
-    tree = snapshot.convert.symbols(snapshot.file, symbols)
-    if snapshot.capabilities.has_nested_symbols:
-        # A truncated entry says so in its detail.
-        return RawJson(tree)
-    if any(map(_is_truncated, symbols)):
-        snapshot.on_truncated(f"only the {SYMBOL_LIMIT:,} biggest entries of each part are shown")
-    uri, name = snapshot.convert.uri(snapshot.file), Path(snapshot.file.label).name
-    return RawJson([*flat_symbols(uri, name, tree)])
-
-
-def _is_truncated(symbol: Symbol) -> bool:
-    return symbol.is_truncated or any(map(_is_truncated, symbol.children))
+    # A truncated entry says so in its detail.
+    return RawJson(snapshot.convert.symbols(snapshot.file, symbols))
 
 
 # ---------------------------------------------------------------- folding ranges

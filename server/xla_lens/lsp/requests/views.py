@@ -74,7 +74,7 @@ async def compared_maps(arguments: Arguments) -> RawJson:
     uris = []
     for state, _ in compared.sources:
         opened = state.open.get(state.path)
-        uris.append(opened.request_uri if opened else uri_of(state.path))
+        uris.append(opened.uri if opened else uri_of(state.path))
     return await _map(arguments, lambda: compared_maps_data(compared.diff, *uris))
 
 
@@ -167,7 +167,7 @@ def _files(paths: Mapping[FileKind, Path], opened: Mapping[Path, OpenDocument]) 
     for kind in FileKind:
         if path := paths.get(kind):
             one = opened.get(path)
-            uri, size_bytes = (one.request_uri, len(one.document.data)) if one else (uri_of(path), file_size(path))
+            uri, size_bytes = (one.uri, len(one.document.data)) if one else (uri_of(path), file_size(path))
             found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
     return found
 
@@ -292,7 +292,7 @@ async def describe(arguments: Arguments) -> contract.Description:
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
-    markdown = hover(analysis, module, mention, command_links(convert.request_uri(shown.file), capabilities))
+    markdown = hover(analysis, module, mention, command_links(convert.uri(shown.file), capabilities))
     return {"markdown": markdown, "location": location}
 
 

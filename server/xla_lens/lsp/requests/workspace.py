@@ -40,6 +40,5 @@ async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> l
 def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.Location:
     path = Path(symbol.label)
     document = opened.get(path)
-    row = symbol.row + (document.first_row if document else 0)
-    start, end = (lsp.Position(row, column) for column in (symbol.start_column, symbol.end_column))
+    start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
     return lsp.Location(document.uri if document else uri_of(path), lsp.Range(start, end))
