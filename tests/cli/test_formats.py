@@ -145,7 +145,7 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
     ]
     for name in ("report", "check", "advise", "explain", "completion", EVIL):
         found += [(name, EVIL), (name, missing), (name, evil.log), (name, f"--{EVIL}", "x")]
-    for option in ("--part", "--top", "--budget", "--output-format", "--color", "--at", "--path-mapping"):
+    for option in ("--part", "--top", "--budget", "--output-format", "--color", "--at", "--sort", "--path-mapping"):
         found.append(("report", evil.dumps, option, EVIL))
     found += [("diff", evil.dumps, missing), ("diff", missing, evil.dumps), ("oom", missing), ("server", "--tcp", EVIL)]
     found += [("check", evil.dumps, "--select", EVIL), ("diff", evil.dumps, evil.dumps, "--max-peak-increase", EVIL)]

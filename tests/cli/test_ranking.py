@@ -13,6 +13,7 @@ from typing import Any
 
 from commands import run
 from samples import DUMPS, SPLIT, analysis_of, facts
+from xla_lens.features.report.options import SortKey
 from xla_lens.features.report.ranking import ranked_module, ranking
 from xla_lens.files import find_sets
 from xla_lens.render.numbers import human
@@ -63,7 +64,7 @@ def test_modules_with_the_same_peak_are_ranked_by_their_needs_and_their_values()
     step = ranked_module(analysis_of(SPLIT), [SPLIT.as_posix()])
     fill = replace(step, name="jit_broadcast_in_dim", value_count=2)
     bigger = replace(fill, space=replace(step.space, needed_bytes=step.space.needed_bytes + 1), name="jit_z")
-    ranked = ranking([fill, step, bigger], None, 0)
+    ranked = ranking([fill, step, bigger], SortKey.PEAK, None, 0)
     assert [one.name for one in ranked.modules] == ["jit_z", "jit_train_step", "jit_broadcast_in_dim"]
 
 
@@ -78,6 +79,9 @@ def test_all_and_module_select_the_full_reports() -> None:
     for pattern in ("2", "swap$"):
         text = run("report", folder, "--module", pattern)[1]
         assert text.startswith("jit_swap\n  It needs ")
+    reports = _json(folder, "--sort", "name")
+    assert [one["module"] for one in reports] == sorted(names)
+    assert [one["number"] for one in _json(folder, "--sort", "file")] == [0, 1, 2, 3]
     assert all("live_at_peak" in one["memory_spaces"][0] for one in _json(folder, "--all"))
 
 

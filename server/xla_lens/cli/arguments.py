@@ -19,6 +19,7 @@ from xla_lens.features.report.options import (
     TINY_IN_RUN,
     CiFormat,
     Part,
+    SortKey,
 )
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
@@ -131,6 +132,7 @@ def _add_selection(parser: Parser) -> None:
     )
     parser.option("--module", "MODULE", str, words)
     parser.flag("--all", "of several modules, report all, not only the worst")
+    parser.option("--sort", "KEY", SortKey, f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})")
     parser.set_defaults(tiny=TINY)
 
 
@@ -198,7 +200,7 @@ def _add_run(parser: Parser) -> None:
     _add_top(parser, DEFAULT_TOP)
     parser.flag("--open", "open the memory map in a browser afterwards")
     parser.option("program", "COMMAND", str, "the program and its arguments", nargs=argparse.REMAINDER)
-    parser.set_defaults(module=None, all=False, tiny=TINY_IN_RUN, at=None, through_loops="yes")
+    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, at=None, through_loops="yes")
     _add_color(parser)
 
 

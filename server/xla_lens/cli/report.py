@@ -107,9 +107,9 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
         rows[row] = loaded.files
         if is_json:
             summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
-        if worst is None or sort_key(row) < sort_key(worst[0]):
+        if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
             worst = row, loaded
-    ranked = ranking(rows, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
+    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
     is_for_all = arguments.all or arguments.module is not None
     is_asked = is_for_all or arguments.part or arguments.at is not None
     outline_of = report_outline
@@ -166,7 +166,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
         analysis, module = loaded.with_module()
         rows[ranked_module(analysis, [*loaded.files.labels.values()])] = map_content(analysis, module)
-    ranked = ranking(rows, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
+    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
     shown = [rows[ranked.modules[number]] for number in ranked.shown]
     folder, is_one = _folder(arguments), len(rows) == 1
     title = f"{shown[0].module}: memory map" if is_one else f"{folder}: memory maps"

@@ -16,7 +16,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.alive import Ending, last_uses
-from xla_lens.model.advice.budget import BudgetPlan, smallest_set
+from xla_lens.model.advice.budget import BudgetPlan, fewest, smallest_set
 from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.edits import next_peaks
 from xla_lens.model.advice.padding import PaddingAtStep, padding_at
@@ -106,17 +106,24 @@ class BudgetReport:
 
     `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
     the budget minus these. If that is impossible, `is_reached` is false, and `plan` brings them down to the budget.
+    Fewer than `at_least` values cannot suffice; 0 if that is unknown.
     """
 
     budget_bytes: int
     plan: BudgetPlan
     idle_bytes: int
     is_reached: bool
+    at_least: int
 
     @property
     def needed_bytes(self) -> int:
         """What the program needs without the values."""
         return self.plan.peak_bytes + self.idle_bytes
+
+    @property
+    def is_proven_smallest(self) -> bool:
+        """Whether no smaller set suffices."""
+        return self.is_reached and len(self.plan.values) == self.at_least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -423,7 +430,9 @@ def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) ->
         plan = smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes) or plan
     # What is live must be within the budget in any case, except for thread-local buffers, which are not needed.
     is_reached = plan.is_reached and plan.peak_bytes + idle_bytes <= budget_bytes
-    return BudgetReport(budget_bytes, plan, idle_bytes, is_reached)
+    is_bound = is_reached and idle_bytes >= 0
+    at_least = fewest(analysis.dump, analysis.memory, space.color, budget_bytes) if is_bound else 0
+    return BudgetReport(budget_bytes, plan, idle_bytes, is_reached, at_least)
 
 
 def _donation(dump: DumpSet) -> Donation | None:

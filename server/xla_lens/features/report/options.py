@@ -57,6 +57,18 @@ class CiFormat(StrEnum):
     JUNIT = "junit"
 
 
+class SortKey(StrEnum):
+    """A column by which `--sort` ranks modules."""
+
+    PEAK = "peak"
+    NEEDED = "needed"
+    TEMP = "temp"
+    VALUES = "values"
+    FINDINGS = "findings"
+    NAME = "name"
+    FILE = "file"
+
+
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """What a report contains.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
@@ -95,32 +96,35 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     )
 
 
-def sort_key(one: RankedModule) -> tuple[int | str, ...]:
-    """Return the key by which modules are sorted: those first that exceed their device by most, then by peak, by what
-    they need, by the number of values and by name, and those of the newest run first.
+def sort_key(one: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ...]:
+    """Return the key by which modules are sorted, the worst first. By peak, those that do not fit their device come
+    first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name, then those
+    of the newest run come first.
     """
     run = _RUN.search(one.files[0])
-    return (
-        -(one.over_bytes or 0),
-        -(one.peak_bytes if one.peak_bytes is not None else NONE),
-        -one.space.needed_bytes,
-        -one.value_count,
-        one.name,
-        one.number if one.number is not None else NONE,
-        -int("".join(run.groups())) if run else 0,
-        *one.files,
-    )
+    newest = -int("".join(run.groups())) if run else 0
+    by: dict[SortKey, tuple[int | str, ...]] = {
+        SortKey.PEAK: (-(one.over_bytes or 0), -(NONE if one.peak_bytes is None else one.peak_bytes)),
+        SortKey.NEEDED: (-one.space.needed_bytes,),
+        SortKey.VALUES: (-one.value_count,),
+        SortKey.NAME: (one.name, NONE if one.number is None else one.number),
+        SortKey.TEMP: (-one.temp_bytes,),
+        SortKey.FINDINGS: (-one.error_count, -one.warning_count),
+        SortKey.FILE: one.files,
+    }
+    ties = (SortKey.PEAK, SortKey.NEEDED, SortKey.VALUES, SortKey.NAME)
+    return by[key], *(by[tie] for tie in ties), (newest,), one.files
 
 
 _RUN: Final = re.compile(r"-(\d{8})-(\d{6})(?=[-/\\])")
 """The time at the end of the name of a folder that `xla-lens run` made."""
 
 
-def ranking(modules: Iterable[RankedModule], top: int | None, tiny: float) -> Ranking:
+def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny: float) -> Ranking:
     """Return the modules in order. At most `top` are shown, and none with less than the part `tiny` of the worst peak
     and without errors; None for all.
     """
-    found = tuple(sorted(modules, key=sort_key))
+    found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
     most = max((one.peak_bytes or 0 for one in found), default=0)
     big = [
         number

@@ -70,6 +70,15 @@ def smallest_set(
     )
 
 
+def fewest(dump: DumpSet, memory: Memory, color: int, budget_bytes: int) -> int:
+    """Return a lower bound on the number of values to remove so that the live bytes stay within a budget."""
+    space = memory.space(color)
+    if space is None:
+        return 0
+    edited = EditableSpace(dump, space)
+    return _Excess(edited, budget_bytes, edited.slots.value).lower_bound()
+
+
 class _Excess:
     """The bytes over the budget at each step, while values are removed and restored. Values are rows of slots.
 

@@ -44,7 +44,10 @@ _FACTS: Final = {
     "PeakWithout": "freed_bytes next_peak_bytes next_peak_step",
     "PaddingPart": "cause size_bytes dimension length padded_length",
     "AllocationHistory": "size_bytes peak_step peak_bytes fragmentation",
-    "BudgetReport": ("budget_bytes is_reached needed_bytes peak_bytes=plan.peak_bytes peak_step=plan.peak_step"),
+    "BudgetReport": (
+        "budget_bytes is_reached is_proven_smallest at_least needed_bytes peak_bytes=plan.peak_bytes "
+        "peak_step=plan.peak_step"
+    ),
     "Donated": "parameter reused_by size_bytes",
     "Missed": "parameter output last_read birth fit size_bytes",
     "KeptApart": "copy parameter is_output size_bytes",

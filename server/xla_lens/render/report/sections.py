@@ -413,7 +413,8 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
     stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
     then = f"the program then needs {apart(budget.needed_bytes, budget.budget_bytes)}{stays}"
-    title = f"To fit into {size} of {space}, remove {which}; {then}"
+    proof = f" (no fewer than {budget.at_least:,} can suffice)" if budget.at_least > 1 else ""
+    title = f"To fit into {size} of {space}, remove {which}{proof}; {then}"
     if not budget.is_reached:
         title = f"Without {which}, the peak fits into {size} of {space}, but the program needs {idle} besides"
     shown = values[: report.options.top].tolist()
