@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from xla_lens.model.memory.over_time import SpaceTotals
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
@@ -40,7 +40,7 @@ class Capacity:
     file: str | None = None
 
 
-_Space = TypeVar("_Space", bound=SpaceTotals)
+_Space = TypeVar("_Space", bound=MemorySpace)
 
 
 def main_space(spaces: Sequence[_Space]) -> _Space | None:
@@ -65,7 +65,7 @@ def stated_capacity(messages: "Iterable[OomMessage]", module: str | None, file: 
     return Capacity(sizes.pop(), CapacitySource.OOM_MESSAGE, file) if len(sizes) == 1 else None
 
 
-def capacity_of(space: SpaceTotals, *candidates: Capacity | None) -> Capacity | None:
+def capacity_of(space: MemorySpace, *candidates: Capacity | None) -> Capacity | None:
     """Return the first known capacity. Only the default memory space has one, and not in dumps for the CPU, where it
     is the host's memory.
     """
@@ -74,7 +74,7 @@ def capacity_of(space: SpaceTotals, *candidates: Capacity | None) -> Capacity | 
     return next((one for one in candidates if one), None)
 
 
-def over_bytes(space: SpaceTotals, limit_bytes: int) -> int | None:
+def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     """Return by how much a program exceeds a budget or the device, 0 if it fits, None if the dump does not tell. The
     device must provide the needed bytes for as long as the program runs.
     """

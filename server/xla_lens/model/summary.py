@@ -4,7 +4,7 @@ A summary keeps no text and no table of its set alive. It takes about 50 bytes f
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity
-from xla_lens.model.memory.over_time import Memory, SpaceTotals, covering
+from xla_lens.model.memory.over_time import NEVER_LIVE, Memory, MemorySpace, covering
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -86,7 +86,7 @@ class SetSummary:
     module: str
     backend: Backend | None
     files: tuple[tuple[str, FileKind], ...]
-    spaces: tuple[SpaceTotals, ...]
+    spaces: tuple[MemorySpace, ...]
     allocation_count: int
     value_count: int
     entries: Entries
@@ -102,7 +102,8 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         module=module_of(dump.files),
         backend=dump.backend,
         files=tuple((file.label, file.kind) for file in dump.files),
-        spaces=tuple(space.totals for space in analysis.memory.spaces),
+        # The steps would take most of the memory.
+        spaces=tuple(replace(space, live=NEVER_LIVE) for space in analysis.memory.spaces),
         allocation_count=len(dump.allocations),
         value_count=len(dump.values),
         entries=_entries(dump, analysis.memory, encoding),

@@ -5,7 +5,7 @@ from typing import Final
 
 from xla_lens.model.capacity import Capacity, CapacitySource, over_bytes
 from xla_lens.model.memory.needed import reserved_parts
-from xla_lens.model.memory.over_time import MemorySpace, SpaceTotals
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
@@ -16,7 +16,7 @@ from xla_lens.syntax.columns import NONE
 SETTING: Final = "xla-lens.device.memory"
 
 
-def capacity_data(space: SpaceTotals, capacity: Capacity | None) -> contract.Capacity | None:
+def capacity_data(space: MemorySpace, capacity: Capacity | None) -> contract.Capacity | None:
     """Return a capacity as editors get it, None if it is unknown."""
     if capacity is None:
         return None

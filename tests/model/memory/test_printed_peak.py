@@ -35,13 +35,12 @@ def test_computed_step_is_the_printed_step_and_terms_add_up(analysis: Analysis) 
                 _check_identity(analysis, explained)
         if peak.counted_at_peak:
             assert peak.counted_at_printed.total_bytes >= peak.counted_at_peak.total_bytes
-    for space in memory.spaces:
-        for step in np.linspace(-1, (dump.last_step or 0) + 2, 9).astype(int).tolist():
-            explained = explain_counted(dump, memory, step, space.color)
-            assert explained
-            is_counted = (dump.values.start_step <= step) & (step <= dump.values.end_step + 1)
-            assert explained.total_bytes == dump.whole_bytes[is_counted & (dump.values.live_range != NONE)].sum()
-            _check_identity(analysis, explained)
+    for step in np.linspace(-1, (dump.last_step or 0) + 2, 9).astype(int).tolist():
+        explained = explain_counted(dump, memory, step)
+        assert explained
+        is_counted = (dump.values.start_step <= step) & (step <= dump.values.end_step + 1)
+        assert explained.total_bytes == dump.whole_bytes[is_counted & (dump.values.live_range != NONE)].sum()
+        _check_identity(analysis, explained)
 
 
 def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xla_lens.features.report.options import SortKey
@@ -11,7 +11,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.needed import reserved_parts
-from xla_lens.model.memory.over_time import SpaceTotals
+from xla_lens.model.memory.over_time import NEVER_LIVE, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.warrants import Quantity, Warrants
@@ -32,7 +32,7 @@ class RankedModule:
     number: int | None
     name: str
     files: tuple[str, ...]
-    space: SpaceTotals
+    space: MemorySpace
     peak_bytes: int | None
     temp_bytes: int
     value_count: int
@@ -82,7 +82,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         number=next((number for file in files if (number := module_number(file)) is not None), None),
         name=module_of(dump.files),
         files=tuple(files),
-        space=space.totals if space else SpaceTotals(dump.space_id(color), 0, 0, None, 0),
+        space=replace(space or MemorySpace(dump.space_id(color), 0, 0, None, 0, NEVER_LIVE), live=NEVER_LIVE),
         peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
         temp_bytes=dict(reserved_parts(dump, color)).get("temp", 0),
         value_count=len(dump.values),

@@ -10,8 +10,9 @@ Values without a live range count as reserved bytes only.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
-from xla_lens.model.tables.lookup import distinct, found, taken
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column
 
@@ -56,13 +57,16 @@ class LiveBytes:
         return int(self.live_bytes.max(initial=0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpaceTotals:
-    """The totals of a memory space. `peak_step` is None if nothing is ever live.
+NEVER_LIVE: Final = LiveBytes(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
-    `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `peak_live_bytes`.
-    Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are the reserved bytes
-    without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemorySpace:
+    """A memory space over time. `peak_step` is None if nothing is ever live.
+
+    `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `peak_live_bytes`
+    and `live`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are the
+    reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
     """
 
     id: SpaceId
@@ -70,6 +74,7 @@ class SpaceTotals:
     needed_bytes: int
     peak_step: int | None
     peak_live_bytes: int
+    live: LiveBytes
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
 
@@ -77,18 +82,6 @@ class SpaceTotals:
     def color(self) -> int:
         """XLA's number for the memory space."""
         return self.id.color
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MemorySpace(SpaceTotals):
-    """A memory space over time. `live_bound` holds for `live`, too."""
-
-    live: LiveBytes
-
-    @property
-    def totals(self) -> SpaceTotals:
-        """The totals alone, which take no memory for the steps."""
-        return SpaceTotals(*(getattr(self, field.name) for field in fields(SpaceTotals)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,13 +153,12 @@ def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
 
 def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bool_]:
     """Return for each of `values` whether it is live at the peak of its memory space."""
-    table = dump.values
-    spaces = [space for space in memory.spaces if space.peak_step is not None]
-    space = found(np.array([space.color for space in spaces], np.int64), table.color[values])
-    peak_step = taken(np.array([space.peak_step for space in spaces], np.int64), space)
-    is_live = (table.start_step[values] <= peak_step) & (peak_step <= table.end_step[values])
-    result: NDArray[np.bool_] = is_live & (space != NONE) & (table.live_range[values] != NONE)
-    return result
+    is_live = np.zeros(len(values), np.bool_)
+    for space in memory.spaces:
+        if space.peak_step is not None:
+            live = live_values(dump, space.peak_step)
+            is_live |= np.isin(values, live[dump.values.color[live] == space.color])
+    return is_live
 
 
 def measure(dump: DumpSet, may_overlap: Callable[[int], bool]) -> Memory:
@@ -210,7 +202,7 @@ def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
         reserved_bytes = sum(sizes[colors == color].tolist())
         needed_bytes = sum(sizes[(colors == color) & is_needed].tolist())
         space = dump.space_id(color)
-        yield MemorySpace(space, reserved_bytes, needed_bytes, live.peak_step, live.peak_bytes, live=live)
+        yield MemorySpace(space, reserved_bytes, needed_bytes, live.peak_step, live.peak_bytes, live)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.memory.over_time import Memory, MemorySpace, live_values
+from xla_lens.model.memory.over_time import Memory, live_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
@@ -90,9 +90,9 @@ def xla_peak_step(dump: DumpSet) -> int | None:
     return int(steps[changes[:-1].cumsum().argmax()])
 
 
-def explain_counted(dump: DumpSet, memory: Memory, step: int, color: int = DEFAULT_COLOR) -> CountedBytes | None:
-    """Compare what XLA counts at a step, the values live there or one step earlier, with the live bytes of a memory
-    space. None if the shape of a counted value, or the value of a live range, is unknown.
+def explain_counted(dump: DumpSet, memory: Memory, step: int) -> CountedBytes | None:
+    """Compare what XLA counts at a step, the values live there or one step earlier, with the live bytes of memory space
+    0. None if the shape of a counted value, or the value of a live range, is unknown.
     """
     live = live_values(dump, step)
     counted, ranges = (
@@ -103,8 +103,7 @@ def explain_counted(dump: DumpSet, memory: Memory, step: int, color: int = DEFAU
     if np.any(dump.whole_bytes[counted] == NONE) or np.any(dump.value_of_live_range[ranges] == NONE):
         return None
     died = np.setdiff1d(counted, live, assume_unique=True)
-    died_bytes = sum(dump.whole_bytes[died].tolist())
-    return _explained(dump, memory.space(color), live, dump.whole_bytes[live], step=step, color=color, died=died_bytes)
+    return _explained(dump, memory, step, live, dump.whole_bytes[live], died=sum(dump.whole_bytes[died].tolist()))
 
 
 def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> PrintedPeak | None:
@@ -120,7 +119,7 @@ def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> Printed
     peak_step = default.peak_step if default else None
     return PrintedPeak(
         step=step,
-        listed=_explained(dump, default, values, sizes, step=step, color=DEFAULT_COLOR, died=0) if is_live else None,
+        listed=_explained(dump, memory, step, values, sizes, died=0) if is_live else None,
         counted_at_printed=explain_counted(dump, memory, step),
         counted_at_peak=explain_counted(dump, memory, peak_step) if peak_step is not None else None,
         is_understated=default.live.at(step) < default.peak_live_bytes if default else None,
@@ -128,18 +127,18 @@ def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> Printed
 
 
 def _explained(
-    dump: DumpSet, space: MemorySpace | None, live: Column, sizes: Column, *, step: int, color: int, died: int
+    dump: DumpSet, memory: Memory, step: int, live: Column, sizes: Column, *, died: int
 ) -> CountedBytes | None:
     """Explain the sum of `sizes`, one for each live value, and of the bytes `died` of values that just ended."""
-    logical, assigned = dump.logical_bytes[live], dump.values.size_bytes[live]
+    space, logical, assigned = memory.space(DEFAULT_COLOR), dump.logical_bytes[live], dump.values.size_bytes[live]
     if np.any(logical == NONE):
         return None
     colors = taken(dump.allocations.color, dump.values.allocation[live])
-    is_here, is_unplaced = colors == color, colors == NONE
+    is_here, is_unplaced = colors == DEFAULT_COLOR, colors == NONE
     live_bytes, assigned_bytes = space.live.at(step) if space else 0, sum(assigned[is_here].tolist())
     return CountedBytes(
         step=step,
-        color=color,
+        color=DEFAULT_COLOR,
         total_bytes=sum(sizes.tolist()) + died,
         live_bytes=live_bytes,
         died_bytes=died,

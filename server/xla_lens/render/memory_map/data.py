@@ -12,7 +12,7 @@ from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.memory.over_time import MemorySpace, SpaceTotals
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
@@ -141,7 +141,7 @@ _BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
 }
 
 
-def space_data(space: SpaceTotals, *capacities: Capacity | None) -> contract.SpaceSummary:
+def space_data(space: MemorySpace, *capacities: Capacity | None) -> contract.SpaceSummary:
     """Return the totals of a memory space. The first capacity that is known counts."""
     capacity, name = capacity_data(space, capacity_of(space, *capacities)), space_name(space.id)
     over = max(0, capacity["overBytes"]) if capacity else 0
