@@ -110,7 +110,7 @@ def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({}))
 
 def find_sets(path: Path) -> list[SetFiles]:
     """Find the dump set of a file, or all dump sets in a folder and its subfolders, also those whose files cannot be
-    read. Any of the files may be compressed with gzip.
+    read. Any of the files may be compressed with gzip or zstd.
 
     Raises like `find_set`, and `NotADump` for a folder without dump sets.
     """
@@ -633,8 +633,8 @@ def _siblings(
     found: dict[FileKind, Path] = {}
     for kind in FileKind:
         plain = stem.with_name(stem.name + SUFFIXES[kind])
-        compressed = plain.with_name(plain.name + COMPRESSED)
-        for sibling in sorted((plain, compressed), key=lambda sibling: sibling != path):
+        compressed = [plain.with_name(plain.name + suffix) for suffix in COMPRESSED]
+        for sibling in sorted((plain, *compressed), key=lambda sibling: sibling != path):
             if kind not in found and is_there(sibling) and _matches_its_name(kind, sibling, opened):
                 found[kind] = sibling
     return found

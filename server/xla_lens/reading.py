@@ -12,8 +12,9 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from xla_lens.render.numbers import human, parse_size
 from xla_lens.syntax.file_names import COMPRESSED
@@ -132,10 +133,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 # ---------------------------------------------------------------- compressed files
 
+GZIP: Final = b"\x1f\x8b"
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""What compressed files begin with."""
+
 
 def is_compressed(path: Path) -> bool:
     """Whether the name of a file says that it is compressed."""
-    return path.suffix == COMPRESSED
+    return path.suffix in COMPRESSED
 
 
 def most_unpacked(share: int = 1) -> int:
@@ -160,14 +165,14 @@ def unpacked_head(path: Path, size: int) -> bytes:
 
 
 def unpacked(stream: BinaryIO, name: str, share: int = 1) -> bytes:
-    """Return what a stream contains that is compressed with gzip. Messages call the stream `name`.
+    """Return what a stream contains that is compressed with gzip or zstd. Messages call the stream `name`.
 
     Raises `OSError`, and `DamagedFile` if the stream cannot be decompressed or unpacks to more than `most_unpacked`.
     """
     limit = most_unpacked(share)
 
-    def read(content: gzip.GzipFile) -> bytes:
-        first = content.read(min(limit, _AT_ONCE) + 1)
+    def read(content: Any) -> bytes:
+        first: bytes = content.read(min(limit, _AT_ONCE) + 1)
         size = len(first)
         if size <= min(limit, _AT_ONCE):
             return first
@@ -177,7 +182,8 @@ def unpacked(stream: BinaryIO, name: str, share: int = 1) -> bytes:
         if size > limit:
             raise _too_big(name, limit, is_overview=share > 1)
         content.seek(0)
-        return content.read(size)
+        whole: bytes = content.read(size)
+        return whole
 
     return _unpack(stream, name, read)
 
@@ -186,17 +192,25 @@ def _too_big(name: str, limit: int, *, is_overview: bool) -> DamagedFile:
     where = " of an overview of several dumps" if is_overview else ""
     return DamagedFile(
         name,
-        f"unpacks to more than {human(limit)}, the limit{where}. Decompress it first, with gzip -d, or set "
-        f"{MAX_UNPACKED}",
+        f"unpacks to more than {human(limit)}, the limit{where}. Decompress it first, or set {MAX_UNPACKED}",
     )
 
 
-def _unpack(stream: BinaryIO, name: str, read: Callable[[gzip.GzipFile], bytes]) -> bytes:
+def _unpack(stream: BinaryIO, name: str, read: Callable[[Any], bytes]) -> bytes:
+    is_zstd = stream.read(len(ZSTD)) == ZSTD or name.endswith(".zst")
+    stream.seek(0)
     try:
-        with gzip.open(stream) as file:
+        # The standard library has zstd since Python 3.14.
+        program: Any = import_module("compression.zstd") if is_zstd else gzip
+    except ImportError as error:
+        reason = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
+        raise DamagedFile(name, reason) from error
+    errors = (program.ZstdError,) if is_zstd else (zlib.error, gzip.BadGzipFile)
+    try:
+        with program.open(stream) as file:
             return read(file)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        reason = "cannot be decompressed; it is cut off, damaged or not made by gzip"
+    except (EOFError, *errors) as error:
+        reason = f"cannot be decompressed; it is cut off, damaged or not made by {'zstd' if is_zstd else 'gzip'}"
         raise DamagedFile(name, reason) from error
 
 
@@ -211,7 +225,7 @@ def log_blocks(stream: BinaryIO, name: str, limit: int | None = None) -> Iterato
     """
     first = stream.read(_BLOCK)
     blocks: Iterable[bytes] = itertools.chain((first,), iter(lambda: stream.read(_BLOCK), b""))
-    if first.startswith(b"\x1f\x8b"):
+    if first.startswith(GZIP):
         return _unpacked_blocks(blocks, name, limit)
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return (text.encode() for text in codecs.iterdecode(blocks, "utf-16", "replace"))

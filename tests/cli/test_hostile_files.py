@@ -83,6 +83,7 @@ def _unreadable(folder: Path) -> dict[str, str]:
         (("cut", packed[:-20]), ("flipped", packed[:100] + b"\xff" * 9 + packed[109:]), ("text", b"no")), 10
     ):
         (folder / (_NAME.format(number, name) + ".gz")).write_bytes(data)
+    (folder / (_NAME.format(20, "zstd") + ".zst")).write_bytes(b"\x28\xb5\x2f\xfd no")
     os.mkfifo(folder / _NAME.format(30, "fifo"))
     (folder / _NAME.format(31, "device")).symlink_to("/dev/zero")
     (folder / _NAME.format(32, "gone")).symlink_to("nowhere")
@@ -94,6 +95,7 @@ def _unreadable(folder: Path) -> dict[str, str]:
         "cut": _DAMAGED,
         "flipped": _DAMAGED,
         "text": _DAMAGED,
+        "zstd": "cannot be decompressed",
         "fifo": "cannot be read: not a regular file",
         "device": "cannot be read: not a regular file",
         "gone": "cannot be read: No such file or directory",
@@ -136,7 +138,7 @@ def test_files_that_cannot_be_read_are_findings(tmp_path: Path, output_format: s
     assert (status, err) == (1, "")
     assert all(f"jit_{name}" in out and reason in out for name, reason in reasons.items())
     if output_format == "text":
-        assert out.splitlines()[-1] == "9 dumps checked: 8 errors, 1 information"
+        assert out.splitlines()[-1] == "10 dumps checked: 9 errors, 1 information"
 
 
 @pytest.mark.parametrize("output_format", _FORMATS)
@@ -187,7 +189,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(
     bomb = _bomb(tmp_path / (_NAME.format(2, "bomb") + ".gz"), 3 << 30, is_one_member=is_one_member)
     assert bomb.stat().st_size < 16 << 20
     _old(tmp_path)
-    reason = "unpacks to more than {} GiB, the limit. Decompress it first, with gzip -d, or set XLA_LENS_MAX_UNPACKED"
+    reason = "unpacks to more than {} GiB, the limit. Decompress it first, or set XLA_LENS_MAX_UNPACKED"
     two = reason.format("2.00")
     assert run("report", bomb) == (2, "", f"xla-lens: {bomb}: {two}\n")
     assert run("diff", healthy, bomb)[::2] == (2, f"xla-lens: {bomb}: {two}\n")

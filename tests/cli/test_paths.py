@@ -210,3 +210,30 @@ def test_compressed_sets_have_the_same_report(tmp_path: Path) -> None:
         # Files and findings name the files.
         assert report | {"files": {}, "findings": []} == expected | {"files": {}, "findings": []}
         assert [one["code"] for one in report["findings"]] == [one["code"] for one in expected["findings"]]
+
+
+def test_zstd_is_read_where_python_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+
+        for file in SET:
+            (tmp_path / f"{file.name}.zst").write_bytes(zstd.compress(file.read_bytes()))
+        assert _peaks(_reports(tmp_path)) == [_expected_peaks(SPLIT)]
+        _feed(monkeypatch, zstd.compress(SEED.read_bytes()))
+        assert _peaks(_reports("-")) == [_expected_peaks(SEED)]
+        path = tmp_path / f"{SPLIT.name}.zst"
+        whole = path.read_bytes()
+        # Without a checksum, zstd does not notice other bytes.
+        for data in (whole[:-9], whole[: len(whole) // 2], b"hello\n"):
+            path.write_bytes(data)
+            status, _, err = run("report", tmp_path)
+            assert (status, len(err.splitlines())) == (2, 1)
+            assert err.startswith(
+                f"xla-lens: {path}: cannot be decompressed; it is cut off, damaged or not made by zstd"
+            )
+    else:
+        path = tmp_path / f"{SPLIT.name}.zst"
+        path.write_bytes(b"\x28\xb5\x2f\xfd")
+        problem = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
+        for given in (tmp_path, path):
+            assert run("report", given) == (2, "", f"xla-lens: {path}: {problem}\n")

@@ -226,3 +226,15 @@ def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
     assert f"{SPLIT.name.removesuffix('-buffer-assignment.txt')}-live-range.txt:84:3" in "".join(
         line.strip() for line in lines
     )
+
+
+def test_explanations_fit_the_terminal() -> None:
+    for arguments in (("explain", "overlapping-slices"), ("explain",)):
+        status, output, _ = on_terminal(60, *arguments)
+        assert status == 0
+        assert max(map(columns, _plain(output).splitlines())) <= 60
+        assert "\x1b[" in output
+    printed_ = printed("explain", "overlapping-slices")
+    shown = _plain(on_terminal(60, "explain", "overlapping-slices")[1])
+    assert shown.split() == printed_.replace("#", "").split()
+    assert shown.startswith("overlapping-slices\n\n**Two values occupy")

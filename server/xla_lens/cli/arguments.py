@@ -121,7 +121,7 @@ def _add_output(parser: Parser, formats: Sequence[str], words: str) -> None:
 
 def _add_paths(parser: Parser, nargs: str = "+") -> None:
     """The argument PATH...; `cli.sets.find_dumps` takes `options.paths`."""
-    words = "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip"
+    words = "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd"
     parser.option("paths", "PATH", Path, words, nargs=nargs)
 
 
@@ -259,6 +259,7 @@ def _add_explain(parser: Parser) -> None:
     parser.epilog = f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}."
     words = "the code of the finding, such as overlapping-slices, or the rule of the action, such as donate"
     parser.option("code", "CODE", _code, words, nargs="?", choices=(*Code, *Rule))
+    _add_color(parser)
 
 
 def _add_oom(parser: Parser) -> None:

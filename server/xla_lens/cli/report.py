@@ -75,6 +75,14 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     return report(analysis, loaded.files.labels, options, module)
 
 
+def _report_of_one(loaded: LoadedSet, options: ReportOptions) -> Report:
+    """The only report. Raises `CannotRun` if the dump has no step of the number that was requested."""
+    one = report_of(loaded, options)
+    if options.at_step is not None and not one.has_step:
+        raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
+    return one
+
+
 def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
     """Print the report of a dump set, or the ranking of several and the report of the worst."""
     if arguments.output_format == "html":
@@ -83,9 +91,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
     if len(found.files) > 1:
         return _print_ranking(found, options, arguments)
     (loaded,) = found.load()
-    one = report_of(loaded, options)
-    if options.at_step is not None and not one.has_step:
-        raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
+    one = _report_of_one(loaded, options)
     if arguments.output_format == "json":
         print_json([report_data(one)])
     else:
@@ -116,15 +122,16 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
     if arguments.output_format == "text" and not is_asked:
         outline_of = _short_outline
         options = replace(options, parts=SHORT_PARTS, top=min(_SHORT_TOP, options.top or _SHORT_TOP))
-    shown: Iterable[LoadedSet] = [worst[1]] if worst else []
     if is_for_all:
-        shown = replace(found, files=tuple(rows[row] for row in ranked.modules)).load(share=OVERVIEW_SHARE)
+        asked = replace(found, files=tuple(rows[row] for row in ranked.modules))
+        shown: Iterable[Report] = (report_of(loaded, options) for loaded in asked.load(share=OVERVIEW_SHARE))
+    else:
+        shown = [_report_of_one(worst[1], options)] if worst else []
     first, errors = None, any(row.error_count for row in rows)
 
     def reports() -> Iterator[Report]:
         nonlocal first, errors
-        for loaded in shown:
-            one = report_of(loaded, options)
+        for one in shown:
             # Errors that only the HLO module shows are not in the ranking.
             first, errors = first or one, errors or not one.is_sound
             yield one

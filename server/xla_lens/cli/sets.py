@@ -27,7 +27,7 @@ from xla_lens.files import (
     unreadable_files,
 )
 from xla_lens.model.analysis import Analysis
-from xla_lens.reading import DamagedFile, unpacked
+from xla_lens.reading import GZIP, ZSTD, DamagedFile, unpacked
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.syntax.standard_output import has_files
@@ -213,7 +213,7 @@ def _read_input() -> bytes:
     if sys.stdin is None:
         raise CannotRun("-: standard input is closed. Pipe a dump into it, or name a file")
     data = sys.stdin.buffer.read()
-    return unpacked(BytesIO(data), "-") if data.startswith(b"\x1f\x8b") else data
+    return unpacked(BytesIO(data), "-") if data.startswith((GZIP, ZSTD)) else data
 
 
 # ---------------------------------------------------------------- progress

@@ -192,7 +192,7 @@ class State:
             return None
         paths = [
             key,
-            *(key.with_name(key.name + suffix + end) for end in ("", COMPRESSED) for suffix in SUFFIXES.values()),
+            *(key.with_name(key.name + suffix + end) for end in ("", *COMPRESSED) for suffix in SUFFIXES.values()),
         ]
         return next((state for path in paths if (state := self._accessible_set(path))), None)
 

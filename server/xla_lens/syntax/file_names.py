@@ -35,13 +35,13 @@ SUFFIXES: Final = {
 """The suffixes of the names. The last one fits any text file and identifies nothing by itself."""
 
 
-COMPRESSED: Final = ".gz"
-"""The suffix that `gzip` adds to the name of a file."""
+COMPRESSED: Final = (".gz", ".zst")
+"""The suffixes that `gzip` and `zstd` add to the name of a file."""
 
 
 def uncompressed_name(name: str) -> str:
     """Return the name that a file has before it is compressed."""
-    return name.removesuffix(COMPRESSED)
+    return name[: name.rindex(".")] if name.endswith(COMPRESSED) else name
 
 
 def split_name(name: str) -> tuple[str, FileKind | None]:
