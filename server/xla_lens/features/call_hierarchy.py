@@ -35,7 +35,7 @@ from xla_lens.model.hlo.mentions import (
     HloInstruction,
     HloMention,
     HloTarget,
-    reference_at,
+    computations_called,
     references_to,
 )
 from xla_lens.model.hlo.module import HloModule
@@ -259,10 +259,7 @@ def _module_incoming(module: HloModule, target: HloTarget) -> Iterator[tuple[Hlo
 
 def _module_outgoing(module: HloModule, target: HloTarget) -> Iterator[tuple[HloTarget, int, int]]:
     if isinstance(target, HloComputation):
-        starts, _ = module.references.computations_between(*module.computation_span(target.row))
-        for use in (reference_at(module, start) for start in starts.tolist()):
-            if use and isinstance(use.target, HloComputation):
-                yield use.target, use.start, use.end
+        yield from ((use.target, use.start, use.end) for use in computations_called(module, target.row))
         return
     # An instruction can have thousands of operands: read it once.
     for reader, own in groupby(references_to(module, target), lambda use: module.instruction_at(use.start)):

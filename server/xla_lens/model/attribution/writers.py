@@ -134,8 +134,8 @@ class Writers:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
         computation = self.module.computation_of(row)
         if computation not in self._callers:
-            starts = self.module.references.of_computation(computation).tolist()
-            callers = {self.module.instruction_at(start) for start in starts} - {NONE}
+            starts = self.module.words_like(self.module.computation_place(computation), 0, len(self.module.data))
+            callers = {*map(self.module.instruction_at, starts)} - {NONE}
             self._callers[computation] = callers.pop() if len(callers) == 1 else NONE
         return self._callers[computation]
 

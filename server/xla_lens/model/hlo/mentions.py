@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.module import CALLED, HloModule
 from xla_lens.model.places.mentions import Instruction, Value, meaning
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
@@ -46,6 +46,7 @@ class HloMention:
 
 
 _WORD: Final = re.compile(rb"%?" + NAME)
+_NAME: Final = re.compile(NAME)
 _IN_NAME: Final = re.compile(NAME_CHARACTER)
 _CALLED: Final = re.compile(rb"(?<![a-z_])([a-z_]++)=\{?(?:[^{}=\"]*,)?\s*\Z")
 
@@ -123,18 +124,22 @@ def references_to(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
     """Yield the references to an instruction, or any element of it, or to a computation, in the order of the text,
     without the definition. Only instructions of the same computation can refer to an instruction.
     """
-    references = module.references
-    match target:
-        case HloInstruction(row):
-            first, last = module.computation_span(module.computation_of(row))
-            starts = references.of_instruction(row)
-            starts = starts[(first <= starts) & (starts <= last)]
-        case HloComputation(row):
-            starts = references.of_computation(row)
-    for start in map(int, starts):
+    span = 0, len(module.data)
+    if isinstance(target, HloInstruction):
+        span = module.computation_span(module.computation_of(target.row))
+    for start in module.words_like(definition_place(module, target), *span):
         use = reference_at(module, start)
-        if use and type(use.target) is type(target) and use.target.row == row:
+        if use and type(use.target) is type(target) and use.target.row == target.row:
             yield use
+
+
+def computations_called(module: HloModule, computation: int) -> Iterator[HloMention]:
+    """Yield the references to computations within a computation, in the order of the text."""
+    for attribute in CALLED.finditer(module.data, *module.computation_span(computation)):
+        for word in _NAME.finditer(module.data, *attribute.span(attribute.lastindex or 0)):
+            use = reference_at(module, word.start())
+            if use and isinstance(use.target, HloComputation):
+                yield use
 
 
 def reference_at(module: HloModule, start: int) -> HloMention | None:

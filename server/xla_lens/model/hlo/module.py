@@ -19,43 +19,12 @@ from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_fra
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
-from xla_lens.syntax.columns import NONE, Column, place_in
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE, operand_position
+from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class References:
-    """The words of a module that may be references, without definitions: searching its text for one name takes time
-    proportional to the text, and finds it within other names. The offsets of words exclude the ``%`` sign.
-
-    `instruction_words` are those of instructions, by the row of the instruction, then in the order of the text. Those
-    of a row begin at `first_of_instruction`, which has an additional row for the end. `computation_words` are those of
-    computations in the order of the text, and `computation` are the rows that they name.
-    """
-
-    instruction_words: Column
-    first_of_instruction: Column
-    computation_words: Column
-    computation: Column
-
-    def of_instruction(self, row: int) -> Column:
-        """Return where the name of an instruction may be referred to, in the order of the text."""
-        first, last = self.first_of_instruction[row : row + 2].tolist()
-        return self.instruction_words[first:last]
-
-    def of_computation(self, row: int) -> Column:
-        """Return where the name of a computation may be referred to, in the order of the text."""
-        words: Column = self.computation_words[self.computation == row]
-        return words
-
-    def computations_between(self, start: int, end: int) -> tuple[Column, Column]:
-        """Return where computations may be referred to between two bytes, in the order of the text, and their rows."""
-        rows = slice(place_in(self.computation_words, start), place_in(self.computation_words, end))
-        return self.computation_words[rows], self.computation[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +56,8 @@ class HloModule:
         check_cancelled(is_cancelled)
         # Each step leaves freed memory between the tables, as in `analyse`.
         release_memory()
-        rows = self.instruction_rows, self.computation_rows
-        check_cancelled(is_cancelled)
+        _ = self.instruction_rows, self.computation_rows, self.has_loops
         release_memory()
-        self.__dict__["references"] = read_references(self.data, self.columns, *rows, is_cancelled)
-        release_memory()
-        _ = self.has_loops
 
     @cached_property
     def unknown_rows(self) -> NDArray[np.intp]:
@@ -114,11 +79,6 @@ class HloModule:
         return np.array(unknown, np.intp)
 
     # ------------------------------------------------------------ names
-
-    @cached_property
-    def references(self) -> References:
-        """The references to instructions and computations."""
-        return read_references(self.data, self.columns, self.instruction_rows, self.computation_rows)
 
     @cached_property
     def instruction_rows(self) -> RowsByName:
@@ -156,11 +116,24 @@ class HloModule:
         table = self.columns.computations
         return self.data[table.name_start[row] : table.name_end[row]]
 
+    def words_like(self, definition: Place, start: int, end: int) -> Iterator[int]:
+        """Yield where a defined name may be referred to between two bytes, in the order of the text, without `%`."""
+        data, sign = self.data, self.data[definition.start - 1 : definition.start]
+        wanted = sign * (sign == b"%") + data[definition.start : definition.end]
+        place = data.find(wanted, start, end)
+        while place >= 0:
+            after = place + len(wanted)
+            # An operand without a sign may follow a comment. A number behind the name is that of an element.
+            begins = sign == b"%" or not _IN_NAME.match(data, place - 1) or data.startswith(b"*/", place - 2)
+            if begins and not (_IN_NAME.match(data, after) and not data.startswith(b"#", after)):
+                yield place + (sign == b"%")
+            place = data.find(wanted, after, end)
+
     def called(self, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
         """Yield the computations that the attributes between two bytes name: the attribute, the place in its list, and
         the row of the computation, NONE if there is none.
         """
-        for match in _CALLED.finditer(self.data, start, end):
+        for match in CALLED.finditer(self.data, start, end):
             names = (match[3] if match[2] is None else match[2]).split(b",")
             for place, name in enumerate(names):
                 yield match[1], place, self.computation_rows.row(name.strip().removeprefix(b"%"))
@@ -280,69 +253,10 @@ class HloModule:
 
 _HEAD: Final = 4096
 
-_CALLED: Final = re.compile(
-    rb", (condition|body|to_apply|branch_computations|true_computation|false_computation|calls|called_computation)="
-    rb"(?:\{([^{}]*)\}|([^,\s]+))"
-)
+CALLED: Final = re.compile(rb", (%b)=(?:\{([^{}]*)\}|([^,\s]+))" % b"|".join(CALLING_ATTRIBUTES))
+"""An attribute that names computations: group 1 is the attribute, 2 a list of names in braces, 3 a single name."""
+
+_IN_NAME: Final = re.compile(NAME_CHARACTER)
 
 _END: Final = re.compile(rb"\n\}[^\n]*\n\r?\n")
 """The end of the last computation, and the empty line behind it."""
-
-
-# ---------------------------------------------------------------- references
-
-
-_BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
-_OFFSET_BITS: Final = 40
-_OFFSET: Final = (1 << _OFFSET_BITS) - 1
-_CHUNK: Final = 1 << 14
-"""Bytes searched at once. The interpreter's lock is held that long."""
-
-
-def read_references(
-    data: bytes,
-    columns: ModuleColumns,
-    instructions: RowsByName,
-    computations: RowsByName,
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> References:
-    """Find the references in a module. `instructions` and `computations` are the rows by name. Raises `Cancelled` once
-    `is_cancelled` returns True.
-    """
-    name_start = columns.instructions.name_start
-    is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
-    pattern = REFERENCE if is_signed else _BARE
-    definitions = np.sort(np.concatenate((name_start, columns.computations.name_start, (len(data),))))
-    # A number for each reference, which holds the row before the offset and takes less memory than an order of rows.
-    of_instructions, of_computations = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for first, last in _chunks(data):
-        check_cancelled(is_cancelled)
-        found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]
-        names = [name for _, name in found]
-        rows = instructions.rows_of(names)
-        for number in np.flatnonzero(rows == NONE).tolist():
-            name, index = operand_position(names[number])
-            if index:
-                rows[number] = instructions.row(name)
-        # Convert by chunk: one conversion of all would block other threads.
-        starts = np.array([start for start, _ in found], np.int64)
-        is_reference = definitions[definitions.searchsorted(starts)] != starts
-        for parts, named in ((of_instructions, rows), (of_computations, computations.rows_of(names))):
-            parts.append((named << _OFFSET_BITS | starts)[is_reference & (named != NONE)])
-    numbers = np.concatenate(of_instructions)
-    of_instructions.clear()
-    numbers.sort()
-    first_of_instruction = as_rows(numbers.searchsorted(np.arange(len(name_start) + 1) << _OFFSET_BITS))
-    numbers &= _OFFSET
-    of_computation = np.concatenate(of_computations)
-    words = as_rows(of_computation & _OFFSET)
-    return References(as_rows(numbers), first_of_instruction, words, as_rows(of_computation >> _OFFSET_BITS))
-
-
-def _chunks(data: bytes) -> Iterator[tuple[int, int]]:
-    """The spans of chunks of a text, each to the end of a line."""
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start + _CHUNK) + 1 or len(data)
-        yield start, end
-        start = end

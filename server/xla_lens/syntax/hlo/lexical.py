@@ -41,11 +41,9 @@ ARRAY_SHAPE: Final = rb"[a-z][a-z0-9]*+\[[0-9,<=?]*+\](?:\{(?:[^{}]++|\{[^{}]*+\
 DEFINITION: Final = rb"(ROOT\s+)?%?(" + NAME + rb")\s*=\s*(?=[a-z(])"
 """The start of an instruction up to its shape; group 1 is `ROOT`, group 2 the bare name."""
 
-CALLING_ATTRIBUTES: Final = frozenset(
-    (
-        *(b"calls", b"to_apply", b"body", b"condition", b"branch_computations", b"called_computations"),
-        *(b"true_computation", b"false_computation", b"select", b"scatter"),
-    )
+CALLING_ATTRIBUTES: Final = (
+    *(b"calls", b"to_apply", b"body", b"condition", b"branch_computations", b"called_computations"),
+    *(b"called_computation", b"true_computation", b"false_computation", b"select", b"scatter"),
 )
 """The attributes whose values are names of computations."""
 
