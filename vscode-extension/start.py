@@ -18,16 +18,17 @@ def _libraries() -> Path:
         marker.touch()
     except OSError:
         # An administrator has installed the extension, or it is in a store that is read-only, like that of Nix.
-        return _cached() or _temporary()
+        return _cached()
     return folder
 
 
-def _cached() -> Path | None:
-    """Return a copy of the libraries in this user's cache, which is made at the first start. None if that is
-    impossible, or if another user could have put files there.
+def _cached() -> Path:
+    """Return a copy of the libraries in this user's cache, which is made at the first start. Exits with an error if
+    that is impossible, or if another user could have put files there.
     """
     import json
 
+    cache: Path | None = None
     try:
         cache = _cache()
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -36,10 +37,12 @@ def _cached() -> Path | None:
         folder = cache.resolve() / f"{digest}-{sys.implementation.cache_tag}"
         if not folder.exists():
             _make(folder)
-        return folder if _is_private(folder) else None
-    except (OSError, RuntimeError):
-        # No home, or no space.
-        return None
+        problem = "" if _is_private(folder) else "other users may write here"
+    except (OSError, RuntimeError) as error:
+        problem = str(error)
+    if problem:
+        sys.exit(f"{cache or 'no cache'}: {problem}; set XDG_CACHE_HOME to a folder of your own")
+    return folder
 
 
 def _make(folder: Path) -> None:
@@ -56,31 +59,6 @@ def _make(folder: Path) -> None:
             os.rename(scratch, folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _temporary() -> Path:
-    """Return a copy of the libraries that is deleted when the server exits."""
-    import atexit
-    import shutil
-    import signal
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix="xla-lens-")).resolve()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    # By default this signal ends the process without a chance to delete anything.
-    signal.signal(signal.SIGTERM, lambda number, _: _end(folder, 128 + number))
-    if not _is_private(folder):
-        sys.exit(f"{folder.parent}: other users may write here; set XDG_CACHE_HOME to a folder of your own")
-    _fill(folder)
-    return folder
-
-
-def _end(folder: Path, status: int) -> None:
-    """Delete a folder and end the process, without waiting for the thread that reads the editor's messages."""
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(status)
 
 
 def _fill(folder: Path) -> None:
