@@ -11,12 +11,17 @@ from typing import Any, Final
 from samples import ROOT, SPLIT, TPU, analysis_of, module_of
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.numbers import exact, human, percent
+from xla_lens.render.numbers import exact, human, parse_size, percent
 
 FOLDER: Final = ROOT / "vscode-extension" / "test" / "map" / "data"
 
 _STEPS: Final = 8
 """The number of steps to compute in each memory space, besides the peak."""
+
+_SIZES: Final = (
+    *("16GiB", "16G", "16gib", "1.5 MiB", "4096", " 0 ", "2.5tb", "2.5TiB", "16GB", "2.3gb", "1.0001 KB", "7 EiB"),
+    *("1e9", "-1", "", "GiB", "1.5", "1.5.5 KiB"),
+)
 
 
 def map_data() -> dict[str, Any]:
@@ -50,6 +55,7 @@ def _numbers() -> dict[str, Any]:
     return {
         "human": [[size, human(size), exact(size)] for size in sizes],
         "percent": [[part, whole, percent(part, whole)] for part, whole in shares],
+        "parseSize": [[text, parse_size(text)] for text in _SIZES],
     }
 
 

@@ -48,6 +48,27 @@ async def _names(reader: Reader, query: str) -> list[str]:
     return [symbol["name"] for symbol in await _find(reader, query)]
 
 
+# ---------------------------------------------------------------- the same search as a command
+
+
+async def test_found_values_have_sizes_shares_and_sources(reader: Reader) -> None:
+    await reader.start(FULL, SPLIT.parent)
+    await _find(reader, "")
+    closed = (await reader.run("findValues", {"query": "dot"}))["found"]
+    await reader.ask("documentLink", reader.open(SPLIT))
+    found = (await reader.run("findValues", {"query": "dot"}))["found"]
+    facts = [(one["name"], one["sizeBytes"], one["peakBytes"], one["allocationKind"], one["space"]) for one in found]
+    assert facts == [
+        ("dot", 1605632, 4419632, "temp", "host memory"),
+        ("dot.1", 524288, -1, "parameter", "host memory"),
+        ("dot.2", 10240, -1, "parameter", "host memory"),
+    ]
+    # Sources are known of sets in memory.
+    assert found[0]["source"] == "/home/user/programs/programs.py:50 in mlp_apply"
+    assert [one["source"] for one in closed] == ["", "", ""]
+    assert (await reader.run("findValues", {"query": "dot", "limit": 1}))["isTruncated"]
+
+
 @in_all_encodings
 async def test_symbols_after_wide_characters(reader: Reader, tmp_path: Path) -> None:
     path = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")

@@ -2,6 +2,7 @@
 
 import type { MessageFromMap } from "../shared/messages";
 import type { WhatIsAt } from "../shared/protocol";
+import { ALL, MAIN } from "./layout";
 import { NONE, nextChange } from "./model";
 import type { Picked } from "./picked";
 import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
@@ -37,7 +38,8 @@ export function actionsOn(
     }
     const { model, space } = scene();
     const color = model.color[value]!;
-    if (color !== NONE && color !== space.color) change({ color, bytes: null });
+    if (color !== NONE && color !== space.color) change({ color, allocation: MAIN, bytes: null });
+    if (color !== NONE && scene().layout.boxOf[value] === NONE) change({ allocation: ALL, bytes: null });
     const [start, end] = [model.start[value]!, model.end[value]!];
     const step = model.isPlaced[value] ? Math.max(start, Math.min(end, scene().step)) : scene().step;
     change({ selected: value, step, ...revealBox(value) });
@@ -60,8 +62,9 @@ export function actionsOn(
     const { model, space, layout, bytes, allBytes } = scene();
     const color = model.map.allocations.color[allocation] ?? NONE;
     const band = layout.bands.find((band) => band.allocation === allocation);
-    if (color !== NONE && color !== space.color) change({ color, bytes: null });
-    else if (band) change(bytesInView(revealing(bytes, band.low, band.high, allBytes)));
+    if (color !== NONE && color !== space.color) change({ color, allocation: ALL, bytes: null });
+    else if (!band) change({ allocation: ALL, bytes: null });
+    else change(bytesInView(revealing(bytes, band.low, band.high, allBytes)));
     change({ marked: allocation });
   }
 
@@ -79,6 +82,8 @@ export function actionsOn(
       const isSame = before?.by === picked.by && before.name === picked.name;
       change({ picked: isSame ? null : picked, selected: NONE, marked: NONE });
     },
+    /** Shows only the picked group, or all values again. */
+    solo: () => change({ isSolo: !scene().state.isSolo }),
     /** Selects the next or the previous value in the list of live values. */
     moveInList(direction: 1 | -1) {
       const { values } = scene().live;

@@ -85,7 +85,8 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
   const { width, height } = canvas;
   const background = rgb(theme.background);
   const isPicked = (name: string) => state.picked?.by !== coloring.by || state.picked.name === name;
-  const shown = coloring.categories.map(({ name, color }, category) => {
+  const shown = coloring.categories.flatMap(({ name, color }, category) => {
+    if (state.isSolo && !isPicked(name)) return [];
     const share = isPicked(name) ? AREA_SHARE : FAINT_SHARE;
     const painted = pixel(mixed(rgb(cssColor(theme, color)), background, share));
     return { bytes: stack.bytes[category]!, color: painted, isPicked: isPicked(name) };

@@ -147,6 +147,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     const buttons: Content["buttons"] = [];
     const source = sourceOf(now);
     if (source) buttons.push(...sourceButtons(source));
+    if (picked) buttons.push(["Solo", "solo", "Show only these values, or all again (S)", actions.solo]);
     buttons.push(["Largest", "largest", "Select the largest (N for the next one)", () => actions.moveToMatch(1)]);
     if (picked) buttons.push(["Clear", "clear", "Show all alike again (Esc)", () => actions.change({ picked: null })]);
     return buttons;

@@ -8,6 +8,8 @@ import { sums } from "./live";
 import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
 import type { Scene } from "./scene";
 
+const MAX_SHARERS = 3;
+
 export type Fact = [name: string, text: string];
 
 /** The facts of a value, without unknown ones. */
@@ -29,6 +31,7 @@ export function factsOf(scene: Scene, value: number): Fact[] {
     ["padding", paddingText(model, value)],
     ["allocation", allocation >= 0 ? allocationText(model, allocation).join(", ") : "none"],
     ["offset", allocation >= 0 ? grouped(model.offset[value]!) : ""],
+    ["shares its bytes", sharersText(model, value)],
   ];
   return facts.filter(([, text]) => text !== "");
 }
@@ -49,6 +52,23 @@ export function paddingText(model: Model, value: number): string {
   const padding = model.map.values.paddingBytes[value] ?? NONE;
   if (padding < 0) return "";
   return padding ? `${human(padding)}, ${percent(padding, model.size[value]!)} of its bytes` : "none";
+}
+
+/** The other values on the same bytes: how many, and the nearest in time. */
+function sharersText(model: Model, value: number): string {
+  const { allocation, offset, size, start, end, isPlaced } = model;
+  const [low, high] = [offset[value]!, offset[value]! + size[value]!];
+  const distance = (other: number) => Math.max(start[other]! - end[value]!, start[value]! - end[other]!);
+  const found = [...size.keys()]
+    .filter((other) => isPlaced[other] && allocation[other] === allocation[value] && other !== value)
+    .filter((other) => offset[other]! < high && offset[other]! + size[other]! > low)
+    .sort((a, b) => distance(a) - distance(b) || a - b);
+  if (!isPlaced[value] || !found.length) return "";
+  const names = found.slice(0, MAX_SHARERS).map((other) => {
+    return `${valueString(model, "label", other)} (steps ${grouped(start[other]!)}–${grouped(end[other]!)})`;
+  });
+  const nearest = found.length > names.length ? "; the nearest" : "";
+  return `with ${counted(found.length, "other value")}${nearest}: ${names.join(", ")}`;
 }
 
 /** The facts of the matches of a search or of a picked group. */

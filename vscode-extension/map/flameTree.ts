@@ -6,6 +6,7 @@
 import { UNKNOWN } from "./coloring";
 import type { LiveSet } from "./live";
 import { type Model, NONE, stringAt, valueString } from "./model";
+import { HIDDEN } from "./raster";
 import type { Scene } from "./scene";
 
 export interface Call {
@@ -54,7 +55,7 @@ export function flameOf(parts: readonly Part[]): Flame {
     return found;
   };
   for (const { scene, live, side } of parts) {
-    const { model, coloring, search } = scene;
+    const { model, coloring, emphasis, search } = scene;
     const frames = new Map<number, Call>();
     const frameAt = (row: number): Call => {
       if (row === NONE) return root;
@@ -67,7 +68,7 @@ export function flameOf(parts: readonly Part[]): Flame {
     };
     for (const [index, value] of live.values.entries()) {
       const bytes = live.ownedBytes[index]!;
-      if (!bytes) continue;
+      if (!bytes || emphasis[value] === HIDDEN) continue;
       let frame = innermost(model, value, frameAt, calleeOf);
       if (!isDifference) frame = calleeOf(frame, valueString(model, "label", value), value);
       for (let at: Call | null = frame; at; at = at.caller) {

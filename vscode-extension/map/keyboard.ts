@@ -66,6 +66,7 @@ export const KEYS: [name: string, keys: string[], what: string, act: (press: Pre
     "open the source line of the selected value or of the picked color",
     ({ actions, scene }) => actions.openSource(sourceOf(scene)),
   ],
+  ["S", ["s"], "show only the picked color, or all again", ({ actions }) => actions.solo()],
   ["+", ["+", "="], "zoom in on the steps; with Alt, on the bytes", (press) => zoom(press, ZOOM)],
   ["−", ["-"], "zoom out", (press) => zoom(press, 1 / ZOOM)],
   ["0", ["0"], "show everything", ({ actions }) => actions.reset()],

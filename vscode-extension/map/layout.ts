@@ -1,6 +1,6 @@
-/** The layout of the lower plot: all allocations of a memory space, stacked. */
+/** The layout of the lower plot: one allocation by its offsets, or several of a memory space stacked. */
 
-import { type Model, NONE } from "./model";
+import { type Model, NONE, stringAt } from "./model";
 
 /** The bytes of an allocation in the plot. */
 export interface Band {
@@ -10,7 +10,7 @@ export interface Band {
 }
 
 export interface Layout {
-  /** From bottom to top, the largest allocation first, without empty ones. */
+  /** From bottom to top, the largest allocation first, without empty and folded ones. */
   bands: Band[];
   /** The bytes of all bands. */
   height: number;
@@ -33,8 +33,15 @@ export interface Boxes {
   high: Float64Array;
 }
 
-export function layOut(model: Model, color: number): Layout {
-  const bands = stack(model, color);
+/** What stands in place of the index of one allocation: all of a memory space without constants and thread-local ones, or all. */
+export const [MAIN, ALL] = [NONE, -2];
+
+/** The largest share of its memory space with which a constant is folded. */
+const MAX_FOLDED_SHARE = 0.05;
+
+/** The layout of one allocation, or of MAIN or ALL of a memory space. */
+export function layOut(model: Model, color: number, allocation: number): Layout {
+  const bands = stack(model, color, allocation);
   const base = new Map(bands.map((band) => [band.allocation, band.low]));
   const values: number[] = [];
   for (let value = 0; value < model.count; value++) {
@@ -62,15 +69,31 @@ export function layOut(model: Model, color: number): Layout {
   };
 }
 
-function stack({ map }: Model, color: number): Band[] {
+/** The allocations of a memory space, the largest first. */
+export function allocationsOf({ map }: Model, color: number): number[] {
   const { sizeBytes, color: colors } = map.allocations;
   const rows = [...sizeBytes.keys()].filter((row) => colors[row] === color && sizeBytes[row]! > 0);
+  return rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
+}
+
+/** The allocations without those that say little about a program and can fill a plot: thread-local ones, and constants unless large. */
+function mainOf(model: Model, rows: number[]): number[] {
+  const { sizeBytes, kind } = model.map.allocations;
+  const isOf = (row: number, name: string) => stringAt(model, kind[row]) === name;
+  const own = rows.filter((row) => !isOf(row, "thread-local"));
+  const most = MAX_FOLDED_SHARE * own.reduce((sum, row) => sum + sizeBytes[row]!, 0);
+  const main = own.filter((row) => !isOf(row, "constant") || sizeBytes[row]! > most);
+  return main.length ? main : rows;
+}
+
+function stack(model: Model, color: number, chosen: number): Band[] {
+  const { sizeBytes, index } = model.map.allocations;
+  const rows = allocationsOf(model, color);
+  const one = rows.filter((row) => index[row] === chosen);
   let high = 0;
-  return rows
-    .sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b)
-    .map((allocation) => {
-      const low = high;
-      high += sizeBytes[allocation]!;
-      return { allocation, low, high };
-    });
+  return (one.length ? one : chosen === ALL ? rows : mainOf(model, rows)).map((allocation) => {
+    const low = high;
+    high += sizeBytes[allocation]!;
+    return { allocation, low, high };
+  });
 }

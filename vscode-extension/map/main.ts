@@ -5,6 +5,7 @@ import type { MemoryMap } from "../shared/protocol";
 import { actionsOn } from "./actions";
 import { make, write } from "./dom";
 import { connect } from "./host";
+import { MAIN } from "./layout";
 import { NONE } from "./model";
 import { createScenes, type Scene } from "./scene";
 import { fromSaved, INITIAL, type State, toSaved } from "./state";
@@ -86,12 +87,12 @@ function setMaps(shown: MemoryMap[]): void {
 /** The other dump of a comparison shows the same steps, and the partner of the selected value. */
 function stateOfOther({ state, model, space, step }: Scene): State {
   const selected = model.map.comparison?.partner[state.selected] ?? NONE;
-  return { ...state, color: space.color, marked: NONE, bytes: null, step, selected };
+  return { ...state, color: space.color, allocation: MAIN, marked: NONE, bytes: null, step, selected };
 }
 
 /** Brings the other dump of a comparison to the front, and selects a value of it. */
 function swap(selected: number): void {
-  state = { ...state, marked: NONE, bytes: null, selected };
+  state = { ...state, allocation: MAIN, marked: NONE, bytes: null, selected };
   setMaps([...maps].reverse());
   view.clearDescriptions();
   drawSoon();

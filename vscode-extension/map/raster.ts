@@ -18,8 +18,9 @@ export interface Frame {
 }
 
 /** The emphasis of a value. */
-export const FAINT = 0;
-export const SHOWN = 1;
+export const HIDDEN = 0;
+export const FAINT = 1;
+export const SHOWN = 2;
 
 export interface Raster {
   width: number;
@@ -34,7 +35,7 @@ export interface Raster {
 
 const MIN_EDGED_PIXELS = 4;
 
-/** Rasterize boxes. `emphasis` is FAINT or SHOWN for each value; SHOWN boxes lie above FAINT ones. */
+/** Rasterize boxes. `emphasis` is HIDDEN, FAINT or SHOWN for each value; SHOWN boxes lie above FAINT ones. */
 export function rasterize(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Raster {
   const { width, height } = frame;
   const pixels = new Int32Array(width * height).fill(NONE);

@@ -7,7 +7,7 @@ import type { Layout } from "./layout";
 import { memoizeLast } from "./memoize";
 import { NONE, valueString } from "./model";
 import { byteScale, drawAxes, drawGutter, drawRange, type GutterLabel, type Plot, type Scale, stepScale } from "./plot";
-import { FAINT, paint, type Raster, rasterize } from "./raster";
+import { FAINT, HIDDEN, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
 
@@ -65,13 +65,13 @@ export function valueAt(plot: Plot, layout: Layout, { raster }: Drawn, [x, y]: [
 
 /** The number of values that overlap the pixel at a point. */
 export function countAt(scene: Scene, { x, y }: Drawn, [px, py]: [number, number]): number {
-  const { left, right, low, high } = scene.layout.boxes;
+  const { left, right, low, high, value } = scene.layout.boxes;
   const [first, last] = [x.invert(Math.floor(px)), x.invert(Math.floor(px) + 1)];
   const [top, bottom] = [y.invert(Math.floor(py)), y.invert(Math.floor(py) + 1)];
   let count = 0;
   for (let box = 0; box < left.length; box++) {
     if (left[box]! < last && right[box]! > first && low[box]! < top && high[box]! > bottom) {
-      count++;
+      count += Number(scene.emphasis[value[box]!] !== HIDDEN);
     }
   }
   return count;
@@ -164,7 +164,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
     box.attr("width", Math.max(3, x1 - x0)).attr("height", Math.max(3, y1 - y0));
   };
   const { capacity } = scene.space;
-  const limit = capacity ? y(capacity.sizeBytes) : -1;
+  const limit = capacity && scene.state.allocation < 0 ? y(capacity.sizeBytes) : -1;
   const hasLimit = limit >= 0 && limit <= height;
   if (hasLimit) {
     line(scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);

@@ -8,7 +8,7 @@ import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
 import { membersOf } from "./picked";
 import { type Range, within } from "./range";
-import { FAINT, SHOWN } from "./raster";
+import { FAINT, HIDDEN, SHOWN } from "./raster";
 import { within as matchesWithin, type Search, search } from "./search";
 import { type Stack, stackOf } from "./stack";
 import type { State } from "./state";
@@ -27,7 +27,7 @@ export interface Scene {
   search: Search;
   /** The bytes of the matches at the peak; without a peak, the sum of their sizes. */
   matchedBytes: number;
-  /** FAINT or SHOWN for each value, see `raster.ts`. */
+  /** HIDDEN, FAINT or SHOWN for each value, see `raster.ts`. */
   emphasis: Uint8Array;
   /** The step of the cursor, and the live values there. */
   step: number;
@@ -77,7 +77,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
   const colorBy = defaultColorBy(model);
   return (state) => {
     const space = spaceOf(map, state.color) ?? NO_SPACE;
-    const layout = layOutOnce(model, space.color);
+    const layout = layOutOnce(model, space.color, state.allocation);
     const coloring = coloringOnce(model, space, state.colorBy ?? colorBy);
     const members = state.picked && membersOnce(model, coloring, state.picked);
     const found = matchesOnce(model, searchOnce(model, state.search), space.color, members);
@@ -94,7 +94,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
       stack: stackOnce(model, space.color, coloring),
       search: found,
       matchedBytes: bytesOnce(model, space, peak, found),
-      emphasis: emphasisOnce(model, found),
+      emphasis: emphasisOnce(model, found, members, state.isSolo),
       step,
       liveBytes: liveBytesAt(space, step),
       live: liveOnce(model, space.color, step),
@@ -118,6 +118,9 @@ function inView(chosen: Range | null, whole: Range): Range {
   return chosen && chosen[1] > chosen[0] ? within(chosen, whole) : whole;
 }
 
-function emphasize({ isPlaced }: Model, { isOn, isMatch }: Search): Uint8Array {
-  return isPlaced.map((placed, value) => (placed && (!isOn || isMatch[value]) ? SHOWN : FAINT));
+function emphasize(model: Model, found: Search, members: Uint8Array | null, isSolo: boolean): Uint8Array {
+  return model.isPlaced.map((placed, value) => {
+    if (isSolo && members && !members[value]) return HIDDEN;
+    return placed && (!found.isOn || found.isMatch[value]) ? SHOWN : FAINT;
+  });
 }

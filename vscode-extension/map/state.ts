@@ -2,12 +2,15 @@
 
 import type { MemoryMap } from "../shared/protocol";
 import type { ColorBy } from "./coloring";
+import { MAIN } from "./layout";
 import { NONE } from "./model";
 import type { Picked } from "./picked";
 
 export interface State {
   /** The memory space; NONE: the worst one. */
   color: number;
+  /** The index of the only allocation to show, MAIN: all but constants and thread-local ones, ALL: all of them. */
+  allocation: number;
   /** The steps and the bytes in view; null: all. */
   steps: [number, number] | null;
   bytes: [number, number] | null;
@@ -19,10 +22,12 @@ export interface State {
   marked: number;
   /** null: by source line if the map has any, see `coloring.ts`; for two dumps, by change. */
   colorBy: ColorBy | null;
-  /** The group of values that stands out; null: none. */
+  /** The group of values that stands out, and whether only it is shown; null: none. */
   picked: Picked | null;
+  isSolo: boolean;
   search: string;
-  valuesAs: "picture" | "flame";
+  curveAs: "picture" | "table";
+  valuesAs: "picture" | "flame" | "table";
   /** The first and the last step of the range that the reader asks about; null: none. */
   range: [number, number] | null;
   /** The shares of the panes that the reader resized, and the names of those that are folded. */
@@ -34,6 +39,7 @@ export type PaneName = "curve" | "values" | "side" | "details";
 
 export const INITIAL: Readonly<State> = {
   color: NONE,
+  allocation: MAIN,
   steps: null,
   bytes: null,
   step: NONE,
@@ -41,7 +47,9 @@ export const INITIAL: Readonly<State> = {
   marked: NONE,
   colorBy: null,
   picked: null,
+  isSolo: false,
   search: "",
+  curveAs: "picture",
   valuesAs: "picture",
   range: null,
   panes: {},
@@ -55,7 +63,8 @@ const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
 const KEYS = Object.keys(NOTHING_SAVED) as (keyof SavedState)[];
 const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
   colorBy: [null, "kind", "opName", "source", "padding", "change"],
-  valuesAs: ["picture", "flame"],
+  curveAs: ["picture", "table"],
+  valuesAs: ["picture", "flame", "table"],
 };
 
 export function toSaved(state: State, { strings, values }: MemoryMap): SavedState {

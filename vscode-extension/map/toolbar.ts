@@ -1,10 +1,11 @@
 /** The toolbar above the plots. */
 
-import { grouped } from "../shared/numbers";
+import { counted, grouped } from "../shared/numbers";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
-import { matchedText } from "./facts";
+import { allocationText, matchedText } from "./facts";
+import { ALL, allocationsOf, MAIN } from "./layout";
 import { memoizeLast } from "./memoize";
 import { type Model, NONE } from "./model";
 import type { Scene } from "./scene";
@@ -25,16 +26,22 @@ const COLOR_BY_CHANGE: typeof COLOR_BY = [["change", "change"], ...COLOR_BY];
 const ZOOM = 1.5;
 
 export function createToolbar(actions: Actions, help: () => void): Toolbar {
-  const offeredSpaces = memoizeLast(spacesOf);
+  const [offeredSpaces, offeredAllocations] = [memoizeLast(spacesOf), memoizeLast(choicesOf)];
   const name = make("h1", {});
   const space = choice("Memory space", "space", (chosen) =>
-    actions.change({ color: Number(chosen), bytes: null, step: NONE }),
+    actions.change({ color: Number(chosen), allocation: MAIN, bytes: null, step: NONE }),
+  );
+  const allocation = choice("Allocation", "allocation", (chosen) =>
+    actions.change({ allocation: Number(chosen), bytes: null }),
   );
   const colorBy = choice("Color by", "color-by", (chosen) =>
-    actions.change({ colorBy: chosen as ColorBy, picked: null }),
+    actions.change({ colorBy: chosen as ColorBy, picked: null, isSolo: false }),
   );
-  const search = field("Search", "search", "Search names, op_names, sources", (search) => actions.change({ search }));
+  const search = field("Search", "search", "Search names, op_names, sources, /regex/, >1MiB", (search) =>
+    actions.change({ search }),
+  );
   const count = make("output", { class: "count", "data-matches": "" });
+  const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const incomplete = make("p", { class: "problem", role: "note", "data-name": "incomplete", hidden: true });
   search.input.addEventListener("keydown", (event) => {
     if (event.key === "Escape") search.input.blur();
@@ -63,10 +70,12 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     { class: "toolbar" },
     name,
     space.element,
+    allocation.element,
     colorBy.element,
     searching,
     count,
     zoom,
+    problem,
     incomplete,
   );
 
@@ -82,6 +91,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       name.title = name.textContent;
       space.fill(offeredSpaces(model), String(scene.space.color));
       space.element.title = scene.space.headline;
+      allocation.fill(offeredAllocations(model, scene.space.color), String(state.allocation));
       colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, scene.coloring.by);
       if (search.input.value !== state.search) search.input.value = state.search;
       write(
@@ -89,6 +99,9 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
         model.map.incomplete && `Incomplete dump: ${model.map.incomplete}. Sizes with ≥ are lower bounds.`,
       );
       incomplete.hidden = model.map.incomplete === "";
+      write(problem, found.problem);
+      problem.hidden = found.problem === "";
+      search.input.setAttribute("aria-invalid", String(!problem.hidden));
       previous.disabled = next.disabled = found.matches.length === 0;
       const index = found.matches.indexOf(state.selected);
       const at = index < 0 ? "" : `${grouped(index + 1)} of `;
@@ -100,4 +113,21 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 
 function spacesOf(model: Model): [string, string][] {
   return model.map.spaces.map((space) => [String(space.color), `${space.name} ${space.needed}`]);
+}
+
+const MAX_ALLOCATIONS = 200;
+
+/** All allocations of a space, those that matter, and the largest ones. */
+function choicesOf(model: Model, color: number): [string, string][] {
+  const rows = allocationsOf(model, color);
+  const several: [string, string][] = [
+    [String(MAIN), "without constants and thread-local ones"],
+    [String(ALL), `all ${counted(rows.length, "allocation")}`],
+  ];
+  const { index } = model.map.allocations;
+  const single = rows.slice(0, MAX_ALLOCATIONS);
+  return [
+    ...several,
+    ...single.map((row): [string, string] => [String(index[row]), allocationText(model, row).join(": ")]),
+  ];
 }

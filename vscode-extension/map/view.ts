@@ -19,6 +19,7 @@ import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
 import { createSplitter } from "./splitter";
+import { createCurveTable, createValueTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
 
@@ -26,7 +27,7 @@ export interface View {
   element: HTMLElement;
   curve: Plot;
   values: Plot;
-  /** What the lower plot shows, null while the flame graph is shown instead. */
+  /** What the lower plot shows, null while the flame graph or the table is shown instead. */
   drawn(): Drawn | null;
   draw(scene: Scene, theme: Theme): void;
   /** Adds the editor's hover of a target to the details. */
@@ -55,10 +56,14 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
-  const curveSection = section("curve", actions, () => undefined, { picture: ["", curve] });
+  const curveSection = section("curve", actions, (curveAs) => actions.change({ curveAs }), {
+    picture: ["Curve", curve],
+    table: ["Table", createCurveTable(actions, scene)],
+  });
   const valueSection = section("values", actions, (valuesAs) => actions.change({ valuesAs }), {
     picture: ["Map", values],
     flame: ["Flame graph", createFlame(actions, details)],
+    table: ["Table", createValueTable(actions)],
   });
   const splitters = [
     createSplitter("curve", "before", "Resize the live bytes", actions),
@@ -183,7 +188,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       details.draw(scene);
       announce(scene, curve.canvas, status);
       const isOld = scene.model.map.comparison?.side === "old";
-      const isCurve = curveSection.show("Live bytes", "picture", scene, theme);
+      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene, theme);
       const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
       const { valuesAs } = scene.state;
       const isValues = valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
@@ -222,7 +227,7 @@ function section<As extends string>(
   title.addEventListener("click", () => actions.fold(name));
   const heading = make("h2", {}, title);
   const entries = Object.entries<[string, Shown]>(ways) as [As, [string, Shown]][];
-  const tabs = (entries.length > 1 ? entries : []).map(([as, [label]]) => {
+  const tabs = entries.map(([as, [label]]) => {
     const tab = make("button", { type: "button", "data-action": `${name}-${as}` }, label);
     tab.addEventListener("click", () => choose(as));
     return tab;
@@ -240,7 +245,7 @@ function section<As extends string>(
       element.setAttribute("aria-label", text);
       element.classList.toggle("folded", isFolded);
       for (const [index, [as, [, shown]]] of entries.entries()) {
-        tabs[index]?.setAttribute("aria-pressed", String(as === chosen));
+        tabs[index]!.setAttribute("aria-pressed", String(as === chosen));
         shown.element.hidden = isFolded || as !== chosen;
         if (!shown.element.hidden) shown.draw?.(scene, theme);
       }

@@ -56,6 +56,15 @@ export function grouped(number: number): string {
   return GROUPED.format(number);
 }
 
+/** Parse a size such as `16GiB`, `16GB` or `4096` to bytes; null if it is invalid. `GiB` and `G` are 2^30, `GB` is 10^9. */
+export function parseSize(text: string): number | null {
+  const match = /^\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?\s*$/i.exec(text);
+  if (!match) return null;
+  const power = match[2] ? "KMGTPE".indexOf(match[2].toUpperCase()) + 1 : 0;
+  const unit = (match[3]?.toUpperCase() === "B" ? 1000 : 1024) ** power;
+  return Math.floor(Number(match[1]) * unit + 0.5);
+}
+
 /** About `count` round sizes in a range with their labels, all in one unit and with enough decimals to differ. */
 export function sizeTicks(low: number, high: number, count: number): { sizeBytes: number; text: string }[] {
   const wanted = (high - low) / Math.max(1, count);

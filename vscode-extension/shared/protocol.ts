@@ -304,6 +304,33 @@ export interface Overview {
   allocationCount: number;
 }
 
+/** A module, an allocation or a value that a query found. Unknown texts are empty. */
+export interface FoundValue {
+  kind: "module" | "allocation" | "value";
+  name: string;
+  module: string;
+  /** `temp`, `parameter`; empty for a module. */
+  allocationKind: string;
+  /** The name of the memory space, as in `SpaceSummary`; empty for a module. */
+  space: string;
+  /** For a module, the greatest peak of its memory spaces; -1: unknown. */
+  sizeBytes: number;
+  /** The peak of the memory space if the value is live there; -1: it is not, or the peak is not exact. */
+  peakBytes: number;
+  /** The line of the program that a value comes from, if its set is open: `train.py:31 in step`. */
+  source: string;
+  location: Location;
+}
+
+/** What a query found in the dump sets of the workspace that have been read so far, the best match first. */
+export interface FoundValues {
+  /** More sets are being read: ask again later. */
+  isReading: boolean;
+  /** There are more matches. */
+  isTruncated: boolean;
+  found: FoundValue[];
+}
+
 /** What a position refers to, as rows of the memory map and a step; -1 for each that it does not refer to. */
 export interface WhatIsAt {
   value: number;
@@ -460,6 +487,7 @@ export interface Commands {
   };
   "xla-lens.sourceMemory": { arguments: { uri: string; dump?: string; search?: boolean }; answer: SourceMemory | null };
   "xla-lens.heat": { arguments: { uri: string }; answer: StepHeat };
+  "xla-lens.findValues": { arguments: { query: string; limit?: number }; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
   "xla-lens.showSummary": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showReport": { arguments: { uri: string }; answer: unknown };

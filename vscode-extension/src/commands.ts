@@ -9,6 +9,7 @@ import type { Location, Overview } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
 import type { Comparing } from "./comparing";
 import { dumpInTab } from "./documents";
+import { findValue } from "./findValue";
 import { freeColumn, goTo, show } from "./locations";
 import type { Maps } from "./maps";
 import { explain } from "./outOfMemory";
@@ -58,7 +59,9 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   compareWith: ofSet(({ comparing }, uri) => comparing.compareWith(uri)),
   openSibling: ofSet(openSibling),
   stopComparing: ({ comparing }) => comparing.end(),
-  findValue: () => vscode.commands.executeCommand("workbench.action.showAllSymbols"),
+  selectDumpForCompare: ofSet(({ comparing }, uri) => comparing.select(uri)),
+  compareWithSelected: ofSet(({ comparing }, uri) => comparing.compareWithSelected(uri)),
+  findValue: ({ server }) => findValue(server),
   goToSource: goToSourceAtCursor,
   explainOutOfMemory: ({ server, sets }, uri?: unknown) =>
     explain(server, sets, uri instanceof vscode.Uri ? uri : undefined),
@@ -77,6 +80,11 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   goToPeakOfSpace: (_, node?: Node) => node && open(node),
   goToSourceOfNode: (_, node?: Node) => vscode.commands.executeCommand(`${SECTION}.goTo`, node?.parts.sourceLine),
   copyName: (_, node?: Node) => vscode.env.clipboard.writeText(node?.parts.name ?? ""),
+  revealFile: (_, node?: Node) => {
+    // In the file manager if it is outside of the workspace.
+    const isHere = node?.uri && vscode.workspace.getWorkspaceFolder(node.uri);
+    return vscode.commands.executeCommand(isHere ? "revealInExplorer" : "revealFileInOS", node?.uri);
+  },
   showInMap: async ({ maps }, node?: Node) => {
     if (!node?.parts.location) return;
     // The map selects what the cursor is on.

@@ -1,11 +1,11 @@
-/** Compares two dumps. */
+/** Compares two dumps: *Compare with…*, and *Select for Compare* and *Compare with Selected* as for files. */
 
 import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import type { ModuleSummary } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
-import { type Server, setComparing } from "./server";
+import { SECTION, type Server, setComparing } from "./server";
 import type { Sets } from "./sets";
 
 /** A dump to choose; without a URI, a file from disk. */
@@ -14,6 +14,8 @@ interface Choice extends vscode.QuickPickItem {
 }
 
 export class Comparing {
+  private selected: vscode.Uri | undefined;
+
   constructor(
     private readonly server: Server,
     private readonly sets: Sets,
@@ -44,6 +46,18 @@ export class Comparing {
     const defaultUri = vscode.Uri.joinPath(uri.with({ scheme: "file" }), "..");
     const old = choice.uri ?? (await vscode.window.showOpenDialog({ title: placeHolder, defaultUri }))?.[0];
     if (old) await this.compare(old, uri);
+  }
+
+  async select(uri: vscode.Uri): Promise<void> {
+    this.selected = uri;
+    // Menus offer the comparison at once; the actions of the server offer the same.
+    await vscode.commands.executeCommand("setContext", `${SECTION}.hasSelectedForCompare`, true);
+    await this.server.execute("xla-lens.selectForCompare", { uri: uri.toString() });
+    vscode.window.setStatusBarMessage(`$(check) Selected ${basename(uri.path)} for comparison`, 5000);
+  }
+
+  compareWithSelected(uri: vscode.Uri): Promise<void> {
+    return this.selected ? this.compare(this.selected, uri) : this.compareWith(uri);
   }
 
   async end(): Promise<void> {

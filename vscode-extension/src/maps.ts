@@ -36,7 +36,7 @@ export class Maps implements Follower, vscode.Disposable {
     };
     this.subscriptions = [
       this.opened,
-      server.onDidStart(() => {
+      server.onDidRestart(() => {
         for (const panel of this.panels.values()) void panel.load();
       }),
       server.onDidLoad(({ uris }) => {

@@ -26,10 +26,11 @@ export const SECTION = "xla-lens";
 export class Server implements vscode.Disposable {
   private readonly folder: string;
   private readonly loaded = new vscode.EventEmitter<DidLoad>();
-  private readonly started = new vscode.EventEmitter<void>();
+  private readonly restarted = new vscode.EventEmitter<void>();
   private readonly activityChanged = new vscode.EventEmitter<void>();
   private starting: Promise<LanguageClient | undefined> | undefined;
   private hasShownProblem = false;
+  private hasRun = false;
 
   /** The program `xla-lens` and its first arguments, empty while no server has been found. */
   program: readonly string[] = [];
@@ -40,8 +41,8 @@ export class Server implements vscode.Disposable {
   readonly onDidChangeActivity = this.activityChanged.event;
   /** Fires when the server loaded, reloaded or closed a dump set. */
   readonly onDidLoad = this.loaded.event;
-  /** Fires when the server has started or restarted, which makes earlier answers stale. */
-  readonly onDidStart = this.started.event;
+  /** Fires when the server has started again, which makes earlier answers stale. */
+  readonly onDidRestart = this.restarted.event;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -89,7 +90,7 @@ export class Server implements vscode.Disposable {
     void this.stop();
     this.activityChanged.dispose();
     this.loaded.dispose();
-    this.started.dispose();
+    this.restarted.dispose();
   }
 
   private async stop(): Promise<void> {
@@ -132,7 +133,9 @@ export class Server implements vscode.Disposable {
       const hasEnded = newState === State.Stopped || newState === State.StartFailed;
       const stopped: Problem = { kind: "stopped", text: "The XLA Lens server has stopped." };
       this.activity.problem = hasEnded && this.starting ? stopped : undefined;
-      if (newState === State.Running) this.started.fire();
+      if (newState !== State.Running) return;
+      if (this.hasRun) this.restarted.fire();
+      this.hasRun = true;
     });
     try {
       await client.start();

@@ -31,7 +31,7 @@ export class Sets implements vscode.Disposable {
       // A document may get its language after its tab was opened.
       vscode.workspace.onDidOpenTextDocument(() => this.update()),
       server.onDidLoad(({ uris }) => this.invalidate(uris)),
-      server.onDidStart(() => this.invalidate([...this.overviews.keys()])),
+      server.onDidRestart(() => this.invalidate([...this.overviews.keys()])),
     ];
     this.update();
   }

@@ -52,7 +52,7 @@ export class SourceLines implements vscode.Disposable {
       this.lensesChanged,
       this.labels,
       server.onDidLoad(refreshSoon),
-      server.onDidStart(() => {
+      server.onDidRestart(() => {
         this.searchAgain();
         refreshSoon();
       }),

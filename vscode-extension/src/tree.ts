@@ -236,7 +236,10 @@ function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): strin
   return [...sizes, ...small, ...gaps, "", ...folders].join("\n");
 }
 
-/** What tells modules of the same name apart: the folders that not all of them are in, or else the start of the file name. */
+/**
+ * What tells modules of the same name apart: the nearest folder that no other one has in its path, else those that not all of
+ * them are in, or else the start of the file name.
+ */
 function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, string> {
   const found = new Map<ModuleSummary, string>();
   for (const { module } of modules) {
@@ -247,7 +250,9 @@ function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, s
     twins.forEach((one, index) => {
       const [folders, file] = [paths[index]!.slice(0, -1), paths[index]!.at(-1)!.split(".")[0]!];
       const isAlone = paths.every((path, at) => at === index || path.slice(0, -1).join("/") !== folders.join("/"));
-      found.set(one, [...folders.slice(isAlone ? common : -1), ...(isAlone ? [] : [file])].join("/"));
+      const own = folders.findLast((name) => paths.every((path, at) => at === index || !path.includes(name)));
+      const telling = isAlone ? (own ?? folders.slice(common).join("/")) : [...folders.slice(-1), file].join("/");
+      found.set(one, telling);
     });
   }
   return found;

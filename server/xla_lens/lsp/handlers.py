@@ -64,6 +64,7 @@ class Command(StrEnum):
     SHOW_ADVICE = "xla-lens.showAdvice"
     SHOW_OUT_OF_MEMORY = "xla-lens.showOutOfMemory"
     SHOW_REFERENCES = "xla-lens.showReferences"
+    FIND_VALUES = "xla-lens.findValues"
     GO_TO = "xla-lens.goTo"
     MEMORY_MAP = "xla-lens.memoryMap"
     OVERVIEW = "xla-lens.overview"

@@ -326,6 +326,35 @@ class Overview(TypedDict):
     """How many allocations the set has, including those that `allocations` leaves out."""
 
 
+class FoundValue(TypedDict):
+    """A module, an allocation or a value that a query found. Unknown texts are empty."""
+
+    kind: Literal["module", "allocation", "value"]
+    name: str
+    module: str
+    allocationKind: str
+    """`temp`, `parameter`; empty for a module."""
+    space: str
+    """The name of the memory space, as in `SpaceSummary`; empty for a module."""
+    sizeBytes: int
+    """For a module, the greatest peak of its memory spaces; -1: unknown."""
+    peakBytes: int
+    """The peak of the memory space if the value is live there; -1: it is not, or the peak is not exact."""
+    source: str
+    """The line of the program that a value comes from, if its set is open: `train.py:31 in step`."""
+    location: Location
+
+
+class FoundValues(TypedDict):
+    """What a query found in the dump sets of the workspace that have been read so far, the best match first."""
+
+    isReading: bool
+    """More sets are being read: ask again later."""
+    isTruncated: bool
+    """There are more matches."""
+    found: list[FoundValue]
+
+
 class WhatIsAt(TypedDict):
     """What a position refers to, as rows of the memory map and a step; -1 for each that it does not refer to."""
 
@@ -480,6 +509,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.describe": ({**_URI, "value?": int, "allocation?": int, "step?": int}, Description),
     "xla-lens.sourceMemory": ({**_URI, "dump?": str, "search?": bool}, SourceMemory | None),
     "xla-lens.heat": (_URI, StepHeat),
+    "xla-lens.findValues": ({"query": str, "limit?": int}, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
     "xla-lens.showSummary": (_URI, None),
     "xla-lens.showReport": (_URI, None),

@@ -54,6 +54,8 @@ def node() -> Path:
 def bare_python(folder: Path) -> Path:
     """Create a Python without any packages, and return the folder of its program."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=SECONDS)
+    asked = subprocess.run([folder / "bin" / "python3", "-c", "import numpy"], capture_output=True, check=False)
+    assert b"No module named 'numpy'" in asked.stderr
     return folder / "bin"
 
 
@@ -119,12 +121,10 @@ class VSCode:
         return extension
 
     @contextlib.contextmanager
-    def running(self, *options: str, prefix: tuple[str, ...] = ()) -> "Iterator[VSCode]":
-        """Run the server with further options, and with a command as prefix. No process of it remains at the end."""
-        command = [*prefix, *self._command, "--without-connection-token", "--force-disable-user-env", *options]
-        command += ["--reconnection-grace-time", "2"]
-        if not any(option.startswith("--socket-path") for option in options):
-            command += ["--host", "127.0.0.1", "--port", "0"]
+    def running(self, *options: str) -> "Iterator[VSCode]":
+        """Run the server with further options. No process of it remains at the end."""
+        command = [*self._command, "--without-connection-token", "--force-disable-user-env", *options]
+        command += ["--reconnection-grace-time", "2", "--host", "127.0.0.1", "--port", "0"]
         with self.log.open("wb") as log:
             process = subprocess.Popen(
                 command, env=self._environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True

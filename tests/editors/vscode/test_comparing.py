@@ -56,9 +56,9 @@ def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Pat
         window.command("XLA Lens: Focus on XLA Memory View")
         old, new = "8.03 MiB", "12.05 MiB"
         window.has_rows("XLA Memory", f"{new} jit_roundtrip", f"{old} jit_roundtrip")
-        window.row("XLA Memory", new).click(button="right")
-        window.menu("Compare with...")
-        window.take("jit_roundtrip")
+        for size, label in ((old, "Select for Compare"), (new, "Compare with Selected")):
+            window.row("XLA Memory", size).click(button="right")
+            window.menu(label)
         wait_for(window.active_tab, lambda name: name == "comparison.txt", SECONDS)
         window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB, +4.00 MiB (+50.0 %)")
         (title, *_) = window.lines()

@@ -40,7 +40,7 @@ def _choose_file(window: Window, path: Path) -> None:
 
 def _found_symbols(window: Window, query: str, first: str) -> list[str]:
     """Return the first entries of the editor's own list of symbols, once it has an entry."""
-    window.ask("XLA Lens: Find Value...")
+    window.page.keyboard.press("Control+t")
     _fill(window, f"#{query}")
     found = wait_for(lambda: window.texts(ENTRIES), lambda entries: first in entries, SECONDS)
     window.page.keyboard.press("Escape")
@@ -51,6 +51,16 @@ def test_values_are_found_by_filters(open_window: OpenWindow, workspace: Path) -
     looks = {"viewport": {"width": 800, "height": 600}, "color_scheme": "dark", "forced_colors": "active"}
     with open_window(workspace, file_of(workspace, "split", "-live-range"), **looks) as window:
         window.wait_for_text("MiB live")
+        window.ask("XLA Lens: Find Value...")
+        _fill(window, "dot >1MiB")
+        expected = ["dot", "programs.py:50 in mlp_apply · temp · jit_train_step · split"]
+        wait_for(lambda: window.texts(ENTRIES), lambda found: found == expected, SECONDS)
+        sizes = window.texts(".quick-input-list .monaco-list-row .label-description")
+        assert sizes == ["1.53 MiB · 36.3 % of the host memory peak"]
+        window.page.keyboard.press("ArrowDown")
+        window.page.keyboard.press("Enter")
+        wait_for(window.cursor, lambda place: place[0] == 84, SECONDS)
+        assert window.active_tab().endswith("-buffer-assignment.txt")
         # VS Code filters symbols by their names once more, but passes only the first word of a query to the server.
         for query, first in {
             "fusion.5": "ynn_fusion.5",

@@ -91,7 +91,7 @@ def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
     assert f"{size}, {share} of the peak" in map.details()
     assert source
     assert source in map.details()
-    assert map.actions() == ["Copy path", "Largest", "Clear"]
+    assert map.actions() == ["Copy path", "Solo", "Largest", "Clear"]
     map.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
     map.press("l")
     assert map.eval("window.copied") == source
@@ -101,7 +101,10 @@ def test_source_line_is_picked_and_copied_with_keys_alone(map: Map) -> None:
     assert sizes == [map.find('[data-list="live"] .size').nth(0).inner_text()]
     assert map.eval("map.selected") >= 0
     assert map.actions() == ["Copy path", "Same line", "Allocation"]
-    map.press("Escape", "Escape")
+    whole = map.eval("map.drawnCount")
+    map.press("s")
+    assert map.eval("map.drawnCount") < whole
+    map.press("s", "Escape", "Escape")
     assert map.eval("[map.selected, map.state.picked]") == [-1, None]
 
 
@@ -110,7 +113,7 @@ def test_pane_shows_what_is_under_the_pointer_or_selected(map: Map) -> None:
     map.page.mouse.move(*map.point("ynn_fusion.6"))
     pointed = map.details()
     assert pointed.splitlines()[0] == "ynn_fusion.6"
-    for fact in ("256.0 KiB", "steps 12", "to 32", "jit(train_step)/jvp()/dot_general"):
+    for fact in ("256.0 KiB", "steps 12", "to 32", "jit(train_step)/jvp()/dot_general", "shares its bytes"):
         assert fact in pointed
     # What is under the pointer does not cover the picture, and the wheel still zooms there.
     map.page.mouse.wheel(0, -60)
@@ -147,18 +150,41 @@ def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path
         assert len(striped) == len(map.eval("map.colorsAtPeak")) + 1
 
 
+def test_tables_show_the_content_of_the_plots(map: Map) -> None:
+    map.find('[data-action="curve-table"]').click()
+    map.find('[data-action="values-table"]').click()
+    rows = map.find('[data-table="curve"] tbody tr').all_inner_texts()
+    at_peak = [text for text in rows if text.startswith(f"{_PEAK}\t")]
+    assert at_peak == [f"{_PEAK}\tynn_fusion.1\t4.21 MiB\t+2.0 KiB"]
+    values = '[data-table="values"] tbody tr'
+    assert [text.split("\t")[:2] for text in map.find(values).all_inner_texts()[:2]] == [
+        ["params_0__0_.1", "1.53 MiB"],
+        ["dot", "1.53 MiB"],
+    ]
+    map.find(values).nth(1).click()
+    assert map.eval("map.label(map.selected)") == "dot"
+    # Numbers are sorted in descending order first.
+    for is_reverse in (True, False):
+        map.find('[data-table="values"] th:has-text("First step") button').click()
+        starts = [int(text.split("\t")[4] or -1) for text in map.find(values).all_inner_texts()]
+        assert starts == sorted(starts, reverse=is_reverse)
+
+
 @pytest.mark.parametrize(
     "looks",
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}],
     ids=["light", "dark", "forced colors"],
 )
-@pytest.mark.parametrize("view", ["plots", "keys", "picked", "narrow", "flame", "range"])
+@pytest.mark.parametrize("view", ["plots", "tables", "keys", "picked", "narrow", "flame", "range"])
 def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, looks: dict[str, str], view: str) -> None:
     """axe finds no problem in names, contrast, roles and keyboard operation."""
     widths = {"picked": 800, "narrow": 320}
     size = {"width": widths.get(view, 1280), "height": 800}
     with Map.of_file(browser, file_of_several_spaces, bypass_csp=True, viewport=size, **looks) as map:
-        if view == "keys":
+        if view == "tables":
+            map.find('[data-action="curve-table"]').click()
+            map.find('[data-action="values-table"]').click()
+        elif view == "keys":
             map.press("?")
         elif view == "picked":
             map.choose("color-by", "source")

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, exact, human, percent, sizeTicks } from "../../shared/numbers";
+import { counted, exact, human, parseSize, percent, sizeTicks } from "../../shared/numbers";
 import numbers from "./data/numbers.json";
 
 test("sizes are formatted as in reports", () => {
@@ -14,6 +14,10 @@ test("percentages are formatted as in reports", () => {
   for (const [part, whole, text] of numbers.percent as [number, number, string][]) {
     assert.equal(percent(part, whole), text, `${part} of ${whole}`);
   }
+});
+
+test("sizes are parsed as on the command line", () => {
+  for (const [text, size] of numbers.parseSize as [string, number | null][]) assert.equal(parseSize(text), size, text);
 });
 
 test("counts have the right plural", () => {

@@ -4,7 +4,7 @@ import { changesIn } from "../../map/between";
 import { coloringBy } from "../../map/coloring";
 import { columnsOf } from "../../map/columns";
 import { type Call, type Flame, flameOf } from "../../map/flameTree";
-import { layOut } from "../../map/layout";
+import { ALL, layOut, MAIN } from "../../map/layout";
 import { liveAt, sums } from "../../map/live";
 import { liveBytesAt, modelOf } from "../../map/model";
 import { FAINT, type Frame, paint, rasterize, SHOWN } from "../../map/raster";
@@ -16,7 +16,7 @@ import { chance, mapOf, REAL, randomMap } from "./maps";
 
 test("allocations are stacked by size, without empty ones", () => {
   const model = modelOf(mapOf([{ allocation: 2, offset: 3, size: 5, start: 1, end: 2 }], [4, 0, 16], 5));
-  const layout = layOut(model, 0);
+  const layout = layOut(model, 0, ALL);
   assert.deepEqual(layout.bands, [
     { allocation: 2, low: 0, high: 16 },
     { allocation: 0, low: 16, high: 20 },
@@ -26,13 +26,13 @@ test("allocations are stacked by size, without empty ones", () => {
 });
 
 test("values without a live range span all steps", () => {
-  const layout = layOut(modelOf(mapOf([{ offset: 0, size: 4, start: -1, end: -1 }], [4], 7)), 0);
+  const layout = layOut(modelOf(mapOf([{ offset: 0, size: 4, start: -1, end: -1 }], [4], 7)), 0, ALL);
   assert.deepEqual([layout.boxes.left[0], layout.boxes.right[0]], [-0.5, 6.5]);
 });
 
 test("each pixel belongs to the value at its center, or to a small one", () => {
   for (let seed = 0; seed < 100; seed++) {
-    const { boxes, height } = layOut(modelOf(randomMap(seed)), 0);
+    const { boxes, height } = layOut(modelOf(randomMap(seed)), 0, ALL);
     const frame: Frame = { left: -0.5, right: 24.5, bottom: 0, top: Math.max(1, height), width: 250, height: 397 };
     const raster = rasterize(boxes, frame, new Uint8Array(100).fill(SHOWN));
     assert.equal(raster.drawnCount, boxes.value.length);
@@ -54,7 +54,7 @@ test("the smallest values get a pixel", () => {
   for (let round = 0; round < 200; round++) {
     const [start, offset] = [below(100_000), below(1_000_000)];
     const slot = { offset, size: 1, start, end: start };
-    const boxes = layOut(modelOf({ ...mapOf([slot], [1_000_001], 0), spaces: [] }), 0).boxes;
+    const boxes = layOut(modelOf({ ...mapOf([slot], [1_000_001], 0), spaces: [] }), 0, ALL).boxes;
     const frame = { left: -0.5, right: 100_000.5, bottom: 0, top: 1_000_001, width: 90, height: 40 };
     const raster = rasterize(boxes, frame, Uint8Array.of(SHOWN));
     assert.equal(raster.boxes.filter((box) => box === 0).length, 1);
@@ -67,7 +67,7 @@ test("the largest of several small values gets the pixel, and shown values lie a
     { offset: 2, size: 3, start: 0, end: 0 },
     { offset: 5, size: 1, start: 0, end: 0 },
   ];
-  const { boxes } = layOut(modelOf({ ...mapOf(slots, [1000], 0) }), 0);
+  const { boxes } = layOut(modelOf({ ...mapOf(slots, [1000], 0) }), 0, ALL);
   const frame = { left: -0.5, right: 999.5, bottom: 0, top: 1000, width: 2, height: 2 };
   const seen = (emphasis: number[]) => rasterize(boxes, frame, Uint8Array.from(emphasis)).boxes[2];
   assert.equal(seen([SHOWN, SHOWN, SHOWN]), 1);
@@ -80,7 +80,7 @@ test("large boxes have an edge where another one begins", () => {
     { offset: 0, size: 4, start: 0, end: 3 },
     { offset: 0, size: 4, start: 4, end: 7 },
   ];
-  const { boxes } = layOut(modelOf(mapOf(slots, [4], 8)), 0);
+  const { boxes } = layOut(modelOf(mapOf(slots, [4], 8)), 0, ALL);
   const frame = { left: -0.5, right: 7.5, bottom: 0, top: 4, width: 8, height: 4 };
   const raster = rasterize(boxes, frame, Uint8Array.of(SHOWN, SHOWN));
   const painted = paint(raster, Uint32Array.of(1, 2), Uint32Array.of(11, 12), 0);
@@ -129,6 +129,23 @@ test("the stack adds up to the curve at every step", () => {
   };
   for (const { map } of Object.values(REAL)) check(map);
   for (let seed = 0; seed < 300; seed++) check(randomMap(seed));
+});
+
+test("constants and thread-local allocations are folded, unless large or the only ones", () => {
+  const shown = (names: string[], sizes: number[], allocation: number) => {
+    const map = mapOf([], sizes, 5);
+    map.strings = names;
+    map.allocations.kind = names.map((_, row) => row);
+    return layOut(modelOf(map), 0, allocation).bands.map((band) => band.allocation);
+  };
+  const mixed = [
+    ["temp", "thread-local", "constant", "constant"],
+    [100, 4096, 4, 50],
+  ] as const;
+  assert.deepEqual(shown([...mixed[0]], [...mixed[1]], MAIN), [0, 3]);
+  assert.deepEqual(shown([...mixed[0]], [...mixed[1]], ALL), [1, 0, 3, 2]);
+  assert.deepEqual(shown([...mixed[0]], [...mixed[1]], 1), [1]);
+  assert.deepEqual(shown(["thread-local", "thread-local"], [4, 8], MAIN), [1, 0]);
 });
 
 const CALLS: [string, number][] = [

@@ -33,7 +33,29 @@ test("a search finds names, op_names and sources, the largest first", () => {
   assert.deepEqual(found("layer_"), [0, 1]);
   assert.deepEqual(found("copy"), [2]);
   assert.deepEqual(found("a.py:3"), [0]);
+  assert.deepEqual(found("/^(dot|fusion)\\.\\d(\\{\\d\\})?$/"), [0, 1]);
+  assert.deepEqual(found("/COPY/i"), [2]);
+  assert.deepEqual(found("/COPY/"), []);
+  assert.deepEqual(found(">2B"), [0, 1]);
+  assert.deepEqual(found("copy <3"), [2]);
   assert.deepEqual(found("  "), []);
+});
+
+test("invalid and slow regular expressions are rejected with a reason", () => {
+  const problem = (query: string) => search(modelOf(MAP), query).problem;
+  assert.match(problem("/(/"), /^Invalid regular expression: /);
+  for (const bad of [
+    "/(a+)+$/",
+    "/(a|a)*$/",
+    "/((a+))+$/",
+    "/(?:x(a*)b)*/",
+    "/(a{1,9}){2,}/",
+    "/(a)\\1/",
+    "/a*a*a*a*b/",
+  ]) {
+    assert.match(problem(bad), /too slow/, bad);
+  }
+  for (const good of ["/a+b*/", "/(a|b)c/", "/[(+*]+/", "/^fusion\\.\\d+$/"]) assert.equal(problem(good), "", good);
 });
 
 test("values are colored by kind, scope of op_name, source and padding", () => {
@@ -191,7 +213,7 @@ test("a picked group stands out, adds up to its share of the peak, and is search
   assert.ok(members.length > 1);
   const owned = peak.values.reduce((sum, value, at) => sum + (members.includes(value) ? peak.ownedBytes[at]! : 0), 0);
   assert.equal(matchedBytes, owned);
-  assert.ok(members.every((value) => emphasis[value] === 1 || !scene().model.isPlaced[value]));
+  assert.ok(members.every((value) => emphasis[value] === 2 || !scene().model.isPlaced[value]));
   const sizes = found.matches.map((value) => map.values.sizeBytes[value]!);
   assert.deepEqual(
     sizes,
@@ -211,6 +233,15 @@ test("a picked group stands out, adds up to its share of the peak, and is search
   actions.openSource(source);
   actions.openSource("");
   assert.deepEqual(posted, [{ type: "openSource", source }]);
+});
+
+test("solo shows the picked group alone", () => {
+  const { scene, actions } = page(MAP);
+  actions.pick({ by: "source", name: "parameters state[0]", values: [1] });
+  actions.solo();
+  assert.deepEqual([...scene().emphasis], [0, 2, 0]);
+  actions.solo();
+  assert.deepEqual([...scene().emphasis], [1, 2, 1]);
 });
 
 test("the name of a source line has a path and a line", () => {

@@ -21,7 +21,7 @@ from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.publisher import findings_of
-from xla_lens.lsp.requests import source_memory, views
+from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.oom import show_out_of_memory
 from xla_lens.lsp.state import State
@@ -228,6 +228,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.SHOW_OUT_OF_MEMORY: show_out_of_memory,
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
+    Command.FIND_VALUES: workspace.find_values,
     Command.MEMORY_MAP: views.memory_map,
     Command.OVERVIEW: views.overview,
     Command.MODULES: views.modules,

@@ -1,25 +1,38 @@
-"""`workspace/symbol`."""
+"""`workspace/symbol`, and the same search as a command."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, container_text, parse_query, search
+from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.model.summary import EntryKind
+from xla_lens.model.warrants import Quantity
+from xla_lens.render import contract
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.sources import call_text
+from xla_lens.syntax.columns import NONE
+from xla_lens.text.positions import to_offset
 
 SYMBOL_LIMIT: Final = 500
 """Maximum number of symbols. Users look at the first few and continue to type."""
 
-_KINDS: Final[Mapping[EntryKind, lsp.SymbolKind]] = {
-    EntryKind.MODULE: lsp.SymbolKind.Module,
-    EntryKind.ALLOCATION: lsp.SymbolKind.Array,
-    EntryKind.VALUE: lsp.SymbolKind.Variable,
+_FIND_LIMIT: Final = 100
+"""Maximum number of matches of the command, unless the client asks for another."""
+
+_KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "allocation", "value"]]]] = {
+    EntryKind.MODULE: (lsp.SymbolKind.Module, "module"),
+    EntryKind.ALLOCATION: (lsp.SymbolKind.Array, "allocation"),
+    EntryKind.VALUE: (lsp.SymbolKind.Variable, "value"),
 }
 
 
@@ -32,7 +45,7 @@ async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> l
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     opened = state.sets.documents
     return [
-        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind], container_name=container_text(one))
+        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind][0], container_name=container_text(one))
         for one in found.symbols
     ]
 
@@ -42,3 +55,59 @@ def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> l
     document = opened.get(path)
     start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
     return lsp.Location(document.uri if document else uri_of(path), lsp.Range(start, end))
+
+
+# ---------------------------------------------------------------- the command
+
+
+async def find_values(arguments: Arguments) -> contract.FoundValues:
+    """Return what a query finds in the sets that have been read so far, and start reading the others."""
+    state, query, limit = arguments.state, parse_query(arguments.get("query", str, "")), arguments.number("limit")
+    is_reading = state.index.start_reading()
+    summaries = [one.summary for one in (await state.index.sets_now()).values()]
+    found = await in_thread(search, summaries, query, _FIND_LIMIT if limit is None else limit)
+    finders = [_source_of(state, symbol) for symbol in found.symbols]
+    sources = await in_thread(lambda: [find() for find in finders])
+    opened = state.sets.documents
+    return {
+        "isReading": is_reading,
+        "isTruncated": found.is_truncated,
+        "found": [_found(symbol, source, opened) for symbol, source in zip(found.symbols, sources, strict=True)],
+    }
+
+
+def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
+    """Return a function for a worker thread that returns the source line of a symbol, empty if it is unknown: that of a
+    value of a set in memory.
+    """
+    path, encoding = Path(symbol.label), state.client.capabilities.encoding
+    dump_set = state.sets.find_set(path) if symbol.kind is EntryKind.VALUE else None
+    analysis, file = (dump_set.analysis, dump_set.file(path)) if dump_set else (None, None)
+    if dump_set is None or analysis is None or file is None:
+        return str
+    dump, module = analysis.dump, dump_set.module
+
+    def source() -> str:
+        mention = mention_at(dump, file, to_offset(file.document, symbol.row, symbol.start_column, encoding))
+        if mention is None or not isinstance(mention.target, Value):
+            return ""
+        value = mention.target.row
+        line = Origins(dump, module).of_value(value).line
+        return call_text(line) if line else ""
+
+    return source
+
+
+def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocument]) -> contract.FoundValue:
+    is_exact = symbol.warrants.of(Quantity.LIVE).is_exact
+    return {
+        "kind": _KINDS[symbol.kind][1],
+        "name": symbol.name,
+        "module": symbol.module,
+        "allocationKind": symbol.allocation_kind or "",
+        "space": space_name(symbol.space) if symbol.space else "",
+        "sizeBytes": NONE if symbol.size_bytes is None else symbol.size_bytes,
+        "peakBytes": symbol.peak_bytes if is_exact and symbol.peak_bytes is not None else NONE,
+        "source": source,
+        "location": to_json(_location(symbol, opened)),
+    }
