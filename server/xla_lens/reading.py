@@ -91,9 +91,9 @@ def read_file(path: Path, limit: int | None = None, *, is_named: bool = False) -
     return data
 
 
-def read_source(path: Path) -> str:
+def read_source(path: Path, *, is_named: bool = False) -> str:
     """Read a file of the program, with universal line ends. Raises `OSError` like `read_file`."""
-    text = read_file(path, SMALL_FILE).decode("utf-8", "replace")
+    text = read_file(path, SMALL_FILE, is_named=is_named).decode("utf-8", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

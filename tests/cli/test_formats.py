@@ -133,9 +133,11 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
         *((name, evil.dumps, "--color", color) for name in ("report", "advise") for color in ("always", "never")),
         *(
             (*command, "--output-format", name)
-            for command in (("oom", evil.log, evil.dumps),)
+            for command in (("oom", evil.log, evil.dumps), ("report", "--oom", evil.log, evil.dumps))
             for name in ("text", "markdown", "json")
         ),
+        ("report", evil.dumps, "--annotate", evil.source),
+        ("report", evil.dumps, "--annotate", evil.log),
         ("report", evil.dumps, evil.log),
         ("report", evil.dumps, "--output-file", evil.dumps / "no" / "folder"),
         ("report", evil.dumps, "--module", EVIL),

@@ -173,6 +173,10 @@ def test_a_file_that_the_command_reads_is_no_output_file(how: str, tmp_path: Pat
         output = tmp_path / "old.json"
         assert _quiet(*REPORT, "--output-file", output) == (0, "")
         command = ("diff", output, dump)
+    elif how == "source":
+        output = tmp_path / "test_auto_sharding_basic.py"
+        output.write_text("f()\n" * 60)
+        command = ("report", dump, "--annotate", output)
     elif how == "log":
         output = tmp_path / "log"
         shutil.copy(TPU_LOG, output)

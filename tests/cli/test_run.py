@@ -538,10 +538,15 @@ def test_a_standard_error_that_another_process_made_non_blocking_loses_nothing(t
 
 
 @pytest.mark.slow
-def test_files_that_are_not_needed_are_removed(tmp_path: Path) -> None:
-    run(tmp_path, "sh", "-c", XLA, options=("--out", tmp_path / "dumps"))
-    names = {path.name for path in (tmp_path / "dumps").rglob("module_*")}
-    assert names == {path.name for path in MLP.glob("module_*after_optimizations*")}
+def test_files_that_are_not_needed_are_removed_unless_all_are_kept(tmp_path: Path) -> None:
+    for options, is_kept in (((), False), (("--keep-all",), True)):
+        folder = tmp_path / str(is_kept)
+        run(tmp_path, "sh", "-c", XLA, options=(*options, "--out", folder))
+        names = {path.name for path in folder.rglob("module_*")}
+        needed = {name for name in names if "after_optimizations" in name}
+        assert needed == {path.name for path in MLP.glob("module_*after_optimizations*")}
+        added = {"module_0000.jit_f.before_optimizations.txt", "module_0000.jit_f.ir-no-opt.ll", "module_0000.jit_f"}
+        assert names >= added if is_kept else names == needed
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.render.source_memory import (
     PeakByLine,
     SourceMemory,
+    annotated_source,
     callers,
     functions_in,
     line_hover,
@@ -86,6 +87,22 @@ def test_hover_names_buffers_callers_and_savings() -> None:
     assert "live until step " in first
     assert "\nCalled from `programs.py:" in text
     assert all(frame.line != 50 for frame in callers(line))
+
+
+def test_annotated_source_has_every_line_of_the_file() -> None:
+    memory, text = _memory(SPLIT), _PROGRAM.read_text()
+    title, _, blank, *rows = annotated_source(memory, "programs.py", text)
+    assert title.startswith("programs.py: 2.29 MiB (54.4 %) of the host memory peak of 4.21 MiB at step 36 of ")
+    assert blank == ""
+    assert [row.partition("│ ")[2] for row in rows] == [line.rstrip() for line in text.splitlines()]
+    with_bytes = {number for number, row in enumerate(rows, 1) if "iB" in row.partition("│")[0] or " B " in row[:14]}
+    assert with_bytes == {line.line for line in memory.lines} | {one.line for one in memory.functions}
+
+
+def test_file_that_has_changed_says_so() -> None:
+    _, *rows = annotated_source(_memory(SPLIT), "programs.py", "x = 1\n", 0.0)
+    assert rows[0].startswith("  The file is newer than the dump of 19")
+    assert rows[1] == "  2.29 MiB come from lines that the file does not have: it has changed since."
 
 
 def test_dump_without_live_ranges_has_no_peak() -> None:

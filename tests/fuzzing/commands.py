@@ -58,7 +58,7 @@ def _commands(old: Path, new: Path) -> Iterator[list[str]]:
         yield ["report", paths[1], "--output-format", output_format]
         yield ["report", *paths, "--output-format", output_format, "--all"]
     for output_format in ("text", "json"):
-        yield ["report", paths[1], "--part", every, "--at", "1", "--output-format", output_format]
+        yield ["report", paths[1], "--part", every, "--at", "1", "--stacks", "--output-format", output_format]
         yield ["report", paths[1], "--part", "budget", "--budget", "1KiB", "--output-format", output_format]
         yield ["advise", paths[1], "--budget", "1MiB", "--output-format", output_format]
         yield ["check", *paths, "--output-format", output_format]
@@ -67,6 +67,7 @@ def _commands(old: Path, new: Path) -> Iterator[list[str]]:
     for output_format in _CI:
         yield ["check", *paths, "--max-peak", "1KiB", "--output-format", output_format]
         yield ["diff", *paths, "--max-peak-increase", "1%", "--output-format", output_format]
+    yield ["report", paths[1], "--annotate", __file__]
 
 
 def _run(arguments: list[str]) -> None:

@@ -42,6 +42,7 @@ examples:
   xla-lens report FILE --budget 16GiB         which buffers to remove to fit
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
+  xla-lens report FILE --annotate model.py    the source with the bytes of each line
   xla-lens advise FILE --budget 16GiB         what to change to fit
   xla-lens diff OLD NEW                       what changed between two dumps
   xla-lens check dumps/                       verify all dumps in a folder
@@ -136,12 +137,9 @@ def _add_selection(parser: Parser) -> None:
     parser.set_defaults(tiny=TINY)
 
 
-def _add_path_mapping(parser: Parser) -> None:
-    """The option `--path-mapping`; `cli.ci.find_repository` takes `options.path_mapping`."""
-    words = (
-        "for github, gitlab, sarif and junit: source files below folder FROM of the machine that compiled are below TO "
-        "here; may be repeated"
-    )
+def _add_path_mapping(parser: Parser, use: str = "for github, gitlab, sarif and junit") -> None:
+    """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
+    words = f"{use}: source files below folder FROM of the machine that compiled are below TO here; may be repeated"
     parser.option("--path-mapping", "FROM=TO", _folders, words, action="append", default=[])
 
 
@@ -162,6 +160,8 @@ def _add_top(parser: Parser, default: int, of: str = "rows in each list") -> Non
 _MAIN: Final = "HBM (on CPU: host memory)"
 _CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
 _TEXTS: Final = tuple(name for name in FORMATS if name != "html")
+_NOT_ONE: Final = {"at": None, "stacks": frozenset[Part](), "through_loops": "yes"}
+"""The defaults of options of `report` that other commands with reports lack."""
 
 # ---------------------------------------------------------------- commands
 
@@ -184,6 +184,14 @@ def _add_report(parser: Parser) -> None:
         "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: its own"
     )
     parser.option("--through-loops", "WHEN", ("yes", "no"), words)
+    words = "begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump"
+    parser.option("--oom", "LOG", Path, words)
+    stacks = frozenset({Part.STACKS})
+    words = f"also show the call stacks of each source line (adds the part {Part.STACKS})"
+    parser.flag("--stacks", words, action="store_const", const=stacks, default=frozenset())
+    words = "print this Python file with the bytes at the peak beside its lines, instead of the report"
+    parser.option("--annotate", "FILE", Path, words)
+    _add_path_mapping(parser, "for --annotate")
     _add_color(parser)
 
 
@@ -194,13 +202,14 @@ def _add_run(parser: Parser) -> None:
     parser.option("--out", "DIR", Path, words)
     words = "dump only modules with a match of this regular expression in their name"
     parser.option("--only", "REGEX", _regex, words)
+    parser.flag("--keep-all", "keep all files of XLA, not only those we read")
     _add_output(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
     _add_budget(parser, f"what to change so that {_MAIN} fits into this size, such as 16GiB")
     _add_part(parser, Part)
     _add_top(parser, DEFAULT_TOP)
     parser.flag("--open", "open the memory map in a browser afterwards")
     parser.option("program", "COMMAND", str, "the program and its arguments", nargs=argparse.REMAINDER)
-    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, at=None, through_loops="yes")
+    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, **_NOT_ONE)
     _add_color(parser)
 
 
@@ -211,7 +220,7 @@ def _add_advise(parser: Parser) -> None:
     _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
     _add_output(parser, _TEXTS, "text (default), markdown, or json: the report with the part advice only")
     _add_top(parser, DEFAULT_TOP, "actions")
-    parser.set_defaults(part=frozenset({Part.ADVICE}), at=None, through_loops="yes")
+    parser.set_defaults(part=frozenset({Part.ADVICE}), **_NOT_ONE)
     _add_color(parser)
 
 
@@ -356,9 +365,9 @@ _COMMANDS: Final = {
 
 
 def _number(text: str) -> int:
-    """Return a number of at least 0."""
+    """Return a number from 0 on."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number of at least 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number from 0 on")
     return int(text)
 
 

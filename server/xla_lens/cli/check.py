@@ -25,8 +25,6 @@ from xla_lens.text.positions import to_position
 
 def run_check(options: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    if options.unknown:
-        return _run_unknown(options)
     selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore or ())
     findings: list[Finding] = []
     ci = ci_report(options)
@@ -91,7 +89,8 @@ def _summary(findings: list[Finding], sets: int) -> str:
     return f"{checked}: {', '.join(by_severity)}"
 
 
-def _run_unknown(options: argparse.Namespace) -> int:
+def run_unknown(options: argparse.Namespace) -> int:
+    """Run `xla-lens check --unknown` and return the exit status."""
     dumps = find_dumps(options.paths)
     forms: dict[Form, UnknownText] = {}
     for loaded in dumps.load():

@@ -77,7 +77,8 @@ def _run(options: argparse.Namespace) -> int:
         raise CannotRun("standard output is closed. Redirect it to a file, or to /dev/null")
     # NumPy would start a thread for each processor, for linear algebra, which nothing here needs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    module, function = _FUNCTIONS[options.command]
+    variant = next((name for name in ("oom", "annotate", "unknown") if getattr(options, name, None)), "")
+    module, function = _FUNCTIONS[f"{options.command} {variant}".strip()]
     status: int = getattr(import_module(f"xla_lens.cli.{module}"), function)(options)
     return status
 
@@ -94,15 +95,18 @@ def _refuse_inputs(output: Path, options: argparse.Namespace) -> None:
 
 _FUNCTIONS: Final = {
     "report": ("report", "run_report"),
+    "report oom": ("oom", "run_report_of_oom"),
+    "report annotate": ("annotate", "run_annotate"),
     "advise": ("report", "run_report"),
     "check": ("check", "run_check"),
+    "check unknown": ("check", "run_unknown"),
     "diff": ("diff", "run_diff"),
     "explain": ("explain", "run_explain"),
     "oom": ("oom", "run_oom"),
     "completion": ("completion", "run_completion"),
     "server": ("main", "_run_server"),
 }
-"""The module and the function of each command."""
+"""The module and the function of each command, and of options that make it another command."""
 
 
 def _run_server(options: argparse.Namespace) -> int:

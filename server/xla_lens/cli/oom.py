@@ -1,14 +1,16 @@
-"""`xla-lens oom`: what an out-of-memory message says, joined with the dump it is about."""
+"""`xla-lens oom` and `xla-lens report --oom`: what an out-of-memory message says, joined with the dump it is about."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from xla_lens.cli.output import CannotRun, print_error, print_json
-from xla_lens.cli.report import report_of
+from xla_lens.cli.report import options_of, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.report.facts import Report
@@ -24,12 +26,31 @@ from xla_lens.syntax.oom import OomLog, read_oom_log
 
 
 def run_oom(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status, which is 1 if the log has no message, if no dump fits, and if the
-    dump has errors.
-    """
+    """Run the command and return the exit status."""
     log, paths = arguments.log, arguments.paths
     if os.path.isdir(log):
         log, paths = STANDARD_INPUT, [log, *paths]
+    is_json = arguments.output_format == "json"
+    options = report_options(_LAST_PARTS, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
+    return _answer(log, paths, arguments, options)
+
+
+def run_report_of_oom(arguments: argparse.Namespace) -> int:
+    """Run `xla-lens report --oom` and return the exit status."""
+    if arguments.output_format == "html":
+        raise CannotRun("--oom: the HTML page shows a dump without messages. Use text, markdown or json")
+    return _answer(arguments.oom, arguments.paths, arguments, options_of(arguments))
+
+
+_LAST_PARTS: Final = frozenset({Part.ADVICE})
+"""The parts of the dump's report that follow the message."""
+
+
+def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, options: ReportOptions) -> int:
+    """Print the answer to the messages in a log.
+
+    Returns the exit status: 0, or 1 if the log has no message, if no dump fits, and if the dump has errors.
+    """
     if log == STANDARD_INPUT and STANDARD_INPUT in paths:
         raise CannotRun("-: standard input is either the log or a dump, not both")
     dumps = find_dumps(paths) if paths else DumpSets((), {})
@@ -38,8 +59,6 @@ def run_oom(arguments: argparse.Namespace) -> int:
     if not found.messages:
         print_error(nothing_found(label))
         return 1
-    is_json = arguments.output_format == "json"
-    options = report_options({Part.ADVICE}, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
     last = print_answer(found, label, dumps, options, arguments)
     return int(bool(paths) and not (last and last.is_sound))
 
@@ -63,7 +82,9 @@ def print_answer(
     if choice:
         capacity = found.messages[answer.main].hbm_capacity
         if capacity and options.budget_bytes is None:
-            options = replace(options, budget_bytes=capacity.size_bytes)
+            # The advice has the plan for the budget, so the part of that name would repeat it.
+            more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
+            options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         last = report_of(
             LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened, dumps.are_several), options
         )

@@ -60,7 +60,7 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
 def options_of(arguments: argparse.Namespace) -> ReportOptions:
     """Return the options of a report that the arguments of the command ask for."""
     return report_options(
-        arguments.part or DEFAULT_PARTS,
+        (arguments.part or DEFAULT_PARTS) | arguments.stacks,
         top=arguments.top,
         at_step=arguments.at,
         budget_bytes=arguments.budget,
@@ -117,7 +117,7 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
             worst = row, loaded
     ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
     is_for_all = arguments.all or arguments.module is not None
-    is_asked = is_for_all or arguments.part or arguments.at is not None
+    is_asked = is_for_all or arguments.part or arguments.stacks or arguments.at is not None
     outline_of = report_outline
     if arguments.output_format == "text" and not is_asked:
         outline_of = _short_outline

@@ -41,7 +41,7 @@ def run_run(arguments: argparse.Namespace) -> int:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from xla_lens.cli.run_report import print_report
 
-        folder.tidy()
+        folder.tidy(is_everything_kept=arguments.keep_all)
         output = open_output(arguments.output_file) if arguments.output_file else nullcontext(sys.stderr)
         with output as stream, redirect_stdout(stream):
             print_report(folder, arguments)

@@ -67,18 +67,19 @@ class RunFolder:
         except OSError:
             return False
 
-    def tidy(self) -> None:
-        """Remove what XLA Lens does not read, and the timestamps in the names of modules that are the only ones of
-        their name.
+    def tidy(self, *, is_everything_kept: bool) -> None:
+        """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
+        that are the only ones of their name.
         """
         for folder, folders, names in reversed([*walk(self.path)]):
-            for name in folders:
-                if _MODULE.match(name):
-                    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-            for name in names:
-                if (match := _MODULE.match(name)) and not _is_needed(name, match["module"], names):
-                    with suppress(OSError):
-                        os.unlink(os.path.join(folder, name))
+            if not is_everything_kept:
+                for name in folders:
+                    if _MODULE.match(name):
+                        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+                for name in names:
+                    if (match := _MODULE.match(name)) and not _is_needed(name, match["module"], names):
+                        with suppress(OSError):
+                            os.unlink(os.path.join(folder, name))
             _remove_timestamps(folder)
 
 

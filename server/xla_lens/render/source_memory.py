@@ -1,4 +1,5 @@
-"""The memory of a file of the program: the live bytes at the peak of a dump set on its lines, as labels and hovers.
+"""The memory of a file of the program: the live bytes at the peak of a dump set on its lines, as labels and hovers, and
+as the annotated source.
 
 A dump names files by their paths on the machine that compiled. Callers decide which of these paths are the file.
 """
@@ -390,3 +391,49 @@ def source_memory_data(
         ],
         "others": [*others],
     }
+
+
+# ---------------------------------------------------------------- the annotated source
+
+
+def annotated_source(memory: SourceMemory, name: str, text: str, newer_than: float | None = None) -> Iterator[str]:
+    """Yield the lines of a file with the bytes of each line beside it. The first line of a function has its total."""
+    peak, rows = memory.peak, text.splitlines()
+    space = space_name(peak.space.id)
+    whole = bounded_size(peak.space.peak_live_bytes, peak.space.live_bound)
+    yield (
+        f"{name}: {_size(peak, memory.size_bytes)} of the {space} peak of {whole} at step {peak.step:,} "
+        f"of {peak.module}"
+    )
+    if newer_than is not None:
+        yield f"  The file is newer than the dump of {time_text(newer_than)}: lines may have changed since."
+    if beyond := [line for line in memory.lines if line.line > len(rows)]:
+        size = human(sum(line.size_bytes for line in beyond))
+        yield f"  {size} come from lines that the file does not have: it has changed since."
+    if memory.functions:
+        yield f"  {_TOTAL} marks the total of a function."
+    yield ""
+    lines = {line.line: line for line in memory.lines}
+    totals = {one.line: one.size_bytes for one in memory.functions}
+    width = len(str(len(rows)))
+    bound = _bound(peak)
+    for number, row in enumerate(rows, 1):
+        line, total = lines.get(number), totals.get(number)
+        size_bytes = line.size_bytes if line else total
+        size = bounded_size(size_bytes, bound) if size_bytes is not None else ""
+        mark = _TOTAL if size_bytes is not None and not line else " "
+        part = _visible_share(peak, size_bytes or 0)
+        bar = bar_text(line.size_bytes, peak.space.peak_live_bytes, _BAR_WIDTH) if line else ""
+        yield f"{mark}{size:>11} {part:>7} {bar:<{_BAR_WIDTH}} {number:>{width}} │ {row}".rstrip()
+
+
+_TOTAL: Final = "Σ"
+
+
+def no_memory_text(name: str, files: Sequence[str], modules: int) -> str:
+    """Return why nothing is known about a file. `files` are some that the peaks of some modules come from."""
+    if not files:
+        return f"{name}: the dump names no source lines of what is live at the peak"
+    which = "the peak comes" if modules == 1 else f"the peaks of {modules:,} modules come"
+    more = f" and {len(files) - _MOST_CALLERS:,} more" if len(files) > _MOST_CALLERS else ""
+    return f"{name}: {which} from other files: {', '.join(files[:_MOST_CALLERS])}{more}"
