@@ -42,7 +42,7 @@ examples:
   xla-lens report FILE --budget 16GiB         which buffers to remove to fit
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
-  xla-lens report FILE --annotate model.py    the source with the bytes of each line
+  xla-lens report FILE --annotate model.py    the source and its bytes
   xla-lens advise FILE --budget 16GiB         what to change to fit
   xla-lens diff OLD NEW                       what changed between two dumps
   xla-lens check dumps/                       verify all dumps in a folder

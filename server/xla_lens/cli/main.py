@@ -88,8 +88,8 @@ def _refuse_inputs(output: Path, options: argparse.Namespace) -> None:
     from xla_lens.files import is_part_of_a_dump
 
     given = itertools.chain(*(value if isinstance(value, list) else [value] for value in vars(options).values()))
-    names = [path for path in given if isinstance(path, Path) and path.is_file()]
-    if output.is_file() and (any(map(output.samefile, names)) or is_part_of_a_dump(output)):
+    names = [path for path in given if isinstance(path, Path) and os.path.isfile(path)]
+    if os.path.isfile(output) and (any(map(output.samefile, names)) or is_part_of_a_dump(output)):
         raise CannotRun(f"{output}: the output cannot replace a dump or an argument. Choose another file")
 
 
