@@ -22,12 +22,8 @@ from xla_lens.render.captures import (
     capture_html,
     capture_text,
     fit_problems,
-    no_budget,
-    no_donation,
-    not_a_size,
     peak_text,
     table_title,
-    unknown_space,
 )
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.numbers import Size, parse_size
@@ -157,8 +153,8 @@ class Capture:
         """
         found = self._space(space)
         if found is None:
-            names = [space_name(one.id) for one in self.analysis.memory.spaces]
-            raise ValueError(unknown_space(self.name, space, names))
+            names = ", ".join(space_name(one.id) for one in self.analysis.memory.spaces)
+            raise ValueError(f"{self.name} uses no memory space {space!r}; it uses {names or 'none'}")
         return Peak(self, found)
 
     @property
@@ -201,8 +197,11 @@ class Capture:
 
         advice = self._report(_all_of(Part.ADVICE)).advice
         actions = [action for action in advice.actions if action.rule is Rule.DONATE] if advice else []
-        if not actions or self._donating is None:
-            raise ValueError(no_donation(self.name, has_function=self._donating is not None))
+        if self._donating is None:
+            words = "was read from a dump; only a function given to xla_lens.capture can be compiled again"
+            raise ValueError(f"{self.name} {words}")
+        if not actions:
+            raise ValueError(f"the advice for {self.name} donates no arguments")
         dump = self.analysis.dump
         donated = dump.values.allocation[[value for action in actions for value in action.edit]]
         self._donated = self._donating(dump.allocations.parameter[donated].tolist())
@@ -235,7 +234,7 @@ class Capture:
         sizes = {"hbm": hbm, "vmem": vmem, "smem": smem, "host": host}
         budgets = {name: _size(name, size) for name, size in sizes.items() if size is not None}
         if not budgets:
-            raise TypeError(no_budget(sizes))
+            raise TypeError(f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(sizes)}")
         problems = [problem for name, budget in budgets.items() if (problem := self._problem(name, budget))]
         if problems or self.error:
             raise AssertionError(printable(fit_problems(self.name, self.error, problems))) from self.error
@@ -249,7 +248,7 @@ class Capture:
             parts=frozenset({Part.LIVE, Part.ADVICE, Part.DONATION}),
             budget_bytes=budget,
         )
-        return budget_problem(self._report(options), space, budget)
+        return budget_problem(self._report(options), space)
 
     # ------------------------------------------------------------ pictures
 
@@ -300,7 +299,7 @@ def _all_of(*parts: Part) -> ReportOptions:
 def _size(name: str, size: str | int) -> Size:
     found = parse_size(size) if isinstance(size, str) else Size(size)
     if found is None:
-        raise ValueError(not_a_size(name, size))
+        raise ValueError(f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes")
     return found
 
 

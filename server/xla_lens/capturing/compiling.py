@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from xla_lens.capturing.capture import Capture, read_captures
 from xla_lens.files import NotADump
-from xla_lens.render.captures import ALREADY_COMPILED, NO_DUMP, not_a_function
 from xla_lens.syntax.oom import read_oom_log
 
 ERROR_FILE: Final = "error.log"
@@ -50,7 +49,10 @@ def _compiled(lowered: Any) -> Capture:
         found = read_captures(folder)[0]
     except NotADump:
         shutil.rmtree(folder, ignore_errors=True)
-        raise error or RuntimeError(NO_DUMP) from None
+        raise error or RuntimeError(
+            "capture: the compiler wrote no buffer assignment. XLA's compilers for CPU, GPU and TPU write one; other "
+            "backends may not"
+        ) from None
     weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
     found.compiled, found.error = compiled, error
     found._donating = functools.partial(_donating, lowered)
@@ -106,11 +108,17 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     import jax
 
     if isinstance(function, jax.stages.Compiled):
-        raise TypeError(ALREADY_COMPILED)
+        raise TypeError(
+            "capture: this function is compiled already, and a compiled program has no dump. Pass the function, or "
+            "what `lower` returns"
+        )
     if not callable(function):
-        if args or kwargs or not (hasattr(function, "compile") or hasattr(function, "lower")):
-            raise TypeError(not_a_function(function, has_arguments=bool(args or kwargs)))
-        return function if hasattr(function, "compile") else function.lower()
+        is_lowered, has_arguments = hasattr(function, "compile"), bool(args or kwargs)
+        if is_lowered and has_arguments:
+            raise TypeError("capture: a lowered function takes no arguments; they are part of it")
+        if has_arguments or not (is_lowered or hasattr(function, "lower")):
+            raise TypeError(f"capture: {type(function).__name__} is neither a function nor a lowered one")
+        return function if is_lowered else function.lower()
     found: Any = function
     first, named = args, kwargs
     while True:

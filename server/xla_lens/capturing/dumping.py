@@ -10,7 +10,6 @@ from typing import Final
 
 from xla_lens.capturing.compiling import without_compilation_cache
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, user_flags
-from xla_lens.render.captures import flags_were_read, nothing_dumped
 
 FLAGS: Final = "XLA_FLAGS"
 _CACHE: Final = "JAX_ENABLE_COMPILATION_CACHE"
@@ -37,14 +36,21 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
         return
     started = _started()
     if started:
-        raise RuntimeError(flags_were_read(started))
+        instead = " For one function, use xla_lens.capture, which needs no flags." if started == "jax" else ""
+        raise RuntimeError(
+            f"dumping: {started} has opened its device and read XLA_FLAGS: this process can no longer be made to dump. "
+            f"Enter `dumping` before the first computation, or start the program with `xla-lens run`.{instead}"
+        )
     path = Path(folder).absolute() if folder is not None else Path(tempfile.mkdtemp(prefix="xla-lens-"))
     path.mkdir(parents=True, exist_ok=True)
     before = {*path.iterdir()}
     with _environment({FLAGS: completed(flags, _OURS, str(path))}), _without_cache():
         yield path
     if before >= {*path.iterdir()}:
-        raise RuntimeError(nothing_dumped(str(path)))
+        raise RuntimeError(
+            f"dumping: no dump was written to {path}. Either XLA compiled nothing in this block, or it had read "
+            "XLA_FLAGS before: enter `dumping` before the first computation, or start the program with `xla-lens run`."
+        )
 
 
 def _started() -> str | None:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.report.facts import Report
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.capacity import over_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
@@ -17,14 +16,13 @@ from xla_lens.render.diff.outline import diff_outline
 from xla_lens.render.diff.page import small_comparison_page
 from xla_lens.render.memory_map.page import small_page
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import Size, as_given, capitalized, counted, human, shortened
-from xla_lens.render.report.answer import savings
+from xla_lens.render.numbers import capitalized, counted, human, shortened
+from xla_lens.render.report.answer import needs, savings
 from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table, Text, plain_text
 from xla_lens.render.report.html import html_lines, section_html
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.sections import live_at_peak_sections
 from xla_lens.render.report.text import section_lines, terminal_lines
-from xla_lens.render.report.values import space_of
 from xla_lens.render.terminal import Terminal
 from xla_lens.render.warrants import bounded_size, reasons
 from xla_lens.text.printable import printable
@@ -37,63 +35,6 @@ MOST_ROWS: Final = 20
 
 MOST_MAP: Final = 4 << 20
 """Maximum characters of a memory map in a notebook, which is saved with it."""
-
-ALREADY_COMPILED: Final = (
-    "capture: this function is compiled already, and a compiled program has no dump. Pass the function, or what "
-    "`lower` returns"
-)
-
-NO_DUMP: Final = (
-    "capture: the compiler wrote no buffer assignment. XLA's compilers for CPU, GPU and TPU write one; other backends "
-    "may not"
-)
-
-
-def not_a_function(thing: object, *, has_arguments: bool) -> str:
-    """Say what `capture` cannot compile."""
-    if has_arguments and hasattr(thing, "compile"):
-        return "capture: a lowered function takes no arguments; they are part of it"
-    return f"capture: {type(thing).__name__} is neither a function nor a lowered one"
-
-
-def flags_were_read(framework: str) -> str:
-    """Say that `dumping` came too late."""
-    instead = " For one function, use xla_lens.capture, which needs no flags." if framework == "jax" else ""
-    return (
-        f"dumping: {framework} has opened its device and read XLA_FLAGS: this process can no longer be made to dump. "
-        f"Enter `dumping` before the first computation, or start the program with `xla-lens run`.{instead}"
-    )
-
-
-def nothing_dumped(folder: str) -> str:
-    """Say that no dump came out of a block of `dumping`."""
-    return (
-        f"dumping: no dump was written to {folder}. Either XLA compiled nothing in this block, or it had read "
-        "XLA_FLAGS before: enter `dumping` before the first computation, or start the program with `xla-lens run`."
-    )
-
-
-def unknown_space(module: str, space: object, names: Sequence[str]) -> str:
-    """Say which memory spaces a program uses."""
-    return f"{module} uses no memory space {space!r}; it uses {', '.join(names) or 'none'}"
-
-
-def not_a_size(name: str, size: object) -> str:
-    """Say that a limit is no size."""
-    return f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes"
-
-
-def no_budget(names: Iterable[str]) -> str:
-    """Say that a limit is missing."""
-    return f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(names)}"
-
-
-def no_donation(module: str, *, has_function: bool) -> str:
-    """Say why donation cannot be tried."""
-    if not has_function:
-        return f"{module} was read from a dump; only a function given to xla_lens.capture can be compiled again"
-    return f"the advice for {module} donates no arguments"
-
 
 # ---------------------------------------------------------------- a capture
 
@@ -243,18 +184,11 @@ _MOST_ACTIONS: Final = 3
 """The actions that the message of a program that does not fit names, those first after which it needs least."""
 
 
-def budget_problem(report: Report, space: MemorySpace, budget: Size) -> str:
-    """Return by how much a program exceeds a limit, and what is live at the peak."""
+def budget_problem(report: Report, space: MemorySpace) -> str:
+    """Return by how much a program exceeds the budget of a report in a memory space, and what is live at the peak."""
     one = next(one for one in report.spaces if one.space is space)
-    over = over_bytes(space, budget)
-    name, module = space_of(report, one), report.module
-    lines = []
-    if over:
-        needed = bounded_size(budget + over, space.reserved_bound)
-        lines.append(f"{module} needs {needed} of {name}, {human(over)} more than {as_given(budget)}.")
-    else:
-        why = "; ".join(reasons(report.warrants.of(Quantity.RESERVED).gaps))
-        lines.append(f"{module} may need more than {as_given(budget)} of {name}: {why}.")
+    why = "; ".join(reasons(report.warrants.of(Quantity.RESERVED).gaps))
+    lines = [*needs(report, one, report.module or "The program"), *([f"{capitalized(why)}."] if why else [])]
     for section in live_at_peak_sections(report, one):
         lines += section_lines(section, WIDTH)
     if one is report.hbm:
