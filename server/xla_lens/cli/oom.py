@@ -60,7 +60,7 @@ def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, opt
         print_error(nothing_found(label))
         return 1
     last = print_answer(found, label, dumps, options, arguments)
-    return int(bool(paths) and not (last and last.is_sound))
+    return int(bool(paths) and not (last and last.analysis.is_sound))
 
 
 def print_answer(

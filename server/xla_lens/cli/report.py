@@ -96,7 +96,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
         print_json([report_data(one)])
     else:
         print_outlines([(report_outline(one), one.dump)], arguments.output_format, find_terminal(arguments.color))
-    return int(not one.is_sound), one
+    return int(not one.analysis.is_sound), one
 
 
 def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.Namespace) -> Printed:
@@ -133,7 +133,7 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
         nonlocal first, errors
         for one in shown:
             # Errors that only the HLO module shows are not in the ranking.
-            first, errors = first or one, errors or not one.is_sound
+            first, errors = first or one, errors or not one.analysis.is_sound
             yield one
 
     if is_json:

@@ -1,6 +1,5 @@
 """What XLA adds up for the peak that it prints, as the rows of a table in reports and hovers."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.model.memory.printed_peak import PrintedPeak
@@ -19,17 +18,10 @@ _TERMS: Final = (
 """The fields of `CountedBytes` that XLA adds to the live bytes, or subtracts from them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """One title for each of XLA's sums that is known, and one row for each term: its name and its bytes in each sum."""
-
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def printed_peak_sums(printed: PrintedPeak, space: str) -> Sums | None:
-    """Return the sum of the printed list, and those that XLA counts at the printed step and at the real peak. `space`
-    is the name of the default memory space. None if no sum is known.
+def printed_peak_sums(printed: PrintedPeak, space: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None:
+    """Return the sum of the printed list, and those that XLA counts at the printed step and at the real peak: the title
+    of each that is known, and one row for each term, its name and its bytes in each sum. `space` is the name of the
+    default memory space. None if no sum is known.
     """
     columns = [("printed list", printed.listed), (f"counted at step {printed.step}", printed.counted_at_printed)]
     at_peak = printed.counted_at_peak
@@ -47,4 +39,4 @@ def printed_peak_sums(printed: PrintedPeak, space: str) -> Sums | None:
         *((title, *map(signed, sizes)) for title, sizes in terms if any(sizes)),
         ("= XLA's sum", *(apart(column.total_bytes, largest) for column in sums)),
     )
-    return Sums(tuple(title for title, _ in known), rows)
+    return tuple(title for title, _ in known), rows

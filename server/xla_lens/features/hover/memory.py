@@ -199,7 +199,7 @@ def peak_lines(analysis: Analysis, row: int) -> Iterator[str]:
     if sums and explained and (explained.is_understated or printed != analysis.memory.spaces[0].live.at(step)):
         yield "What the printed peak counts:"
         yield ""
-        yield from table(("", *sums.titles), sums.rows)
+        yield from table(("", *sums[0]), sums[1])
         yield ""
         yield RULE
 

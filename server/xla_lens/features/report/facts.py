@@ -25,7 +25,6 @@ from xla_lens.model.attribution.breakdowns import BytesByOp, LineBytes, lines_at
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
-from xla_lens.model.checks.codes import Severity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
@@ -223,11 +222,6 @@ class Report:
         return sum(one.space.reserved_bytes for one in self.spaces) if self.dump.assignment else None
 
     @property
-    def total_bytes(self) -> int | None:
-        """The total that the dump prints, None if it prints none."""
-        return int(self.dump.totals.size_bytes[0]) if len(self.dump.totals) else None
-
-    @property
     def printed(self) -> tuple[int, int] | None:
         """The step and the bytes of the peak that the dump prints, None if it prints none."""
         dump = self.dump
@@ -250,16 +244,6 @@ class Report:
         return self.options.at_step is None or (
             self.end_step is not None and 0 <= self.options.at_step <= self.end_step
         )
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether `xla-lens check` reports no error, so that the exit status is 0."""
-        return self.analysis.is_sound
-
-    @property
-    def finding_count(self) -> int:
-        """The number of errors and warnings that `xla-lens check` reports."""
-        return sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.analysis.findings)
 
 
 # ---------------------------------------------------------------- how they are found

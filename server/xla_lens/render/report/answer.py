@@ -5,12 +5,12 @@ from itertools import islice
 from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
-from xla_lens.model.advice.donation import Fit
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.numbers import apart, as_given, capitalized, counted, human, percent
+from xla_lens.render.numbers import apart, as_given, capitalized, human, percent
+from xla_lens.render.report.actions import arguments_exceed, largest_saving
 from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined, linked, plain_text
 from xla_lens.render.report.values import kind_counted, source_name, space_of, step_link
 from xla_lens.render.warrants import bounded_size, reasons
@@ -171,18 +171,6 @@ def savings(report: Report, one: SpaceReport, most: int = 1) -> Iterator[Text]:
     """Yield whether the arguments alone exceed the budget, and what could go: the actions that save the most."""
     advice = report.advice
     if advice and advice.color == one.space.color:
-        # Reports without the advice start sooner without these modules.
-        from xla_lens.model.advice.codes import Rule
-        from xla_lens.render.report.actions import arguments_exceed, largest_saving
-
         if advice.budget and advice.budget.do_arguments_exceed:
             yield arguments_exceed(advice.budget)
         yield from (largest_saving(report.dump, action) for action in advice.actions[:most])
-        if any(action.rule is Rule.DONATE for action in advice.actions):
-            return
-    donation = report.donation
-    free_bytes = donation.missed_bytes(Fit.FREE) if donation else 0
-    if donation and free_bytes:
-        count = sum(row.fit is Fit.FREE for row in donation.missed)
-        parameters = counted(count, "more parameter" if donation.donated else "parameter")
-        yield f"Donating {parameters} could free {human(free_bytes)}."

@@ -126,8 +126,9 @@ def report_data(report: Report) -> dict[str, Any]:
     parts, dump = report.options.parts, report.dump
     bound = {quantity: report.warrants.of(quantity).bound for quantity in Quantity}
     step, size_bytes = report.printed or (None, None)
+    totals = dump.totals.size_bytes.tolist()
     printed = {"peak_step": step} | _bounded(
-        (bound[Quantity.TOTAL], {"total_bytes": report.total_bytes}),
+        (bound[Quantity.TOTAL], {"total_bytes": totals[0] if totals else None}),
         (bound[Quantity.PRINTED_PEAK], {"peak_bytes": size_bytes}),
     )
     if Part.PEAK in parts:

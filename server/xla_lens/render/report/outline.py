@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.capacity import device_text
@@ -81,25 +82,22 @@ def missing_step(report: Report, step: int) -> str:
 
 
 def _parts(report: Report) -> Iterator[Sections]:
-    step = report.options.at_step
     spaces = [one for one in report.spaces if report.has_live_ranges]
     big = [one for one in spaces if _is_big(one, one.space.peak_live_bytes)]
-    first = [one for one in spaces if one.space.color == DEFAULT_COLOR]
-    others = [one for one in spaces if one not in first]
-    for one in first:
-        yield from (part(report, one) for part in _USER_PARTS)
+
+    def user_parts(*, is_default: bool) -> Iterator[Sections]:
+        for one in spaces:
+            if (one.space.color == DEFAULT_COLOR) is is_default:
+                yield from (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
+
+    yield from user_parts(is_default=True)
     yield donation_sections(report)
     yield advice_sections(report)
-    for one in others:
-        parts = (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
-        yield from parts
-    for one in spaces:
-        parts = (part(report, one) for part in _ACCOUNTING_PARTS if one in big or part is curve_sections)
-        yield from parts
-    for part_of_report in _REPORT_PARTS:
-        yield part_of_report(report)
-    if step is not None and not report.has_step:
-        yield (Section(missing_step(report, step)),)
+    yield from user_parts(is_default=False)
+    yield from (part(report, one) for one in big for part in _ACCOUNTING_PARTS)
+    yield from (part(report) for part in _REPORT_PARTS)
+    if not report.has_step and report.options.at_step is not None:
+        yield (Section(missing_step(report, report.options.at_step)),)
 
 
 def _is_big(one: SpaceReport, size_bytes: int) -> bool:
@@ -137,5 +135,5 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         yield "incomplete", line
     if report.left_out:
         yield "left out", f"{', '.join(report.left_out)}: without the missing facts, their numbers would be wrong"
-    if report.finding_count:
-        yield "findings", (f"{report.finding_count:,}: run ", command(f"xla-lens check {first}"))
+    if count := sum(one.severity in (Severity.ERROR, Severity.WARNING) for one in report.analysis.findings):
+        yield "findings", (f"{count:,}: run ", command(f"xla-lens check {first}"))

@@ -12,11 +12,11 @@ from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes
+from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.model.tables.lookup import distinct
+from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
@@ -56,18 +56,15 @@ def totals_sections(report: Report) -> Sections:
     """The reserved bytes of each memory space, by what the allocations are for."""
     if not report.spaces or Part.TOTALS not in report.options.parts:
         return ()
-    allocations, kinds = report.dump.allocations, allocation_kinds(report.dump)
-    is_in_space = [allocations.color == one.space.color for one in report.spaces]
-    present = list(dict.fromkeys(kind for here in is_in_space for kind in distinct(kinds[here]).tolist()))
-    rows: list[tuple[Text, ...]] = []
-    for one, here in zip(report.spaces, is_in_space, strict=True):
-        sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)
-        bound = one.space.reserved_bound
-        cells = (bounded_size(sum(column), bound) if column else "" for column in sizes)
-        totals = (bounded_size(size, bound) for size in (one.space.needed_bytes, one.space.reserved_bytes))
-        rows.append((space_of(report, one), *totals, *cells))
-    titles = " | ".join(("< | needed | reserved", *(KIND_NAMES[kind] for kind in present)))
-    return (Section("Memory space", (table(titles, rows), *_why(report, Quantity.RESERVED))),)
+    titles, rows = ("needed", "reserved", *KIND_NAMES), list[tuple[Text, ...]]()
+    for one in report.spaces:
+        space = one.space
+        sizes = dict(reserved_parts(report.dump, space.color))
+        sizes |= {"needed": space.needed_bytes, "reserved": space.reserved_bytes}
+        cells = (bounded_size(sizes[title], space.reserved_bound) if title in sizes else "" for title in titles)
+        rows.append((space_of(report, one), *cells))
+    shown = table(" | ".join(("<", *titles)), rows)
+    return (Section("Memory space", (shown, *_why(report, Quantity.RESERVED))),)
 
 
 def _why(report: Report, *quantities: Quantity) -> tuple[str, ...]:
@@ -117,7 +114,7 @@ def printed_peak_sections(report: Report) -> Sections:
     sums = printed_peak_sums(printed, space_of(report, DEFAULT_COLOR)) if printed else None
     if sums is None:
         return ()
-    return (Section("What XLA's printed peak counts", (table(" | ".join(("<", *sums.titles)), sums.rows), RULE)),)
+    return (Section("What XLA's printed peak counts", (table(" | ".join(("<", *sums[0])), sums[1]), RULE)),)
 
 
 # ---------------------------------------------------------------- live values
