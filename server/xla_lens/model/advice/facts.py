@@ -16,6 +16,7 @@ import numpy as np
 
 from xla_lens.model.advice.actions import Buffers, Call
 from xla_lens.model.advice.alive import neighbours
+from xla_lens.model.advice.donation import DONATED, values_by_allocation
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
@@ -187,6 +188,18 @@ class Facts:
         """The arguments of the program that are in the memory space."""
         color = self.dump.allocations.color[self.dump.values.allocation[[*self.all_arguments]]].tolist()
         return tuple(value for value, found in zip(self.all_arguments, color, strict=True) if found == self.space.color)
+
+    @cached_property
+    def tokens(self) -> tuple[tuple[int, ...], ...]:
+        """The lengths of the integer arguments."""
+        shapes = (self.dimensions(value) for value in self.all_arguments)
+        return tuple(shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32"))
+
+    @cached_property
+    def returned(self) -> Counter[Dimensions | None]:
+        """The number of outputs with each dimensions."""
+        outputs = (values for _, values in values_by_allocation(self.dump, Kind.MAYBE_LIVE_OUT, DONATED) if values)
+        return Counter(self.dimensions(values[-1]) for values in outputs)
 
     def is_argument(self, op_name: str | None) -> bool:
         """Whether an op_name is that of an argument."""
@@ -424,4 +437,4 @@ _COPIES: Final = frozenset(
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
 _BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")
 _LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.]|$)")
-_VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element)(?:\.|$)")
+_VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")

@@ -5,20 +5,20 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import DONATED, Fit, Missed, may_write_over, missed_donations, values_by_allocation
+from xla_lens.model.advice.donation import Fit, Missed, may_write_over, missed_donations
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.rematerialize import rematerialize, saved
 from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.backend import Backend
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE
 
 SHORTEST_SEQUENCE: Final = 128
 """Attention scores of shorter sequences are no problem."""
@@ -60,7 +60,8 @@ def donate(facts: Facts) -> Iterator[Change]:
             is_over = any(may_write_over(dump, value, read, one.values[0]) for one in before)
             begin = copies[value].start_step if value in copies else read
             gaps.append(facts.piece(value, begin + (not is_over), last))
-    placeless = _placeless(homeless, gaps)
+    # A TPU finds room in VMEM.
+    placeless = _placeless(homeless, gaps) if dump.backend is not Backend.TPU else []
     moved = tuple(value for one in placeless for value in one.values)
     yield Change(NONE, tuple(one.piece for one in placeless), moved=moved)
     for value, (read, outputs) in found.items():
@@ -108,10 +109,8 @@ def _placeless(homeless: Iterable[_Homeless], gaps: Iterable[Piece]) -> list[_Ho
 
 def _copies(facts: Facts, rows: Sequence[Missed]) -> dict[int, Piece]:
     """The copies that XLA makes of donated arguments: of those with a reader that the data flow alone does not put
-    before the instruction that writes the output. On a TPU, the schedule does.
+    before the instruction that writes the output.
     """
-    if facts.dump.backend is Backend.TPU:
-        return {}
     dump, writers = facts.dump, {facts.name[row.output]: 1 << number for number, row in enumerate(rows)}
     # The writers that each instruction comes before.
     later, names = dict[int, int](), dump.uses.name.tolist()
@@ -180,7 +179,7 @@ def _in_layer(facts: Facts, value: int) -> Dimensions | None:
 
 def _is_square(facts: Facts, value: int, shape: Dimensions) -> bool:
     long = [length for length in shape.lengths if length >= SHORTEST_SEQUENCE]
-    is_cross = len({lengths[-1] for lengths in _tokens(facts)}.intersection(long)) > 1
+    is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
     return shape.type in FLOATS and (len(long) > len({*long}) or is_cross) and facts.is_computed(value)
 
 
@@ -197,23 +196,40 @@ _KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
 
 
 def logits(facts: Facts) -> Iterator[Change]:
-    """The logits and what has their shape: arrays with an element for each token and each entry of the vocabulary."""
+    """The logits of training and what has their shape: arrays with an element for each token and each entry of the
+    vocabulary.
+    """
+    if facts.backward_step is None:
+        return
     words, tokens = _vocabulary(facts), _token_counts(facts)
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
-    named = {
-        (prod(shape.lengths), max(shape.lengths))
-        for value, shape in shapes.items()
-        if _LOSS.search(facts.origins.of_value(value).op_name or "")
-    }
+    sizes = {value: (prod(shape.lengths), max(shape.lengths)) for value, shape in shapes.items()}
+    by_size = sorted(sizes, key=sizes.__getitem__, reverse=True)
+    of_loss = (value for value in by_size if _LOSS.search(facts.origins.of_value(value).op_name or ""))
+    named = sizes.get(next(of_loss, NONE))
+    found = list[int]()
     for value, shape in shapes.items():
         count = prod(shape.lengths)
         length = next((length for length in shape.lengths if length in words), None)
         is_like = length is not None and any(total % (count // length) == 0 for total in tokens)
-        is_named = bool(named) and (count, max(shape.lengths)) == max(named)
+        is_named = sizes[value] == named
         is_weight = tuple(sorted(shape.lengths)) in weights
         if shape.type in FLOATS and facts.is_computed(value) and (is_like or is_named) and not is_weight:
+            found.append(value)
             yield _divided(facts, value, CHUNKS)
+    if found and facts.dump.backend is Backend.CPU:
+        # The loop adds up the gradient of the table: in f32, from products in the type of the logits.
+        tables = (value for value in facts.arguments if _is_trained_table(facts, value, words))
+        size = max((facts.size[value] for value in tables), default=0) * len({shapes[value].type for value in found})
+        start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
+        yield Change(NONE, (Piece(start, end, size),))
+
+
+def _is_trained_table(facts: Facts, value: int, words: Collection[int]) -> bool:
+    shape = facts.squeezed(value)
+    is_table = shape is not None and len(shape.lengths) == 2 and max(shape.lengths) in words
+    return is_table and facts.dimensions(value) in facts.returned
 
 
 def _vocabulary(facts: Facts) -> set[int]:
@@ -237,18 +253,12 @@ def _token_counts(facts: Facts) -> set[int]:
     """The numbers of tokens that the integer arguments may hold. Each sequence may be one token longer than what the
     program computes: the first token has no prediction, and after the last one none is needed.
     """
-    found = _tokens(facts)
-    return {prod((*lengths[:-1], last)) for lengths in found for last in (lengths[-1], lengths[-1] - 1)} - {0, 1}
+    return {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)} - {0, 1}
 
 
 def _batch_lengths(facts: Facts) -> set[int]:
     """The lengths of batches and of sequences, which tables of positions have, and inputs that are no tokens."""
-    return {length for lengths in _tokens(facts) for length in (*lengths, lengths[-1] - 1, prod(lengths))}
-
-
-def _tokens(facts: Facts) -> list[tuple[int, ...]]:
-    shapes = (facts.dimensions(value) for value in facts.all_arguments)
-    return [shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32")]
+    return {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
 
 
 _LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
@@ -258,8 +268,7 @@ def microbatches(facts: Facts) -> Iterator[Change]:
     """The batch in parts, one after another: whatever the program computes from it takes a part of its bytes, and the
     gradients of the parts are added up in buffers of their own until the backward pass is done.
     """
-    outputs = (values for _, values in values_by_allocation(facts.dump, Kind.MAYBE_LIVE_OUT, DONATED) if values)
-    returned = Counter(facts.dimensions(values[-1]) for values in outputs)
+    returned = facts.returned
     arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
     counts = Counter(arguments.values())
     inputs = [value for value, shape in arguments.items() if counts[shape] > returned[shape] and len(shape.lengths) > 1]
@@ -272,7 +281,8 @@ def microbatches(facts: Facts) -> Iterator[Change]:
     alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
     shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
     computed = {value: shape for value, shape in shapes.items() if facts.is_computed(value)}
-    if any(shape.lengths == (batch, batch) for shape in computed.values()) and (batch, batch) not in alike:
+    of_pairs = (value for value, shape in computed.items() if shape.lengths == (batch, batch))
+    if any(_LOSS.search(facts.op_name(facts.name[value]) or "") for value in of_pairs):
         # A contrastive loss compares each example with all others of the batch.
         return
     for value, shape in computed.items():
@@ -285,7 +295,8 @@ def microbatches(facts: Facts) -> Iterator[Change]:
             yield _divided(facts, value, MICROBATCHES)
     kept = (value for value, shape in arguments.items() if shape in returned)
     trained = (value for value in kept if any(0 <= read.step < begin for read in facts.reads(value)))
-    end = max(facts.start[value] for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
+    backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
+    end = max((facts.start[value] for value in backward), default=begin)
     yield Change(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
 
 
