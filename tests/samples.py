@@ -18,7 +18,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import FileColumns
+from xla_lens.syntax.columns import NONE, FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import read_whole_lines
@@ -160,8 +160,8 @@ def module_of(path: Path) -> HloModule:
 
 def parsed_instruction(dump: DumpSet, name: int) -> ParsedInstruction | None:
     """Parse the first quote of an instruction with the grammar. None if the set does not quote it."""
-    quoting = dump.quoting(name)
-    text = dump.instruction_text(quoting[0]) if quoting else None
+    row = int(dump.first_quote[name]) if name != NONE else NONE
+    text = dump.instruction_text(row) if row != NONE else None
     return parse_instruction(text) if text else None
 
 

@@ -56,7 +56,7 @@ def _words(dump: DumpSet, most: int) -> Iterator[tuple[DumpFile, int, int]]:
     for name in random.Random(0).sample(range(len(dump.names)), min(most, len(dump.names))):
         instruction = parsed_instruction(dump, name)
         if dump.used and instruction:
-            start = int(dump.used_values.instruction_start[dump.quoting(name)[0]])
+            start = int(dump.used_values.instruction_start[dump.first_quote[name]])
             yield dump.used, start, start + len(b"%" + dump.names[name])
             yield from ((dump.used, start + word.start, start + word.end) for word in instruction.operands[:most])
 

@@ -89,11 +89,17 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     """Return what the text at a byte of a file means. A byte right after a word counts as the word. In rows about one
     thing, every byte means that thing.
     """
-    finders: list[_Finder] = [rows.find for rows in _ROWS if file is getattr(dump, rows.holder, file)]
-    finders += [_in_use, _in_instruction_text] if file is dump.used else []
-    finders += [_in_schedule, _in_live_range] if file is dump.live else []
-    mentions = (finder(dump, file, offset) for finder in finders)
-    return next((mention for mention in mentions if mention), None)
+    for holder, name, rows in _ROWS:
+        row = row_at(getattr(file.columns, name), offset) if file is getattr(dump, holder, file) else NONE
+        if row == NONE:
+            continue
+        if not isinstance(rows, _Rows):
+            return rows(dump, file, row, offset)
+        target = rows.target_of(dump, file, row)
+        start, end = (int(getattr(getattr(file.columns, name), column)[row]) for column in (rows.start, rows.end))
+        printed = int(dump.positions.name[row]) if rows.role is Role.POSITION else NONE
+        return Mention(target, rows.role, start, end, printed) if target else None
+    return _in_instruction_text(dump, offset) if file is dump.used else None
 
 
 _DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
@@ -136,28 +142,14 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
 
 # ---------------------------------------------------------------- rows about one thing
 
-_Finder: TypeAlias = Callable[[DumpSet, DumpFile, int], Mention | None]
-
 
 class _Rows(NamedTuple):
-    """The rows of a table. `holder` is the file that has to hold it, empty for any; `span` are the columns that span
-    the mention, and `target_of` is what a row means.
-    """
+    """Rows that mean one thing, from one column to another."""
 
-    holder: str
-    name: str
     role: Role
-    span: tuple[str, str]
     target_of: Callable[[DumpSet, DumpFile, int], Target | None]
-
-    def find(self, dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
-        """Return the mention in the row around a byte."""
-        table = getattr(file.columns, self.name)
-        row = row_at(table, offset)
-        target = self.target_of(dump, file, row) if row != NONE else None
-        start, end = (int(getattr(table, column)[row]) if target else NONE for column in self.span)
-        printed = int(dump.positions.name[row]) if target and self.role is Role.POSITION else NONE
-        return Mention(target, self.role, start, end, printed) if target else None
+    start: str = "start"
+    end: str = "end"
 
 
 def _value(row: int) -> Value | None:
@@ -170,10 +162,6 @@ def _owner(dump: DumpSet, used_value: int) -> Value | None:
 
 def _of_allocation(dump: DumpSet, _: DumpFile, row: int) -> Allocation | None:
     return Allocation(row) if dump.allocations.index[row] != NONE else None
-
-
-def _of_slice(dump: DumpSet, _: DumpFile, row: int) -> Value | None:
-    return _value(dump.value_of_slice[row])
 
 
 def _of_position(dump: DumpSet, _: DumpFile, row: int) -> Value | None:
@@ -205,27 +193,10 @@ def _of_report_row(dump: DumpSet, file: DumpFile, row: int) -> Value | None:
     return Value(int(values[dump.values.size_bytes[values].argmax()])) if len(values) else None
 
 
-_SPAN: Final = ("start", "end")
-_ROWS: Final = (
-    _Rows("assignment", "allocations", Role.ALLOCATION_HEADER, _SPAN, _of_allocation),
-    _Rows("assignment", "slices", Role.SLICE, ("value_start", "value_end"), _of_slice),
-    _Rows("used", "used_values", Role.USED_VALUE, _SPAN, lambda dump, _, row: _owner(dump, row)),
-    _Rows("used", "positions", Role.POSITION, _SPAN, _of_position),
-    _Rows("live", "peaks", Role.PEAK, _SPAN, lambda _, __, row: Peak(row)),
-    _Rows("live", "peak_buffers", Role.PEAK, ("start", "value_end"), _of_peak_buffer),
-    _Rows("live", "stack_traces", Role.STACK_TRACE, ("name_start", "name_end"), _of_stack_trace),
-    _Rows("", "report_allocations", Role.REPORT, _SPAN, _of_report_allocation),
-    _Rows("", "report_rows", Role.REPORT, _SPAN, _of_report_row),
-)
-
-
 # ---------------------------------------------------------------- rows about several things
 
 
-def _in_use(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
-    row = row_at(dump.uses, offset)
-    if row == NONE:
-        return None
+def _in_use(dump: DumpSet, file: DumpFile, row: int, offset: int) -> Mention | None:
     ((place, user_end),) = use_places(dump, file, range(row, row + 1))
     if offset > user_end:
         value = _owner(dump, int(dump.uses.value[row]))
@@ -238,7 +209,7 @@ def _named(dump: DumpSet, name: int, role: Role, start: int, end: int) -> Mentio
     return Mention(target, role, start, end, name) if target else None
 
 
-def _in_instruction_text(dump: DumpSet, _: DumpFile, offset: int) -> Mention | None:
+def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.used_values
     row = place_in(table.start, offset, "right") - 1
     if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
@@ -249,28 +220,43 @@ def _in_instruction_text(dump: DumpSet, _: DumpFile, offset: int) -> Mention | N
     return _named(dump, name, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end) if operand else None
 
 
-def _in_schedule(dump: DumpSet, _: DumpFile, offset: int) -> Mention | None:
+def _in_schedule(dump: DumpSet, _: DumpFile, row: int, offset: int) -> Mention | None:
     table = dump.schedule
-    row = row_at(table, offset)
-    if row == NONE:
-        return None
     start, name_start, end = (int(column[row]) for column in (table.start, table.name_start, table.end))
     if offset < name_start:
         return Mention(Step(int(table.step[row])), Role.SCHEDULE, start, name_start - len(b":"))
     return _named(dump, int(table.name[row]), Role.SCHEDULE, name_start, end)
 
 
-def _in_live_range(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
+def _in_live_range(dump: DumpSet, file: DumpFile, row: int, offset: int) -> Mention | None:
     table = dump.live_ranges
-    row = row_at(table, offset)
-    if row == NONE:
-        return None
     first, last = live_range_steps(file, table, row)
     if offset >= first.start:
         place, step = (first, table.start_step[row]) if offset <= first.end else (last, table.end_step[row])
         return Mention(Step(int(step)), Role.LIVE_RANGE, place.start, place.end)
     target = meaning(dump, int(table.name[row]), int(table.index[row]))
     return Mention(target, Role.LIVE_RANGE, int(table.start[row]), int(table.value_end[row])) if target else None
+
+
+_ROWS: Final[tuple[tuple[str, str, _Rows | Callable[[DumpSet, DumpFile, int, int], Mention | None]], ...]] = (
+    ("assignment", "allocations", _Rows(Role.ALLOCATION_HEADER, _of_allocation)),
+    (
+        "assignment",
+        "slices",
+        _Rows(Role.SLICE, lambda dump, _, row: _value(dump.value_of_slice[row]), "value_start", "value_end"),
+    ),
+    ("used", "used_values", _Rows(Role.USED_VALUE, lambda dump, _, row: _owner(dump, row))),
+    ("used", "positions", _Rows(Role.POSITION, _of_position)),
+    ("used", "uses", _in_use),
+    ("live", "schedule", _in_schedule),
+    ("live", "live_ranges", _in_live_range),
+    ("live", "peaks", _Rows(Role.PEAK, lambda _, __, row: Peak(row))),
+    ("live", "peak_buffers", _Rows(Role.PEAK, _of_peak_buffer, end="value_end")),
+    ("live", "stack_traces", _Rows(Role.STACK_TRACE, _of_stack_trace, "name_start", "name_end")),
+    ("", "report_allocations", _Rows(Role.REPORT, _of_report_allocation)),
+    ("", "report_rows", _Rows(Role.REPORT, _of_report_row)),
+)
+"""The tables, with the file that has to hold each, empty for any."""
 
 
 def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:

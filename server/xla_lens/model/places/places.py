@@ -33,10 +33,14 @@ def row_place(file: DumpFile, table: Table, row: int, start: str = "start", end:
     return Place(file, int(getattr(table, start)[row]), int(getattr(table, end)[row]))
 
 
+def _known_place(file: DumpFile | None, table: Table, row: int, start: str = "start", end: str = "end") -> Place | None:
+    """The place of a row of a table, None without the file or the row."""
+    return row_place(file, table, row, start, end) if file and row != NONE else None
+
+
 def slice_place(dump: DumpSet, value: int) -> Place | None:
     """The place of a value in its row of the allocation: ``<8 fusion{0} @0>``."""
-    row, file = int(dump.values.slice[value]), dump.assignment
-    return row_place(file, dump.slices, row, "value_start", "value_end") if file and row != NONE else None
+    return _known_place(dump.assignment, dump.slices, dump.values.slice[value], "value_start", "value_end")
 
 
 def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Place]:
@@ -48,8 +52,7 @@ def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Pla
 
 def used_value_place(dump: DumpSet, value: int) -> Place | None:
     """The place of a value's header among the used values, None if there is none."""
-    row = int(dump.values.used_value[value])
-    return row_place(dump.used, dump.used_values, row) if dump.used and row != NONE else None
+    return _known_place(dump.used, dump.used_values, dump.values.used_value[value])
 
 
 def value_place(dump: DumpSet, value: int) -> Place | None:
@@ -59,28 +62,25 @@ def value_place(dump: DumpSet, value: int) -> Place | None:
 
 def used_value_block(dump: DumpSet, file: DumpFile, row: int) -> Place:
     """The place of a header among the used values, with the positions, uses and instruction below it."""
-    used, positions, uses = dump.used_values, dump.positions_of(row), dump.uses_of(row)
-    ends = [int(used.end[row]), int(used.instruction_end[row])]
-    ends += [int(dump.positions.end[positions[-1]])] if positions else []
-    ends += [int(dump.uses.end[uses[-1]])] if uses else []
-    return Place(file, int(used.start[row]), max(ends))
+    used = dump.used_values
+    ends = dump.positions.end[dump.positions_of(row)], dump.uses.end[dump.uses_of(row)]
+    end = max(used.end[row], used.instruction_end[row], *(int(column.max(initial=0)) for column in ends))
+    return Place(file, int(used.start[row]), int(end))
 
 
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
     """The place of an allocation's header."""
-    file = dump.assignment
-    return row_place(file, dump.allocations, allocation) if file and allocation != NONE else None
+    return _known_place(dump.assignment, dump.allocations, allocation)
 
 
 def live_range_place(dump: DumpSet, value: int) -> Place | None:
     """The place of a value's name and index in its live range."""
-    row, file = int(dump.values.live_range[value]), dump.live
-    return row_place(file, dump.live_ranges, row, "start", "value_end") if file and row != NONE else None
+    return _known_place(dump.live, dump.live_ranges, dump.values.live_range[value], "start", "value_end")
 
 
 def schedule_place(dump: DumpSet, row: int) -> Place | None:
     """The place of the instruction name in a row of the schedule."""
-    return row_place(dump.live, dump.schedule, row, "name_start") if dump.live and row != NONE else None
+    return _known_place(dump.live, dump.schedule, row, "name_start")
 
 
 def step_place(dump: DumpSet, row: int) -> Place | None:

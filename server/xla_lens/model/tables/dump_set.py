@@ -325,17 +325,11 @@ class DumpSet:
         rows = as_rows(rows[np.argsort(self.used_values.name[rows], kind="stable")])
         return rows, self.used_values.name[rows]
 
-    def quoting(self, name: int) -> list[int]:
-        """Return the rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value
-        of a tuple quotes the whole instruction.
-        """
-        rows, names = self.quoting_rows
-        first, last = place_in(names, name), place_in(names, name + 1)
-        return list(map(int, rows[first:last]))
-
     @cached_property
     def first_quote(self) -> Column:
-        """For each name the first row of `used_values` that quotes its instruction, NONE if none does."""
+        """For each name the first row of `used_values` that quotes its instruction, NONE if none does. Each value of a
+        tuple quotes the whole instruction.
+        """
         rows, names = self.quoting_rows
         return first_rows(np.arange(len(self.names)), names, rows)
 
@@ -345,15 +339,12 @@ class DumpSet:
         if name not in known:
             if len(known) >= _MAX_KEPT_INSTRUCTIONS:
                 known.clear()
-            known[name] = self._read_instruction(name)
+            row, used = int(self.first_quote[name]) if name != NONE else NONE, self.used_values
+            known[name] = None
+            if self.used and row != NONE:
+                span = int(used.instruction_start[row]), int(used.instruction_end[row])
+                known[name] = read_instruction(self.used.document.data, *span)
         return known[name]
-
-    def _read_instruction(self, name: int) -> Instruction | None:
-        row = int(self.first_quote[name]) if name != NONE else NONE
-        if self.used is None or row == NONE:
-            return None
-        start, end = self.used_values.instruction_start[row], self.used_values.instruction_end[row]
-        return read_instruction(self.used.document.data, int(start), int(end))
 
     @cached_property
     def _instructions(self) -> dict[int, Instruction | None]:
@@ -380,11 +371,6 @@ class DumpSet:
         number, first = number_texts(data, start, end)
         numbers[names[is_read]] = number + len(opcodes)
         opcodes += [data[start[row] : end[row]] for row in first.tolist()]
-        for name in names[~is_read].tolist():
-            instruction = self.instruction(name)
-            if instruction:
-                numbers[name] = len(opcodes)
-                opcodes.append(instruction.opcode)
         return opcodes, numbers
 
     def instruction_text(self, used_value: int) -> bytes | None:

@@ -34,12 +34,5 @@ def is_thread_local(dump: DumpSet) -> Column:
 
 def kind_text(kind: Kind) -> str:
     """Return the kinds of an allocation in the words of its header: ``parameter, maybe-live-out``."""
-    words = {
-        Kind.PARAMETER: "parameter",
-        Kind.OUTPUT: "output",
-        Kind.CONSTANT: "constant",
-        Kind.THREAD_LOCAL: "thread-local",
-        Kind.MAYBE_LIVE_OUT: "maybe-live-out",
-        Kind.PREALLOCATED_TEMP: "preallocated-temp",
-    }
-    return ", ".join(word for flag, word in words.items() if flag in kind)
+    order = Kind.PARAMETER, Kind.OUTPUT, Kind.CONSTANT, Kind.THREAD_LOCAL, Kind.MAYBE_LIVE_OUT, Kind.PREALLOCATED_TEMP
+    return ", ".join(str(flag.name).lower().replace("_", "-") for flag in order if flag in kind)
