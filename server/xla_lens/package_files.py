@@ -2,21 +2,18 @@
 
 from pathlib import Path
 
-from xla_lens.model.advice.codes import Rule
-from xla_lens.model.checks.codes import Code
 
-
-def explanation_path(code: Code | Rule) -> Path:
+def explanation_path(code: str) -> Path:
     """Return the Markdown file that explains the findings of a code, or the actions of a rule."""
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
-def explanation(code: Code | Rule) -> str:
+def explanation(code: str) -> str:
     """Return the Markdown text that explains a code or a rule."""
     return explanation_path(code).read_text(encoding="utf-8")
 
 
-def meaning(code: Code | Rule) -> str:
+def meaning(code: str) -> str:
     """Return the sentence under the title of an explanation, without its full stop."""
     return explanation(code).split("**")[1].rstrip(".")
 

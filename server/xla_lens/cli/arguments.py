@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from xla_lens import __version__
 from xla_lens.cli.output import print_error
-from xla_lens.cli.parser import VARIABLES, Parser
+from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
 from xla_lens.features.report.options import (
     DEFAULT_TOP,
@@ -267,7 +267,8 @@ def _add_diff(parser: Parser) -> None:
 def _add_explain(parser: Parser) -> None:
     parser.epilog = f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}."
     words = "the code of the finding, such as overlapping-slices, or the rule of the action, such as donate"
-    parser.option("code", "CODE", _code, words, nargs="?", choices=(*Code, *Rule))
+    codes = tuple(map(str, (*Code, *Rule)))
+    parser.option("code", "CODE", one_of("code", codes, _ALL_CODES), words, nargs="?", choices=codes)
     _add_color(parser)
 
 
@@ -365,9 +366,9 @@ _COMMANDS: Final = {
 
 
 def _number(text: str) -> int:
-    """Return a number from 0 on."""
+    """Return a number of at least 0."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; expected a whole number of at least 0")
     return int(text)
 
 
@@ -411,28 +412,18 @@ def _folders(text: str) -> tuple[str, str]:
 
 def _names_of(noun: str, names: type[_Name]) -> Callable[[str], frozenset[_Name]]:
     """The type of a list of names that is separated by commas."""
+    read_one = one_of(noun, tuple(names), _ALL_CODES)
 
     def read(text: str) -> frozenset[_Name]:
-        given = [RENAMED.get(name.strip(), name.strip()) for name in text.split(",") if name.strip()]
+        given = [read_one(name.strip()) for name in text.split(",") if name.strip()]
         if not given:
             raise argparse.ArgumentTypeError(f"no {noun} given. {allowed_names(noun, tuple(names), _ALL_CODES)}")
-        for name in given:
-            if name not in set(names):
-                raise argparse.ArgumentTypeError(unknown_name(noun, name, tuple(names), _ALL_CODES))
         return frozenset(map(names, given))
 
     return read
 
 
 _ALL_CODES: Final = "`xla-lens explain` lists all"
-
-
-def _code(text: str) -> Code | Rule:
-    codes: dict[str, Code | Rule] = {code: code for code in (*Code, *Rule)}
-    text = RENAMED.get(text, text)
-    if text not in codes:
-        raise argparse.ArgumentTypeError(unknown_name("code", text, tuple(codes), _ALL_CODES))
-    return codes[text]
 
 
 def _host_and_port(text: str) -> tuple[str, int]:

@@ -2,9 +2,10 @@
 
 import argparse
 import os
+import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from xla_lens.cli.sets import LoadedSet
 from xla_lens.features.diff.facts import Diff, Violation
@@ -73,38 +74,23 @@ class Repository:
     mapping: tuple[tuple[str, str], ...]
 
     def place(self, line: SourceLine | None) -> CiPlace | None:
-        """Return the place of a source line in the repository, None if its file is not there.
-
-        Where the compiling machine had the repository in another folder, that is the file with the longest end of the
-        path.
+        """Return the place of a source line in the repository, None if its file is not there: that with the longest end
+        of the path, since the compiling machine may have had the repository in another folder.
         """
         if line is None:
             return None
-        path = PurePosixPath(mapped(line.file, self.mapping).replace("\\", "/"))
-        inside = self._inside(path) if path.is_absolute() else None
-        if inside is None:
-            parts = path.parts[1:] if path.is_absolute() else path.parts
-            # What comes before the last `..` cannot be in the path of a file of the repository.
-            first = max((number + 1 for number, part in enumerate(parts) if part == ".."), default=0)
-            ends = ("/".join(parts[start:]) for start in range(first, len(parts)))
-            inside = next((PurePosixPath(end) for end in ends if os.path.isfile(f"{self.root}/{end}")), None)
-        return CiPlace(str(inside), line.line) if inside is not None else None
+        path = posixpath.normpath(mapped(line.file, self.mapping).replace("\\", "/"))
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        ends = ("/".join(parts[start:]) for start in range(len(parts)))
+        inside = next((end for end in ends if os.path.isfile(self.root / end)), None)
+        return CiPlace(inside, line.line) if inside is not None else None
 
     def dump(self, place: CiPlace) -> CiPlace:
         """Return the place of a dump with its path in the repository, or its absolute path if it is elsewhere."""
-        absolute = Path(os.path.abspath(place.path))
-        inside = self._inside(PurePosixPath(absolute.as_posix()))
-        return CiPlace(str(inside) if inside is not None else absolute.as_posix(), place.line, place.column)
-
-    def _inside(self, path: PurePosixPath) -> PurePosixPath | None:
-        """A path relative to the root, None if it is not below it."""
-        root = self.root.as_posix()
-        if "\0" in str(path):
-            return None
-        for one in (path, PurePosixPath(os.path.realpath(path))):
-            if one.is_relative_to(root) and ".." not in one.parts and os.path.exists(one):
-                return one.relative_to(root)
-        return None
+        absolute = os.path.abspath(place.path)
+        paths = [Path(path) for path in (absolute, os.path.realpath(absolute))]
+        inside = next((path.relative_to(self.root) for path in paths if path.is_relative_to(self.root)), paths[0])
+        return CiPlace(inside.as_posix(), place.line, place.column)
 
 
 def find_repository(options: argparse.Namespace) -> Repository:

@@ -9,7 +9,7 @@ from enum import EnumType
 from typing import Any, Final, NoReturn, TypeAlias
 
 from xla_lens.cli.output import print_error
-from xla_lens.render.names import nearest, renamed, unknown_name
+from xla_lens.render.names import RENAMED, nearest, renamed, unknown_name
 from xla_lens.render.numbers import parse_size
 
 VARIABLES: Final = tuple(
@@ -104,12 +104,13 @@ class Parser(argparse.ArgumentParser):
         self.error(unknown_name("option", unknown.partition("=")[0], options))
 
 
-def one_of(noun: str, allowed: Collection[str]) -> Callable[[str], str]:
-    """Return the type of an argument with a few allowed values."""
+def one_of(noun: str, allowed: Collection[str], all_are: str = "") -> Callable[[str], str]:
+    """Return the type of an argument with some allowed values; `all_are` says in errors where many are listed."""
 
     def value(text: str) -> str:
+        text = RENAMED.get(text, text)
         if text not in allowed:
-            raise argparse.ArgumentTypeError(unknown_name(noun, text, allowed))
+            raise argparse.ArgumentTypeError(unknown_name(noun, text, allowed, all_are))
         return text
 
     return value
