@@ -182,9 +182,9 @@ def test_other_names_are_defined_in_the_schedule() -> None:
     check(analysis_of_text(text), "    3:after-all", "all", "STEP 3 | INSTRUCTION! after-all")
 
 
-def test_quoted_name_is_a_name() -> None:
+def test_name_in_a_string_is_part_of_the_string() -> None:
     text = SEED.read_text().replace('"__cublas$gemm"', '"before %param, after"')
-    expected = "PROPERTY custom_call_target | VALUE* %param | PROPERTY metadata"
+    expected = 'PROPERTY custom_call_target | STRING "before %param, after" | PROPERTY metadata'
     check(analysis_of_text(text), "custom_call_target", "metadata", expected)
 
 

@@ -121,10 +121,6 @@ class ModuleGraph:
         """For each instruction whether it has one of some opcodes."""
         return np.isin(self._opcode, [self._opcodes[opcode] for opcode in opcodes if opcode in self._opcodes])
 
-    def has_opcode_like(self, pattern: re.Pattern[bytes]) -> NDArray[np.bool_]:
-        """For each instruction whether all of its opcode matches a pattern."""
-        return self.has_opcode(*filter(pattern.fullmatch, self._opcodes))
-
     def rows_of(self, *opcodes: bytes) -> Column:
         """Return the instructions with one of some opcodes."""
         return np.flatnonzero(self.has_opcode(*opcodes))
