@@ -274,7 +274,7 @@ def line_hover(
     link_to: LinkTo = lambda text, _: text,
 ) -> str:
     """Return the hover of a line as Markdown."""
-    return "\n".join(_hover(memory, line, newer_than, links, link_to))
+    return "\n\n".join(_hover(memory, line, newer_than, links, link_to))
 
 
 def _hover(
@@ -286,32 +286,23 @@ def _hover(
     size = bounded_size(line.size_bytes, _bound(peak))
     where = f"{part} of the {space} peak" if part else f"live at the {space} peak"
     yield f"**{size}** · {where} · {code(peak.module)}"
-    yield ""
     if newer_than is not None:
         yield f"The file is newer than the dump of {time_text(newer_than)}: lines may have changed since."
-        yield ""
     for action, size_bytes in line.savings:
         yield f"{_markdown(largest_saving(peak.dump, action))} {human(size_bytes)} of its buffers come from this line."
-        yield ""
-    for one in line.buffers[:_MOST_BUFFERS]:
-        yield f"- {_buffers(peak.dump, one, link_to)}"
+    buffers = [f"- {_buffers(peak.dump, one, link_to)}" for one in line.buffers[:_MOST_BUFFERS]]
     if more := line.buffers[_MOST_BUFFERS:]:
         count = sum(len(one.values) for one in more)
-        yield f"- {human(sum(one.size_bytes for one in more))} · {counted(count, 'other buffer')}"
-    calls = list(callers(line).items())
-    if calls:
-        yield ""
-        sizes = [f" {human(size_bytes)}" if len(calls) > 1 else "" for _, size_bytes in calls]
+        buffers.append(f"- {human(sum(one.size_bytes for one in more))} · {counted(count, 'other buffer')}")
+    yield "\n".join(buffers)
+    if calls := callers(line):
         named = [
-            links.source(code(short_frame(frame)), frame)
-            + (f" in {code(_function(frame.function))}" if frame.function else "")
-            + size
-            for (frame, _), size in zip(calls, sizes, strict=True)
+            f"{links.source(code(short_frame(frame)), frame)}{_in(frame.function)} {human(size_bytes)}"
+            for frame, size_bytes in calls.items()
         ]
         rest = f" and {len(named) - _MOST_CALLERS:,} more" if len(named) > _MOST_CALLERS else ""
         yield f"Called from {', '.join(named[:_MOST_CALLERS])}{rest}"
     if why := reasons(peak.warrants.of(Quantity.LIVE, Quantity.SOURCES).gaps):
-        yield ""
         yield f"Incomplete: {'; '.join(why)}."
 
 
@@ -333,9 +324,9 @@ def _buffers(dump: DumpSet, like: LikeValues, link_to: LinkTo) -> str:
     return " · ".join(filter(None, (human(like.size_bytes), shape, name, until)))
 
 
-def _function(name: str) -> str:
-    """The name of a function without the marks of nesting: ``llama.fwd``."""
-    return name.replace(".<locals>", "")
+def _in(function: str | None) -> str:
+    """The name of a function without the marks of nesting: `` in `llama.fwd` ``."""
+    return f" in {code(function.replace('.<locals>', ''))}" if function else ""
 
 
 # ---------------------------------------------------------------- for editors that draw by themselves

@@ -33,6 +33,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 
@@ -144,6 +145,11 @@ class SpaceReport:
     padding: PaddingReport | None
     arenas: tuple[AllocationHistory, ...]
     budget: BudgetReport | None
+
+    @property
+    def name(self) -> str:
+        """The name of the memory space: ``HBM``."""
+        return space_name(self.space.id)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

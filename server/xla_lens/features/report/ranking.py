@@ -71,27 +71,26 @@ class Ranking:
 def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     """Return the row of a dump set whose files have some paths."""
     dump, memory = analysis.dump, analysis.memory
-    space = main_space(memory.spaces)
-    color = space.color if space else DEFAULT_COLOR
+    space = main_space(memory.spaces) or MemorySpace(dump.space_id(DEFAULT_COLOR), 0, 0, None, 0, NEVER_LIVE)
     is_known = analysis.warrants.of(Quantity.LIVE).is_known
     printed = first_printed_peak(dump)
-    is_off = space and printed and is_known and space.live.at(printed[0]) != space.peak_live_bytes
-    capacity = capacity_of(space, analysis.capacity) if space else None
+    is_off = printed and is_known and space.live.at(printed[0]) != space.peak_live_bytes
+    capacity = capacity_of(space, analysis.capacity)
     severities = Counter(finding.severity for finding in analysis.findings)
     return RankedModule(
         number=next((number for file in files if (number := module_number(file)) is not None), None),
         name=module_of(dump.files),
         files=tuple(files),
-        space=replace(space or MemorySpace(dump.space_id(color), 0, 0, None, 0, NEVER_LIVE), live=NEVER_LIVE),
-        peak_bytes=(space.peak_live_bytes if space else 0) if is_known else None,
-        temp_bytes=dict(reserved_parts(dump, color)).get("temp", 0),
+        space=replace(space, live=NEVER_LIVE),
+        peak_bytes=space.peak_live_bytes if is_known else None,
+        temp_bytes=dict(reserved_parts(dump, space.color)).get("temp", 0),
         value_count=len(dump.values),
         printed_bytes=printed[1] if printed and is_off else None,
         error_count=severities[Severity.ERROR],
         warning_count=severities[Severity.WARNING],
         warrants=analysis.warrants,
         capacity=capacity,
-        over_bytes=over_bytes(space, capacity.size_bytes) if space and capacity else None,
+        over_bytes=over_bytes(space, capacity.size_bytes) if capacity else None,
         unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
     )
 
@@ -135,25 +134,14 @@ def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny
 
 
 def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:
-    """For each module its folder, from where the folders of all modules part, with the name of its file if another
-    module of the same name and number is in the folder. Empty if all modules are in one folder and have distinct names.
-    """
-    paths = [_split(one.files[0]) for one in modules]
-    parts = zip(*(folder for folder, _ in paths), strict=False)
-    shared = next((depth for depth, names in enumerate(parts) if len(set(names)) > 1), None)
-    shared = min((len(folder) for folder, _ in paths), default=0) if shared is None else shared
-    keys = [(folder, one.number, one.name) for one, (folder, _) in zip(modules, paths, strict=True)]
-    alike = Counter(keys)
-    return tuple(
-        "/".join((*folder[shared:], *[name] * (alike[key] > 1)))
-        for key, (folder, name) in zip(keys, paths, strict=True)
-    )
+    """For each module its folder, from where the folders of all modules part. Empty if all are in one folder."""
+    folders = [_SLASH.split(one.files[0])[:-1] for one in modules]
+    depth = next((depth for depth, names in enumerate(zip(*folders, strict=False)) if len(set(names)) > 1), None)
+    depth = min(map(len, folders), default=0) if depth is None else depth
+    return tuple("/".join(folder[depth:]) for folder in folders)
 
 
-def _split(path: str) -> tuple[tuple[str, ...], str]:
-    """The folders of a path, and the name of its file."""
-    *folder, name = re.split(r"[/\\]", path)
-    return tuple(folder), name
+_SLASH: Final = re.compile(r"[/\\]")
 
 
 def is_selected(files: Iterable[str], pattern: str) -> bool:
@@ -163,6 +151,6 @@ def is_selected(files: Iterable[str], pattern: str) -> bool:
     files = tuple(files)
     if pattern.isdecimal():
         return any(module_number(file) == int(pattern) for file in files)
-    names = {module_name(file) for file in files} - {None} or {split_name(_split(file)[1])[0] for file in files}
+    names = {module_name(file) for file in files} - {None} or {split_name(_SLASH.split(file)[-1])[0] for file in files}
     search = re.compile(pattern).search
     return any(search(name) for name in names if name is not None)

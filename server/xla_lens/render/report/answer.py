@@ -12,7 +12,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, human, percent
 from xla_lens.render.report.actions import arguments_exceed, largest_saving
 from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined, linked, plain_text
-from xla_lens.render.report.values import kind_counted, source_name, space_of, step_link
+from xla_lens.render.report.values import kind_counted, source_name, step_link
 from xla_lens.render.warrants import bounded_size, reasons
 
 
@@ -27,7 +27,7 @@ def answer(report: Report) -> tuple[Text, ...]:
 
 
 def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
-    space, name = one.space, space_of(report, one)
+    space, name = one.space, one.name
     why = "; ".join(reasons(report.warrants.of(Quantity.LIVE).gaps))
     yield from needs(report, one)
     if one.peak is None and space.live_bound is not Bound.EXACT:
@@ -58,7 +58,7 @@ def headline(report: Report) -> str:
 
 def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str]:
     """Yield what a program needs of its main memory, and whether that fits the budget or the device."""
-    space, name = one.space, space_of(report, one)
+    space, name = one.space, one.name
     if not report.dump.assignment:
         return
     limit_bytes, size = report.limit_bytes, bounded_size(space.needed_bytes, space.reserved_bound)
@@ -84,7 +84,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
     """What is live at the peak, and what takes the rest of the needed bytes there."""
     space = one.space
     if space.reserved_bound is not Bound.EXACT:
-        name = capitalized(space_of(report, one))
+        name = capitalized(one.name)
         return (f"{name} peaks at {human(space.peak_live_bytes)}, at ", *_where(report, one), ".")
     rest = dict(not_live_parts(report.dump, report.analysis.memory, space))
     local = -rest.pop("thread-local", 0)

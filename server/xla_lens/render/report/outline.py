@@ -29,7 +29,7 @@ from xla_lens.render.report.sections import (
     totals_sections,
 )
 from xla_lens.render.report.text import text_lines
-from xla_lens.render.report.values import space_of, steps_text
+from xla_lens.render.report.values import steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines
 
 _USER_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
@@ -114,7 +114,7 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         allocations = bounded(counted(report.allocation_count, "allocation"), bound)
         big = [one for one in report.spaces if _is_big(one, one.space.reserved_bytes)]
         small, spaces = len(report.spaces) - len(big), [one for one in big if one.space.reserved_bytes]
-        sizes = (f"{bounded_size(one.space.reserved_bytes, bound)} of {space_of(report, one)}" for one in spaces)
+        sizes = (f"{bounded_size(one.space.reserved_bytes, bound)} of {one.name}" for one in spaces)
         more = f" and {counted(small, 'small memory space')}" if small else ""
         by_space = f": {', '.join(sizes)}{more}" if len(spaces) + small > 1 else ""
         yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}{by_space}"

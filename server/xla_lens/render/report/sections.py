@@ -18,6 +18,7 @@ from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
@@ -43,7 +44,6 @@ from xla_lens.render.report.values import (
     reader_names,
     shape_name,
     source_name,
-    space_of,
     step_link,
     steps_text,
     value_link,
@@ -62,7 +62,7 @@ def totals_sections(report: Report) -> Sections:
         sizes = dict(reserved_parts(report.dump, space.color))
         sizes |= {"needed": space.needed_bytes, "reserved": space.reserved_bytes}
         cells = (bounded_size(sizes[title], space.reserved_bound) if title in sizes else "" for title in titles)
-        rows.append((space_of(report, one), *cells))
+        rows.append((one.name, *cells))
     shown = table(" | ".join(("<", *titles)), rows)
     return (Section("Memory space", (shown, *_why(report, Quantity.RESERVED))),)
 
@@ -99,7 +99,7 @@ def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
     is_known = space.live_bound is not Bound.UNKNOWN
     live_bytes = space.peak_live_bytes
     return (
-        space_of(report, one),
+        one.name,
         bounded_size(live_bytes, space.live_bound),
         share(live_bytes, space.reserved_bytes, worst(space.live_bound, space.reserved_bound)),
         step_link(space.peak_step) if is_known else "",
@@ -111,7 +111,7 @@ def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
 def printed_peak_sections(report: Report) -> Sections:
     """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
     printed = report.printed_peak if report.has_live_ranges else None
-    sums = printed_peak_sums(printed, space_of(report, DEFAULT_COLOR)) if printed else None
+    sums = printed_peak_sums(printed, space_name(report.dump.space_id(DEFAULT_COLOR))) if printed else None
     if sums is None:
         return ()
     return (Section("What XLA's printed peak counts", (table(" | ".join(("<", *sums[0])), sums[1]), RULE)),)
@@ -123,12 +123,12 @@ def printed_peak_sections(report: Report) -> Sections:
 def live_at_peak_sections(report: Report, one: SpaceReport) -> Sections:
     """What is live at the peak of a memory space, biggest first."""
     is_wanted = one.peak and Part.LIVE in report.options.parts
-    return _live_sections(report, one.peak, f"Live at the {space_of(report, one)} peak") if is_wanted else ()
+    return _live_sections(report, one.peak, f"Live at the {one.name} peak") if is_wanted else ()
 
 
 def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
     """What is live in a memory space at the requested step, biggest first."""
-    return _live_sections(report, one.at_step, f"Live in {space_of(report, one)}")
+    return _live_sections(report, one.at_step, f"Live in {one.name}")
 
 
 def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections:
@@ -182,7 +182,7 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
         steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
         shown = bar(most, one.peak.live_bytes, _BAR)
         rows.append((step_link(first, steps), bounded_size(most, one.space.live_bound), shown))
-    title = f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)"
+    title = f"{capitalized(one.name)} live bytes over time (maximum of the steps in each row)"
     bars = table("steps | live bytes | <", rows, has_text_header=False)
     return (Section(title + suffix(report.warrants.of(Quantity.LIVE)), (bars,)),)
 
@@ -217,7 +217,7 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
 
 def _by(report: Report, one: SpaceReport, what: str, total: str) -> str:
     """The title of a breakdown of the peak."""
-    return f"{capitalized(space_of(report, one))} peak by {what}: {total}{suffix(report.sourced)}"
+    return f"{capitalized(one.name)} peak by {what}: {total}{suffix(report.sourced)}"
 
 
 def derived_part(line: LineBytes) -> str:
@@ -345,7 +345,7 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
         )
         for without in one.alive
     )
-    title = f"{capitalized(space_of(report, one))} peak if one buffer were gone (now {human(peak_bytes)})"
+    title = f"{capitalized(one.name)} peak if one buffer were gone (now {human(peak_bytes)})"
     return (Section(title, (table(titles, rows),)),)
 
 
@@ -378,7 +378,7 @@ def padding_sections(report: Report, one: SpaceReport) -> Sections:
         return ()
     padding = one.padding.at_peak
     unknown = f" (unknown for {human(padding.unknown_bytes)})" if padding.unknown_bytes else ""
-    title = f"Padding at the {space_of(report, one)} peak: {human(padding.total_bytes)}{unknown}"
+    title = f"Padding at the {one.name} peak: {human(padding.total_bytes)}{unknown}"
     rows = [
         _padding_row(report.dump, int(padding.values[row]), int(padding.padding_bytes[row]))
         for row in one.padding.biggest
@@ -399,7 +399,7 @@ def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> tuple[Text, .
 
 def budget_sections(report: Report, one: SpaceReport) -> Sections:
     """A small set of values to remove so that a program fits into the budget."""
-    budget, space, dump = one.budget, space_of(report, one), report.dump
+    budget, space, dump = one.budget, one.name, report.dump
     if budget is None:
         return ()
     values, size, idle = budget.plan.values, as_given(budget.budget_bytes), human(budget.idle_bytes)
@@ -477,7 +477,7 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
     """Each preallocated temp: how much of it is never used at once, and which values set its size."""
     if not one.arenas:
         return ()
-    dump, space = report.dump, space_of(report, one)
+    dump, space = report.dump, one.name
     rows = (
         (
             allocation_link(int(dump.allocations.index[arena.allocation])),

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.features.report.facts import Report
 from xla_lens.model.advice.alive import Ending
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted
 from xla_lens.render.report.blocks import (
     Inline,
@@ -90,11 +89,6 @@ def reader_names(dump: DumpSet, ending: Ending) -> tuple[str, ...]:
     """The instructions that read a value, or pass it on, at its last step."""
     names = [*dump.uses.name[list(ending.uses)].tolist(), *dump.positions.name[list(ending.positions)].tolist()]
     return tuple(dict.fromkeys(dump.label(name, NONE) for name in names))
-
-
-def space_of(report: Report, one: SpaceReport | int) -> str:
-    """The name of a memory space, also by its number: ``HBM``."""
-    return space_name(report.dump.space_id(one) if isinstance(one, int) else one.space.id)
 
 
 _NOUNS: Final = {
