@@ -161,7 +161,6 @@ def test_findings_can_be_explained() -> None:
         "    negate.0{}:3-7\n     ^",
         """
 Explain live-range-start
-Go to line 64: Scheduled here -> 5:negate.0
 Show the history of allocation 2
 Go to Python source: test_auto_sharding_basic.py:53
 Show what would lower the peak

@@ -90,7 +90,6 @@ share its bytes
 - 4.00 MiB (98.9 %, the most at once) are live at step 3, 47.0 KiB are idle
 - 4.00 MiB − 1.0 KiB (98.8 %) are live at step 8, the HBM peak, 48.0 KiB are idle
 - live bytes over time ` ▁███████`
-- the values that end at its last byte set its size; they are live at steps 2–8
 - 5 values:
   - `broadcast_multiply_fusion` 4.00 MiB
   - `copy-start.1{0}` 4.00 MiB

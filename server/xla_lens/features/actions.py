@@ -1,4 +1,4 @@
-"""Code actions: explain a finding, go to a related place, show a page. None of them edits the dump."""
+"""Code actions: explain a finding, go to a place, show a page. None of them edits the dump."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ _PAGES: Final = (
 
 
 def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int]) -> list[Action]:
-    """Return the actions for some bytes of a file, most helpful first; never more than fourteen. In an HLO module, they
+    """Return the actions for some bytes of a file, most helpful first; never more than twelve. In an HLO module, they
     go to the source lines of an instruction. Since jaxlib 0.8.2 the source lines of a dump are in its module.
     """
     start, end = span
@@ -74,12 +74,10 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: 
     for finding in here:
         first.setdefault(finding.code, finding)
     mention = mention_at(analysis.dump, file, start)
-    leading = list(_of_mention(analysis, mention)) if mention else []
-    known = {_line(action.target) for action in leading if isinstance(action.target, Place)}
+    leading = _of_mention(analysis, mention) if mention else ()
     explained = (Action(f"Explain {finding.code}", finding.code, finding) for finding in first.values())
-    explaining = [*islice(explained, _MOST), *islice(_related(here, known), _MOST)]
     sources = source_actions(_frames(Origins(analysis.dump, module), mention)) if mention else []
-    return [*explaining, *leading, *sources, *_PAGES]
+    return [*islice(explained, _MOST), *leading, *sources, *_PAGES]
 
 
 def _frames(origins: Origins, mention: Mention) -> Sequence[StackFrame]:
@@ -111,21 +109,6 @@ def _source_title(frame: StackFrame) -> str:
     function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
     name = frame.file.replace("\\", "/").rpartition("/")[2] or frame.file
     return f"Go to Python source: {shortened(name, _MAX_NAME)}{line}{function}"
-
-
-def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[Action]:
-    """The related locations of findings, except for lines with a finding and `known` lines."""
-    seen = known | {_line(finding.place) for finding in findings}
-    for finding in findings:
-        for related in finding.related:
-            if _line(related.place) not in seen:
-                seen.add(_line(related.place))
-                row = related.place.file.document.row(related.place.start)
-                yield Action(f"Go to line {row + 1:,}: {related.relation.value}", related.place, finding)
-
-
-def _line(place: Place) -> tuple[str, int]:
-    return place.file.label, place.file.document.row(place.start)
 
 
 def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:

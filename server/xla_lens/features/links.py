@@ -59,9 +59,6 @@ _FILE: Final = b'source_file="'
 _FILE_AND_LINE: Final = re.compile(rb"source_file=(" + STRING_IN_LINE + rb")(?: source_line=([0-9]{1,9})(?![0-9]))?")
 _FRAME: Final = b"stack_frame_id="
 _FRAME_ID: Final = re.compile(rb"(?<=[{ ])stack_frame_id=([0-9]{1,9})(?![0-9])")
-_METADATA: Final = b"metadata={"
-_MAX_METADATA: Final = 1 << 14
-"""The most bytes of metadata searched in front of a `stack_frame_id`."""
 
 _CHUNK: Final = 1 << 16
 
@@ -77,7 +74,7 @@ def _quoted(data: bytes, module: HloModule | None) -> Iterator[Link]:
             if path:
                 last = file.end(2) if file[2] else file.end(1) - 1
                 yield Link(file.start(1) + 1, last, StackFrame(path, line))
-        elif frame and module and not _is_in_string(data, place):
+        elif frame and module:
             own = user_frame(module.stack(int(frame[1])))
             if own and is_file(own.file):
                 yield Link(*frame.span(), own)
@@ -95,12 +92,6 @@ def _occurrences(data: bytes, words: tuple[bytes, ...]) -> Iterator[int]:
                 found.append(place)
                 place = data.find(word, place + len(word), last)
         yield from sorted(found)
-
-
-def _is_in_string(data: bytes, place: int) -> bool:
-    metadata = data.rfind(_METADATA, max(0, place - _MAX_METADATA), place)
-    before = data[max(metadata, 0) : place]
-    return metadata < 0 or (before.count(b'"') - before.count(b'\\"')) % 2 == 1
 
 
 def _files(module: HloModule) -> Iterator[Link]:

@@ -19,7 +19,7 @@ from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import human, parse_size, percent
+from xla_lens.render.numbers import human, parse_size
 from xla_lens.render.warrants import warranted_size
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
@@ -72,7 +72,6 @@ class WorkspaceSymbol:
     space: SpaceId | None
     allocation_kind: str | None
     is_at_peak: bool
-    most_live_bytes: int | None
     peak_bytes: int | None
     warrants: Warrants
 
@@ -90,12 +89,10 @@ def container_text(symbol: WorkspaceSymbol) -> str:
     ``jit_step · buffer-assignment · 1.42 GiB · temp · live at the peak``.
     """
     is_module, live = symbol.kind is EntryKind.MODULE, symbol.warrants.of(Quantity.LIVE)
-    size, most = symbol.size_bytes, symbol.most_live_bytes
+    size = symbol.size_bytes
     parts = ["" if is_module else symbol.module, symbol.file_kind.value]
     if size is not None:
         parts.append(f"peak {warranted_size(size, live)}" if is_module else human(size))
-    if live.is_exact and size and most is not None and most < size:
-        parts.append(f"{percent(most, size)} live at once")
     parts.append(symbol.allocation_kind or "")
     if symbol.space and symbol.space.color:
         parts.append(space_name(symbol.space))
@@ -187,7 +184,6 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         space=SpaceId(color, summary.backend) if color != NONE else None,
         allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else None,
         is_at_peak=is_at_peak,
-        most_live_bytes=_known(entries.most_live_bytes[row]),
         peak_bytes=next(peaks, None),
         warrants=summary.warrants,
     )

@@ -49,7 +49,6 @@ class Entries:
     - `size_bytes`: for the module, the greatest peak of its memory spaces.
     - `allocation_kind`: an index into `KIND_NAMES`; for a value, the kind of its allocation.
     - `is_at_peak`: whether the entry holds live bytes at the peak of its memory space.
-    - `most_live_bytes`: for an allocation, its peak.
     - `file`, `row`, `column`, `width`: the place of the label. The module has width 0 at the start of the first file.
     """
 
@@ -61,7 +60,6 @@ class Entries:
     color: NarrowColumn
     allocation_kind: NarrowColumn
     is_at_peak: NDArray[np.bool_]
-    most_live_bytes: NarrowColumn
     file: NarrowColumn
     row: NarrowColumn
     column: NarrowColumn
@@ -159,7 +157,6 @@ def _entries(dump: DumpSet, memory: Memory, encoding: Encoding) -> Entries:
         color=_narrow(joined(NONE, table.color[allocations], values.color[rows])[order]),
         allocation_kind=_narrow(joined(NONE, kinds[allocations], taken(kinds, values.allocation[rows]))[order]),
         is_at_peak=joined(0, np.isin(allocations, values.allocation[at_peak]), at_peak[rows])[order] == 1,
-        most_live_bytes=_narrow(joined(NONE, memory.most_live_bytes(len(table))[allocations], NONE)[order]),
         file=_narrow(file),
         row=_narrow(row),
         column=_narrow(column),

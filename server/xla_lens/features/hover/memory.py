@@ -9,7 +9,6 @@ import numpy as np
 from xla_lens.features.hover.words import LONGEST_SHAPE, exact_bytes, kind_sentence, largest, missing_lines
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_path
-from xla_lens.model.memory.allocation_history import allocation_history
 from xla_lens.model.memory.over_time import LiveBytes, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -25,7 +24,6 @@ from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import decode
 
-_MAX_INTERVALS: Final = 4
 _FILL_PARTS: Final = 48
 """Number of parts of the schedule in the bars that show live bytes over time."""
 
@@ -65,8 +63,6 @@ def allocation_lines(analysis: Analysis, allocation: int, links: CommandLinks) -
             yield f"- {_live_at(live, space.peak_step, space, size_bytes, links)}"
         if size_bytes and len(fill := _fill(dump, live)) > 1:
             yield f"- live bytes over time `{sparkline(fill, size_bytes)}`"
-    if is_exact and Kind.PREALLOCATED_TEMP in kind:
-        yield from _full_size_steps(analysis, allocation)
     yield from _values(analysis, dump.values_of_allocation(allocation), index, size_bytes, links)
 
 
@@ -91,18 +87,6 @@ def _fill(dump: DumpSet, live: LiveBytes) -> list[int]:
     last = dump.last_step or 0
     bounds = np.linspace(0, last + 1, min(_FILL_PARTS, last + 1) + 1).astype(np.int64).tolist()
     return [live.most_between(start, end - 1) for start, end in pairwise(bounds)]
-
-
-def _full_size_steps(analysis: Analysis, allocation: int) -> Iterator[str]:
-    """When a preallocated temp needs its full size."""
-    steps = allocation_history(analysis.dump, analysis.memory, allocation).full_size_steps
-    intervals = list(zip(steps.start.tolist(), (steps.end - 1).tolist(), strict=True))
-    shown = [
-        f"step {first}" if first == last else f"steps {first}–{last}" for first, last in intervals[:_MAX_INTERVALS]
-    ]
-    if shown:
-        more = ", …" if len(intervals) > _MAX_INTERVALS else ""
-        yield f"- the values that end at its last byte set its size; they are live at {', '.join(shown)}{more}"
 
 
 def _values(analysis: Analysis, values: Column, index: int, size_bytes: int, links: CommandLinks) -> Iterator[str]:
