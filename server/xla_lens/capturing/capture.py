@@ -27,6 +27,7 @@ from xla_lens.render.captures import (
 )
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.numbers import Size, parse_size
+from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
 
 if TYPE_CHECKING:
@@ -203,8 +204,9 @@ class Capture:
         if not actions:
             raise ValueError(f"the advice for {self.name} donates no arguments")
         dump = self.analysis.dump
-        donated = dump.values.allocation[[value for action in actions for value in action.edit]]
-        self._donated = self._donating(dump.allocations.parameter[donated].tolist())
+        changed = dump.values.allocation[[value for action in actions for value in action.edit if value != NONE]]
+        parameters = dump.allocations.parameter[changed]
+        self._donated = self._donating(parameters[parameters != NONE].tolist())
         self._reports.clear()
         return compared(self.analysis, self.module, self._donated.analysis, self._donated.module)
 

@@ -149,7 +149,8 @@ def _line(peak: PeakByLine, number: int, rows: list[LineBytes], owned: dict[int,
     """A line. Several functions can be on it, such as a function and a lambda."""
     groups = [group for row in rows for group in like_values(peak.dump, peak.hlo, row.values, owned)]
     values = {value for group in groups for value in group.values}
-    savings = ((one, sum(owned.get(value, 0) for value in one.edit if value in values)) for one in peak.actions)
+    changed = ((one, [value for group in one.groups for value in group.values]) for one in peak.actions)
+    savings = ((one, sum(owned.get(value, 0) for value in found if value in values)) for one, found in changed)
     return LineMemory(
         line=number,
         size_bytes=sum(row.size_bytes for row in rows),

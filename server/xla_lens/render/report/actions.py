@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from xla_lens.features.report.facts import Report
-from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers
+from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers, Certainty
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
@@ -153,6 +153,8 @@ def _action(report: Report, number: int, action: Action) -> Section:
         rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
     buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False)] if rows else []
     code = [command(snippet)] if snippet else []
+    if action.rule is Rule.DONATE and action.certainty is Certainty.ESTIMATED:
+        numbers = (*numbers, ". To measure it: ", command("xla_lens.capture(step, *arguments).try_donation()"))
     if action.with_products_bytes:
         kept = f", which keeps products with weights: saves {human(action.with_products_bytes)}"
         numbers = (*numbers, ". With ", command(_POLICY), kept)
@@ -188,6 +190,8 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
     match action.rule:
         case Rule.DONATE:
             names = _names(dump, action, _root_of)
+            if _EQUINOX in names:
+                return 'step = equinox.filter_jit(step, donate="all")'
             return f"step = jax.jit(step, donate_argnames={names!r})" if names else None
         case Rule.REMATERIALIZE:
             name = action.call.name if action.call else "layer"
@@ -200,6 +204,10 @@ def snippet_of(dump: DumpSet, action: Action) -> str | None:
             return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
         case Rule.MICROBATCHES:
             return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
+
+
+_EQUINOX: Final = "dynamic_nodonate"
+"""The name that Equinox gives to all arguments that are not donated."""
 
 
 def _names(dump: DumpSet, action: Action, name_of: Callable[[str], str]) -> tuple[str, ...]:
