@@ -16,11 +16,6 @@ def frame_text(frame: StackFrame) -> str:
     return frame.file + (f":{frame.line}" if frame.line is not None else "")
 
 
-def argument_text(argument: str) -> str:
-    """Return what stands for a source line where there is only the argument of a parameter: ``parameters state[1]``."""
-    return f"{PARAMETERS} {argument}"
-
-
 PARAMETERS: Final = "parameters"
 """What tells the name of an argument from a source line."""
 

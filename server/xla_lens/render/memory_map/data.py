@@ -23,7 +23,7 @@ from xla_lens.render.capacity import capacity_data
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human
 from xla_lens.render.report.outline import BIG_BYTES
-from xla_lens.render.sources import argument_text, call_text
+from xla_lens.render.sources import PARAMETERS, call_text
 from xla_lens.render.warrants import bounded_size, reasons
 from xla_lens.syntax.columns import NONE
 
@@ -126,7 +126,7 @@ def _source(origin: Origin, argument: str | None) -> str | None:
     """The source line, or the argument of a parameter that has none."""
     if origin.line:
         return call_text(origin.line)
-    return argument_text(argument) if argument is not None else None
+    return f"{PARAMETERS} {argument}" if argument is not None else None
 
 
 def _space(space: MemorySpace, capacity: Capacity | None) -> contract.MapSpace:

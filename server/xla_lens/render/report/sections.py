@@ -49,7 +49,7 @@ from xla_lens.render.report.values import (
     value_link,
 )
 from xla_lens.render.sources import PARAMETERS, short_frame
-from xla_lens.render.warrants import bounded, bounded_size, reasons, share, suffix, worst
+from xla_lens.render.warrants import bounded, bounded_size, share, suffix, worst
 
 
 def totals_sections(report: Report) -> Sections:
@@ -64,13 +64,7 @@ def totals_sections(report: Report) -> Sections:
         cells = (bounded_size(sizes[title], space.reserved_bound) if title in sizes else "" for title in titles)
         rows.append((one.name, *cells))
     shown = table(" | ".join(("<", *titles)), rows)
-    return (Section("Memory space", (shown, *_why(report, Quantity.RESERVED))),)
-
-
-def _why(report: Report, *quantities: Quantity) -> tuple[str, ...]:
-    """A sentence that says why the numbers of a table are not exact."""
-    found = "; ".join(reasons(report.warrants.of(*quantities).gaps))
-    return (f"Not exact: {found}.",) if found else ()
+    return (Section(f"Memory space{suffix(report.warrants.of(Quantity.RESERVED))}", (shown,)),)
 
 
 # ---------------------------------------------------------------- the recomputed and the printed peak
@@ -89,8 +83,8 @@ def peak_sections(report: Report) -> Sections:
         bound = report.warrants.of(Quantity.PRINTED_PEAK).bound
         printed = f"XLA prints a peak of {bounded_size(size_bytes, bound)} at step {step}"
         blocks.append((linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
-    blocks += _why(report, Quantity.LIVE, Quantity.PRINTED_PEAK)
-    return (Section("Peak", tuple(blocks)),) if blocks else ()
+    title = f"Peak{suffix(report.warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK))}"
+    return (Section(title, tuple(blocks)),) if blocks else ()
 
 
 def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
@@ -179,7 +173,7 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
     rows: list[tuple[Text, ...]] = []
     for first, after in pairwise(number * end // parts for number in range(parts + 1)):
         most = curve.most_between(first, after - 1)
-        steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
+        steps = steps_text(first, after - 1)
         shown = bar(most, one.peak.live_bytes, _BAR)
         rows.append((step_link(first, steps), bounded_size(most, one.space.live_bound), shown))
     title = f"{capitalized(one.name)} live bytes over time (maximum of the steps in each row)"

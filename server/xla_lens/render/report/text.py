@@ -85,7 +85,7 @@ def _outline(outline: Outline, width: int) -> Iterator[_Line]:
             yield from _section(section, width)
 
 
-_WARNINGS: Final = ("findings", "missing", "incomplete")
+_WARNINGS: Final = ("findings", "incomplete")
 
 
 def _section(section: Section, width: int) -> Iterator[_Line]:
@@ -183,7 +183,7 @@ def _fit(table: Table, rows: Sequence[_Cells], widths: list[int], width: int) ->
     # The name of a source file stays whole.
     files = [piece.text for row in rows for piece in row[key] if piece.style is Style.SOURCE]
     least_key = max([_LEAST_KEY, *(len(file) - file.rfind("/") + 1 for file in files)]) if named else widths[key]
-    kept = [column for column, natural in enumerate(widths) if natural or column == key]
+    kept = [*range(len(widths))]
     moving = sorted(
         (column for column in kept if column != key),
         key=lambda column: (Style.BAR not in styles[column], column not in texts, -column),

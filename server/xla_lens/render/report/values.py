@@ -75,8 +75,8 @@ def live_range_text(dump: DumpSet, value: int) -> str:
 
 
 def steps_text(first: int, last: int) -> str:
-    """A range of steps, both included: ``35–37``."""
-    return f"{first}–{last}"
+    """A range of steps, both included: ``35–37``, or ``35``."""
+    return f"{first}–{last}" if first != last else f"{first}"
 
 
 def first_names(names: Sequence[Name]) -> tuple[Inline, ...]:
