@@ -106,11 +106,11 @@ class Table:
 
 def table(titles: str, rows: Iterable[tuple[Text, ...]], *, has_text_header: bool = True) -> Table:
     """Return a table with the headers ``size | share | <value``; those of columns of text begin with ``<``. Columns
-    without content are left out.
+    without content are left out, unless there are no rows.
     """
     header = [Header(title.removeprefix("<"), title.startswith("<")) for title in titles.split(" | ")]
     cells = tuple(rows)
-    kept = [number for number in range(len(header)) if any(row[number] != "" for row in cells)]
+    kept = [number for number in range(len(header)) if not cells or any(row[number] != "" for row in cells)]
     return Table(
         tuple(header[number] for number in kept),
         tuple(tuple(row[number] for number in kept) for row in cells),
