@@ -3,10 +3,11 @@
 import argparse
 import json
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.output import CannotRun, print_error, print_json, print_page
@@ -47,26 +48,25 @@ def run_diff(arguments: argparse.Namespace) -> int:
         raise CannotRun("-: standard input can be one of the two dumps, not both")
     if arguments.new.suffix == ".json":
         raise CannotRun(f"{arguments.new}: only OLD, the first argument, can be a report. Expected a dump")
-    old, new = _old(arguments.old), find_dumps([arguments.new])
-    pairs, only_old, only_new = _paired(old, new)
+    pairs, only_old, only_new = _paired(_modules(arguments.old, is_shown=False), _modules(arguments.new, is_shown=True))
     limits = tuple(_limits(arguments))
     problems: list[str] = []
     ci = ci_report(arguments)
     if ci and not limits:
         raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-memory-increase LIMIT")
-    diffs = _checked((_diff(old, new, pair, options) for pair in pairs), limits, problems, ci)
+    diffs = _checked((_diff(*pair, options) for pair in pairs), limits, problems, ci)
     if ci:
         deque(diffs, maxlen=0)
         print(ci.text(), end="")
     elif is_json:
         data = [diff_data(one) for one in diffs]
-        data += [unpaired_data(_module(one), _labels(one), is_old=True) for one in only_old]
-        data += [unpaired_data(_module(one), _labels(one), is_old=False) for one in only_new]
+        data += [unpaired_data(one.name, one.files, is_old=True) for one in only_old]
+        data += [unpaired_data(one.name, one.files, is_old=False) for one in only_new]
         print_json(data)
     elif len(pairs) == 1 and not only_old and not only_new:
         _print([], next(diffs), arguments)
     else:
-        _print_folders(diffs, [*map(_name, only_old)], [*map(_name, only_new)], arguments)
+        _print_folders(diffs, [one.label for one in only_old], [one.label for one in only_new], arguments)
     for line in problems:
         print_error(line)
     return int(bool(problems))
@@ -127,13 +127,28 @@ def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespac
     print_outlines([(outline, None) for outline in outlines], arguments.output_format, find_terminal(arguments.color))
 
 
-_Module: TypeAlias = SetFiles | Baseline
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A module at one of the two paths, by its name if that is known. `side` is its report, or what loads its dump."""
+
+    name: str | None
+    label: str
+    files: Mapping[FileKind, str]
+    side: Baseline | Callable[[], DiffSide]
 
 
-def _old(path: Path) -> DumpSets | tuple[Baseline, ...]:
+def _modules(path: Path, *, is_shown: bool) -> list[_Module]:
     """The dumps at a path, or the reports in a file of JSON."""
-    if path.suffix != ".json":
-        return find_dumps([path])
+    if path.suffix == ".json":
+        return [_Module(one.name, one.name or one.label, one.files, one) for one in _baselines(path)]
+    sets = find_dumps([path])
+    return [
+        _Module(files.module, files.stem.name, files.labels, partial(_side, sets, files, is_shown=is_shown))
+        for files in sets.files
+    ]
+
+
+def _baselines(path: Path) -> tuple[Baseline, ...]:
     try:
         return read_baselines(json.loads(read_file(path, is_named=True)), str(path))
     except NotABaseline as error:
@@ -144,60 +159,37 @@ def _old(path: Path) -> DumpSets | tuple[Baseline, ...]:
         raise CannotRun(f"{path}: not JSON. Expected a report of `xla-lens report --output-format json`") from error
 
 
-def _diff(
-    old: DumpSets | tuple[Baseline, ...], new: DumpSets, pair: tuple[_Module, _Module], options: DiffOptions
-) -> Diff:
-    first, second = pair
-    # Only the old side can be a report.
-    assert isinstance(second, SetFiles)
-    if isinstance(first, Baseline):
-        return diff_with_baseline(first, _side(new, second), options)
-    assert isinstance(old, DumpSets)
-    # Most of loading is C code that runs beside that of another thread.
-    with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(_side, old, first, is_shown=False)
-        side = _side(new, second)
-        return diff(loading.result(), side, options)
-
-
-def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool = True) -> DiffSide:
+def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool) -> DiffSide:
     loaded = sets.load_one(files, is_shown=is_shown)
     text = read_flags(loaded.files)
     flags = parse_flags(text) if text is not None else None
-    return DiffSide(*loaded.read_module(), _labels(loaded.files), flags)
+    return DiffSide(*loaded.read_module(), loaded.files.labels, flags)
 
 
-def _labels(one: _Module) -> dict[FileKind, str]:
-    if isinstance(one, Baseline):
-        return dict(one.files)
-    return one.labels
-
-
-def _module(one: _Module) -> str | None:
-    return one.name if isinstance(one, Baseline) else one.module
-
-
-def _name(one: _Module) -> str:
-    return one.name or one.label if isinstance(one, Baseline) else one.stem.name
+def _diff(old: _Module, new: _Module, options: DiffOptions) -> Diff:
+    # Only the old side can be a report.
+    assert not isinstance(new.side, Baseline)
+    if isinstance(old.side, Baseline):
+        return diff_with_baseline(old.side, new.side(), options)
+    # Most of loading is C code that runs beside that of another thread.
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(old.side)
+        side = new.side()
+        return diff(loading.result(), side, options)
 
 
 def _paired(
-    old: DumpSets | tuple[Baseline, ...], new: DumpSets
+    old: list[_Module], new: list[_Module]
 ) -> tuple[list[tuple[_Module, _Module]], list[_Module], list[_Module]]:
-    """The dumps of two folders that belong together, and those that only one folder has."""
-    old_modules: tuple[_Module, ...] = old.files if isinstance(old, DumpSets) else old
-    new_modules: tuple[_Module, ...] = new.files
-    if len(old_modules) == len(new_modules) == 1:
-        return [(old_modules[0], new_modules[0])], [], []
+    """The modules of two folders that belong together, and those that only one folder has."""
+    if len(old) == len(new) == 1:
+        return [(old[0], new[0])], [], []
 
     def fingerprint_of(one: _Module) -> Fingerprint:
         # Reports have no parameters.
-        if isinstance(one, Baseline) or not isinstance(old, DumpSets):
-            return (None, None)
-        sets = old if any(one is files for files in old.files) else new
-        return fingerprint(sets.load_one(one).analysis)
+        return (None, None) if isinstance(one.side, Baseline) else fingerprint(one.side().analysis)
 
-    return paired(old_modules, new_modules, lambda one: _module(one) or _name(one), fingerprint_of)
+    return paired(old, new, lambda one: one.name or one.label, fingerprint_of)
 
 
 # ---------------------------------------------------------------- more than two
@@ -223,7 +215,7 @@ def _print_runs(arguments: argparse.Namespace) -> int:
     paths = [arguments.old, arguments.new, *arguments.more]
     found: dict[tuple[str, int], dict[int, RunOfModule]] = {}
     for place, path in enumerate(paths):
-        for key, run in _modules(path):
+        for key, run in _modules_of_run(path):
             found.setdefault(key, {})[place] = run
     labels = tuple(path.as_posix() for path in paths)
     modules = [ModuleInRuns(name, tuple(map(runs.get, range(len(paths))))) for (name, _), runs in found.items()]
@@ -235,7 +227,7 @@ def _print_runs(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _modules(path: Path) -> Iterator[tuple[tuple[str, int], RunOfModule]]:
+def _modules_of_run(path: Path) -> Iterator[tuple[tuple[str, int], RunOfModule]]:
     """Yield the modules of a run by name. A number tells modules of the same name apart: their order in the run."""
     names = Counter[str]()
     for loaded in find_dumps([path]).load():

@@ -49,21 +49,26 @@ def match_values(old: DumpSet, new: DumpSet) -> Matching:
     numbers: dict[Hashable, int] = {}
     sides = [(dump, read_traits(dump, numbers)) for dump in (old, new)]
     # Where two pairings are equally good, the choice depends on the order of the dumps, so that order is fixed here.
-    order = -1 if _signature(*sides[0]) > _signature(*sides[1]) else 1
-    alignment = _aligned(*sides[::order])
+    if _signature(*sides[0]) <= _signature(*sides[1]):
+        return _matched(*sides)
+    found = _matched(*sides[::-1])
+    confidence = taken(found.confidence, found.old_of_new)
+    return Matching(found.old_of_new, found.new_of_old, confidence, found.new_steps, found.old_steps)
+
+
+def _matched(old: tuple[DumpSet, Traits], new: tuple[DumpSet, Traits]) -> Matching:
+    alignment = _aligned(old, new)
     paired = np.flatnonzero(alignment.partner != NONE)
-    traits = [traits for _, traits in sides]
-    pairs = (paired, alignment.partner[paired])[::order]
-    old_values, new_values = (side["value"][rows] for side, rows in zip(traits, pairs, strict=True))
-    new_of_old, confidence = np.full((2, len(old.values)), NONE)
-    old_of_new = np.full(len(new.values), NONE)
+    old_values, new_values = old[1]["value"][paired], new[1]["value"][alignment.partner[paired]]
+    new_of_old, confidence = np.full((2, len(old[0].values)), NONE)
+    old_of_new = np.full(len(new[0].values), NONE)
     new_of_old[old_values], old_of_new[new_values] = new_values, old_values
     confidence[old_values] = alignment.level[paired]
-    anchors = alignment.anchors()[::order]
-    steps = np.stack([side["step"][rows] for side, rows in zip(traits, anchors, strict=True)])
+    anchors = alignment.anchors()
+    steps = np.stack([traits["step"][rows] for (_, traits), rows in zip((old, new), anchors, strict=True)])
     steps = steps[:, (steps != NONE).all(axis=0)]
     # An instruction may define several values, which may have partners in several instructions.
-    for side in (0, 1)[::order]:
+    for side in (0, 1):
         steps = steps[:, np.append(True, np.diff(steps[side]) > 0)[: steps.shape[1]]]
     return Matching(new_of_old, old_of_new, confidence, *steps)
 
