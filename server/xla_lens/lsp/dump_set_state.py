@@ -322,7 +322,8 @@ class DumpSetState:
         def read() -> tuple[dict[Path, LoadedFile], Analysis, str]:
             is_cancelled, report = lambda: load.is_cancelled, partial(setattr, load, "done")
             found, why_empty = set_files(self.path, texts), ""
-            if split_name(self.path.name)[1] is None and self.path in texts and has_files(texts[self.path].data):
+            others = [path for path in found.paths.values() if path in texts and split_name(path.name)[1] is None]
+            if any(has_files(texts[path].data) for path in others):
                 found, why_empty = SetFiles(self.path, {}), _OUTPUT
             files, analysis = load_set(found, texts, known, is_cancelled, report, before=before)
             if not files and is_cached_module(self.path):
