@@ -17,9 +17,9 @@ from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import SetFiles
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.oom import Candidate, choose_dumps
+from xla_lens.model.oom import Candidate
 from xla_lens.reading import DamagedFile, log_blocks, open_file
-from xla_lens.render.oom import OomReport, nothing_found, oom_data, oom_outline
+from xla_lens.render.oom import nothing_found, oom_data, oom_outline, oom_report
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_outline
 from xla_lens.syntax.oom import OomLog, read_oom_log
@@ -69,14 +69,8 @@ def print_answer(
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
     """
-    candidates = [Candidate(files.module, partial(_load, dumps, files)) for files in dumps.files]
-    answer = OomReport(
-        label=label,
-        log=found,
-        dumps=choose_dumps(found.messages, candidates),
-        files=[files.labels for files in dumps.files],
-        top=options.top,
-    )
+    sets = [(Candidate(files.module, partial(_load, dumps, files)), files.labels) for files in dumps.files]
+    answer = oom_report(label, found, sets, options.top)
     choice = answer.dumps[answer.main]
     last = None
     if choice:

@@ -6,7 +6,18 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.oom import BufferMatch, Choice, ChosenBy, DumpSum, FactMatch, MatchedBy, OomJoin, unjoined
+from xla_lens.model.oom import (
+    BufferMatch,
+    Candidate,
+    Choice,
+    ChosenBy,
+    DumpSum,
+    FactMatch,
+    MatchedBy,
+    OomJoin,
+    choose_dumps,
+    unjoined,
+)
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.render.memory_spaces import space_name
@@ -48,6 +59,14 @@ class OomReport:
         messages = self.log.messages
         order = sorted(range(len(messages)), key=lambda one: (not messages[one].is_failure, self.dumps[one] is None))
         return order[0]
+
+
+def oom_report(
+    label: str, log: OomLog, sets: Sequence[tuple[Candidate, Mapping[FileKind, str]]], top: int | None
+) -> OomReport:
+    """Find the dump of each message among some sets, which come with the paths of their files."""
+    chosen = choose_dumps(log.messages, [candidate for candidate, _ in sets])
+    return OomReport(label, log, chosen, [files for _, files in sets], top)
 
 
 def nothing_found(label: str) -> str:

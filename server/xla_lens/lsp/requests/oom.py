@@ -17,9 +17,9 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.oom import Candidate, choose_dumps
+from xla_lens.model.oom import Candidate
 from xla_lens.reading import DamagedFile, log_blocks, open_file
-from xla_lens.render.oom import OomReport, nothing_found, oom_outline
+from xla_lens.render.oom import nothing_found, oom_outline, oom_report
 from xla_lens.render.report.markdown import markdown_text
 from xla_lens.render.report.outline import report_outline
 from xla_lens.syntax.oom import OomLog, read_oom_log
@@ -50,14 +50,8 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
     """Return the page as Markdown. Runs in a worker thread."""
     found = _messages(log, text)
     sets = next(filter(None, map(_sets_in, folders)), [])
-    candidates = [Candidate(one.module, partial(_load, one)) for one in sets]
-    answer = OomReport(
-        label=log.name,
-        log=found,
-        dumps=choose_dumps(found.messages, candidates),
-        files=[one.labels for one in sets],
-        top=_OPTIONS.top,
-    )
+    pairs = [(Candidate(one.module, partial(_load, one)), one.labels) for one in sets]
+    answer = oom_report(log.name, found, pairs, _OPTIONS.top)
     lines = [*markdown_text(oom_outline(answer))]
     if choice := answer.dumps[answer.main]:
         files, capacity = sets[choice.place], found.messages[answer.main].hbm_capacity
