@@ -1,12 +1,12 @@
 /** Builds the extension: `node build.mjs` bundles the code, `node build.mjs package [TARGET]` also builds the VSIX. */
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
 import { manifest } from "./manifest.mjs";
-import { buildMap } from "./map/build.mjs";
+import { buildMap, licenses } from "./map/build.mjs";
 
 const [what = "code", target = "linux-x64", ...rest] = process.argv.slice(2);
 
@@ -27,7 +27,7 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
-writeFileSync(join("dist", "ThirdPartyNotices.txt"), notices(Object.keys(metafile.inputs)));
+writeFileSync(join("dist", "ThirdPartyNotices.txt"), `${licenses(Object.keys(metafile.inputs))}\n`);
 await buildMap();
 writeFileSync("package.json", manifest());
 if (what === "package") {
@@ -48,22 +48,6 @@ if (what === "package") {
   // A package for no platform in particular runs on those that have none of their own.
   if (target !== "universal") options.push("--target", target);
   run(process.execPath, vsce, "package", ...options, "--out", `dist/xla-lens-${target}.vsix`);
-}
-
-/** Return the licenses of the bundled packages, from the paths of the bundled files. */
-function notices(files) {
-  const packages = new Set(
-    files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean),
-  );
-  return [...packages]
-    .sort()
-    .map((name) => {
-      const folder = join("node_modules", name);
-      const license = readdirSync(folder).find((file) => /^licen[sc]e/i.test(file));
-      if (!license) throw new Error(`${name} has no license`);
-      return `${name}\n\n${readFileSync(join(folder, license), "utf8").trim()}\n`;
-    })
-    .join("\n----\n\n");
 }
 
 function run(command, ...args) {

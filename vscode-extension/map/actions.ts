@@ -5,7 +5,7 @@ import type { WhatIsAt } from "../shared/protocol";
 import { ALL, MAIN } from "./layout";
 import { NONE, nextChange } from "./model";
 import type { Picked } from "./picked";
-import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
+import { panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
 import { INITIAL, type PaneName, type State } from "./state";
 
@@ -137,7 +137,6 @@ export function actionsOn(
       change({ folded: folded.includes(pane) ? folded.filter((name) => name !== pane) : [...folded, pane] });
     },
     resize: (pane: PaneName, share: number) => change({ panes: { ...scene().state.panes, [pane]: share } }),
-    showSteps: (steps: Range) => change(stepsInView(framed(steps, scene().allSteps, MIN_STEPS))),
     zoomSteps(factor: number, at?: number) {
       const { steps, step, allSteps } = scene();
       const middle = step >= steps[0] && step <= steps[1] ? step : (steps[0] + steps[1]) / 2;

@@ -3,7 +3,7 @@
  * that installing the server does not need Node.
  */
 
-import { appendFile, readdir, readFile } from "node:fs/promises";
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -29,20 +29,23 @@ export async function buildMap(outdir = bundleFolder) {
     metafile: true,
     logLevel: "warning",
   });
-  await appendFile(join(outdir, "page.js"), await licenses(Object.keys(metafile.inputs)));
+  const comment = licenses(Object.keys(metafile.inputs)).replaceAll("*/", "* /");
+  appendFileSync(join(outdir, "page.js"), `/*!\n${comment}\n*/\n`);
 }
 
-/** Return a comment with the licenses of the bundled packages, which have to be distributed with the page. */
-async function licenses(files) {
+/** Return the licenses of the bundled packages, which have to be distributed with them, from the paths of the bundled files. */
+export function licenses(files) {
   const packages = files.map((file) => /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
-  const texts = [];
-  for (const name of [...new Set(packages)].filter(Boolean).sort()) {
-    const directory = join(here, "..", "node_modules", name);
-    const file = (await readdir(directory)).find((entry) => /^licen[cs]e/i.test(entry));
-    if (!file) throw new Error(`${name} has no license`);
-    texts.push(`${name}\n\n${(await readFile(join(directory, file), "utf8")).trim()}`);
-  }
-  return `/*!\n${texts.join("\n\n").replaceAll("*/", "* /")}\n*/\n`;
+  const texts = [...new Set(packages)]
+    .filter(Boolean)
+    .sort()
+    .map((name) => {
+      const folder = join(here, "..", "node_modules", name);
+      const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+      if (!file) throw new Error(`${name} has no license`);
+      return `${name}\n\n${readFileSync(join(folder, file), "utf8").trim()}`;
+    });
+  return texts.join("\n\n");
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildMap(process.argv[2]);

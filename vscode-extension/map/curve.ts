@@ -6,7 +6,9 @@ import { liveBytesAt, ownStep } from "./model";
 import {
   byteScale,
   drawAxes,
+  drawCursor,
   drawGutter,
+  drawLine,
   drawRange,
   type GutterLabel,
   MARGIN,
@@ -52,8 +54,8 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const y = byteScale(plot, [0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
   drawAxes(plot, x, y);
   drawStack(plot, scene, theme, y);
-  drawLine(plot, columns, theme.live, y);
-  if (others) drawLine(plot, others, theme.foreground, y, [5, 4]);
+  drawCurveLine(plot, columns, theme.live, y);
+  if (others) drawCurveLine(plot, others, theme.foreground, y, [5, 4]);
   drawMarks(plot, scene, x, y, labels);
 }
 
@@ -62,7 +64,13 @@ const STRIPE = 2;
 /** Share of background in the area under the curve, and in that of colors that are not picked. */
 const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
 
-function drawLine({ context, ratio }: Plot, columns: Column[], color: string, y: Scale, dashes: number[] = []): void {
+function drawCurveLine(
+  { context, ratio }: Plot,
+  columns: Column[],
+  color: string,
+  y: Scale,
+  dashes: number[] = [],
+): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const line = new Path2D();
   line.moveTo(0, y(columns[0]!.last));
@@ -154,13 +162,11 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
   const { width, height, marks } = plot;
   const top = y.range()[1]!;
   marks.selectAll("*").remove();
-  const line = (name: string, x1: number, y1: number, x2: number, y2: number) =>
-    marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
   drawRange(plot, scene.state.range, x, top);
   const gutter: GutterLabel[] = [];
   const level = (name: string, text: string, size: string, sizeBytes: number) => {
     const at = y(sizeBytes);
-    if (at >= top) line(name, 0, at, width, at);
+    if (at >= top) drawLine(plot, name, 0, at, width, at);
     gutter.push({ lines: [at >= top ? text : `↑ ${text}`, size], at: Math.max(top, at), within: [top - 6, height] });
   };
   level("reserve", "reserved", space.reserved, space.reservedBytes);
@@ -168,10 +174,10 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
   if (capacity) level(space.isOver ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
   drawGutter(plot, gutter);
   for (const { name, text, bytes, x: at, left, row } of labels) {
-    line(name, at, top, at, height);
+    drawLine(plot, name, at, top, at, height);
     marks.append("circle").attr("class", name).attr("cx", at).attr("cy", y(bytes)).attr("r", 3.5);
     const label = marks.append("text").attr("class", `mark-label ${name}`).attr("x", left);
     label.attr("y", row * LINE_HEIGHT + 10).text(text);
   }
-  if (step >= steps[0] && step <= steps[1]) line("cursor", x(step), top, x(step), height);
+  drawCursor(plot, step, steps, x, top);
 }

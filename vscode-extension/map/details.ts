@@ -10,6 +10,7 @@ import { make } from "./dom";
 import { allocationText, type Fact, factsOf, matchFacts, peakFacts, sourceOf, stepFacts } from "./facts";
 import type { Host } from "./host";
 import { elementsOf } from "./markdown";
+import { changes } from "./memoize";
 import { NONE, ownStep, valueString } from "./model";
 import type { Scene } from "./scene";
 
@@ -42,7 +43,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
   const element = make("div", { class: "details" }, content, buttons);
   const descriptions = new Map<string, string>();
   let pointed: { target: Target | Described; note: string } | null = null;
-  let drawn: unknown[] = [];
+  let isNew = changes();
   let about = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -62,10 +63,8 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     const selected = targetOf(now);
     const target = pointed?.target ?? selected;
     const { search, space, step, emphasis, state } = now;
-    const shownFor: unknown[] = [JSON.stringify([target, selected, pointed?.note]), now.model];
-    if (!target) shownFor.push(search, space, step, emphasis, state.picked);
-    if (shownFor.length === drawn.length && shownFor.every((part, index) => part === drawn[index])) return;
-    drawn = shownFor;
+    const inputs = target ? [] : [search, space, step, emphasis, state.picked];
+    if (!isNew(JSON.stringify([target, selected, pointed?.note]), now.model, ...inputs)) return;
     // Starts at the top for each target, and stays where it is while the same one is described.
     if (about !== JSON.stringify(target)) content.scrollTop = 0;
     about = JSON.stringify(target);
@@ -174,13 +173,13 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     },
     setDescription(target, markdown) {
       descriptions.set(JSON.stringify(target), markdown);
-      drawn = [];
+      isNew = changes();
       fill(scene());
     },
     clearDescriptions() {
       descriptions.clear();
       pointed = null;
-      drawn = [];
+      isNew = changes();
     },
   };
 }

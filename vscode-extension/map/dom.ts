@@ -42,18 +42,6 @@ export function choice(
   };
 }
 
-/** Create a text field. */
-export function field(
-  label: string,
-  hook: string,
-  placeholder: string,
-  write: (text: string) => void,
-): { element: HTMLLabelElement; input: HTMLInputElement } {
-  const input = make("input", { type: "search", "data-control": hook, placeholder, spellcheck: "false" });
-  input.addEventListener("input", () => write(input.value));
-  return { element: make("label", {}, make("span", {}, label), input), input };
-}
-
 /** Sets the text of an element unless it is the same: every assignment triggers a layout. */
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;

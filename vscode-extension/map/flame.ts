@@ -8,6 +8,7 @@ import { make } from "./dom";
 import type { Fact } from "./facts";
 import { type Call, type Flame, flameOf, type Part, pathOf } from "./flameTree";
 import { type LiveSet, liveAt } from "./live";
+import { changes } from "./memoize";
 import { NONE, ownStep } from "./model";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, type Rgb, rgb, type Theme } from "./theme";
@@ -37,7 +38,7 @@ export function createFlame(actions: Actions, details: Details): FlameGraph {
   let zoomed = "";
   let focused: string | undefined;
   let pressed: Call | undefined;
-  let drawn: unknown[] = [];
+  const isNew = changes();
   let shown: Shown | undefined;
 
   const frameAt = (event: Event): Call | undefined => {
@@ -129,18 +130,8 @@ export function createFlame(actions: Actions, details: Details): FlameGraph {
     element,
     draw(scene, theme) {
       const { state, coloring, emphasis, other } = scene;
-      const now = [
-        coloring,
-        emphasis,
-        setsOf(scene).flat(),
-        state.range?.join(),
-        other?.coloring,
-        theme,
-        state.selected,
-      ];
-      const inputs = [...now, element.clientWidth].flat();
-      if (inputs.length === drawn.length && inputs.every((one, index) => one === drawn[index])) return;
-      drawn = inputs;
+      const inputs = [...setsOf(scene), state.range?.join(), other?.coloring, state.selected, element.clientWidth];
+      if (!isNew(coloring, emphasis, theme, ...inputs)) return;
       shown = { scene, theme, flame: flameOf(partsOf(scene)) };
       fill();
     },

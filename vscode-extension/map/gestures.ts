@@ -65,7 +65,6 @@ export function listen(
     if (!pressed.hasMoved) return;
     gestures.hover(null, event);
     if (gestures.drag) return gestures.drag(pressed.at, point);
-    canvas.classList.add("moving");
     const steps = x().invert(0) - x().invert(fromLast[0]);
     actions.pan(steps, hasBytes ? y().invert(0) - y().invert(fromLast[1]) : 0);
     pressed.last = point;
@@ -81,7 +80,6 @@ export function listen(
 
   function release(): void {
     pressed = null;
-    canvas.classList.remove("moving");
   }
 }
 

@@ -10,7 +10,7 @@ import { type ColorBy, type Coloring, UNKNOWN } from "./coloring";
 import { make, write } from "./dom";
 import type { Layout } from "./layout";
 import { type LiveSet, sums } from "./live";
-import { memoizeLast } from "./memoize";
+import { changes, memoizeLast } from "./memoize";
 import type { Scene } from "./scene";
 import { cssColor, type Theme } from "./theme";
 
@@ -32,7 +32,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   const list = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
   const title = make("summary", {});
   const element = make("details", { open: true }, title, list);
-  let drawn: { coloring: unknown; layout: unknown; theme: unknown } | undefined;
+  const isNew = changes();
   const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
   });
@@ -52,8 +52,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
     element,
     draw(scene, theme) {
       const { coloring, live, liveBytes, layout, state, other } = scene;
-      if (drawn?.coloring !== coloring || drawn.layout !== layout || drawn.theme !== theme) {
-        drawn = { coloring, layout, theme };
+      if (isNew(coloring, layout, theme)) {
         const used = usedIn(layout, coloring);
         // The colors of what happened to values are the same in both dumps of a comparison.
         if (other && coloring.by === "change") for (const one of usedIn(other.layout, other.coloring)) used.add(one);

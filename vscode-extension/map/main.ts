@@ -39,7 +39,7 @@ watchTheme(() => {
   drawSoon();
 });
 host.post({ type: "ready" });
-exposeTestHandle({ scene: () => scene, state: () => state, view, frameMilliseconds });
+exposeTestHandle(() => scene, view, frameMilliseconds);
 
 function receive(received: MessageToMap): void {
   switch (received.type) {
@@ -62,6 +62,10 @@ function receive(received: MessageToMap): void {
 
 /** Shows a map. After a reload of the same set, keeps the parts of the state that still exist in the new map. */
 function show(newUri: string, map: MemoryMap, other?: MemoryMap): void {
+  if (![map, ...(other ? [other] : [])].every(({ spaces }) => spaces.length)) {
+    showMessage("The dump has no allocations.");
+    return;
+  }
   const saved = scene && uri === newUri ? toSaved(state, scene.model.map) : host.saved(newUri);
   uri = newUri;
   state = fromSaved(saved, map);

@@ -87,9 +87,9 @@ export function liveBytesAt(space: MapSpace, step: number): number {
   return space.curveBytes[bisectRight(space.curveStep, step) - 1] ?? 0;
 }
 
-/** The memory space of a color, or else the main memory; undefined if the map has none. */
-export function spaceOf(map: MemoryMap, color: number): MapSpace | undefined {
-  return map.spaces.find((space) => space.color === color) ?? mainSpace(map.spaces);
+/** The memory space of a color, or else the main memory. */
+export function spaceOf(map: MemoryMap, color: number): MapSpace {
+  return map.spaces.find((space) => space.color === color) ?? mainSpace(map.spaces)!;
 }
 
 /** The next or previous step at which the live bytes of a space change, or the same step if there is none. */

@@ -5,6 +5,7 @@ import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { rangeElements } from "./between";
 import { make, write } from "./dom";
+import { changes } from "./memoize";
 import { instructionAt, ownStep, sourceText, valueString } from "./model";
 import { SHOWN } from "./raster";
 import type { Scene } from "./scene";
@@ -38,8 +39,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
   const element = make("aside", { "aria-label": "Details and live values" }, details, splitter.element, lists);
   let isRevealing = false;
   let limit = ROWS_AT_ONCE;
-  let drawn: { live: unknown; emphasis: unknown; limit: number; coloring: unknown; theme: unknown } | undefined;
-  let drawnRange: unknown[] = [];
+  const [isNewStep, isNewList, isNewRange] = [changes(), changes(), changes()];
   let redraw: () => void = () => undefined;
   more.addEventListener("click", () => {
     limit += ROWS_AT_ONCE;
@@ -62,17 +62,9 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
       const { live, emphasis, model, step, coloring } = scene;
       const shown = live.values.filter((value) => emphasis[value] === SHOWN);
       const index = shown.indexOf(scene.state.selected);
-      if (drawn?.live !== live) limit = ROWS_AT_ONCE;
+      if (isNewStep(live)) limit = ROWS_AT_ONCE;
       if (index >= limit) limit = index + 1;
-      const isSame =
-        drawn &&
-        drawn.live === live &&
-        drawn.emphasis === emphasis &&
-        drawn.limit === limit &&
-        drawn.coloring === coloring &&
-        drawn.theme === theme;
-      if (!isSame) {
-        drawn = { live, emphasis, limit, coloring, theme };
+      if (isNewList(live, emphasis, limit, coloring, theme)) {
         const instruction = instructionAt(model, step);
         write(title, `Step ${grouped(ownStep(model, step))}${instruction ? `: ${instruction}` : ""}`);
         title.title = instruction;
@@ -89,11 +81,9 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
       lists.setAttribute("aria-label", range ? "Changes in the range" : "Live at the step");
       atStep.hidden = range !== null;
       inRange.hidden = range === null;
-      const shownRange = [range?.join(), coloring, scene.space];
-      if (range && shownRange.some((part, place) => part !== drawnRange[place])) {
+      if (isNewRange(range?.join(), coloring, scene.space) && range) {
         inRange.replaceChildren(...rangeElements(scene, actions));
       }
-      drawnRange = shownRange;
       mark(list, scene.state.selected, isRevealing);
       isRevealing = false;
     },

@@ -112,6 +112,16 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
   inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => text.get(sizeBytes) ?? ""));
 }
 
+/** Draw a line above a plot, which the style sheet knows by its name. */
+export function drawLine({ marks }: Plot, name: string, x1: number, y1: number, x2: number, y2: number): void {
+  marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
+}
+
+/** Draw the cursor, if it is in view. */
+export function drawCursor(plot: Plot, step: number, steps: Range, x: Scale, top = 0): void {
+  if (step >= steps[0] && step <= steps[1]) drawLine(plot, "cursor", x(step), top, x(step), plot.height);
+}
+
 /** Shade the range of steps that the reader asks about. */
 export function drawRange({ marks, height }: Plot, range: Range | null, x: Scale, top = 0): void {
   if (!range) return;

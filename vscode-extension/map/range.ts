@@ -9,13 +9,6 @@ export function zoomed(range: Range, at: number, factor: number, whole: Range, m
   return within([at - share * length, at + (1 - share) * length], whole);
 }
 
-/** Clip a range to the whole, and widen it to the length `min`. */
-export function framed(range: Range, whole: Range, min: number): Range {
-  const [low, high] = [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])];
-  const missing = Math.max(0, min - (high - low)) / 2;
-  return within([low - missing, high + missing], whole);
-}
-
 /** Move a range, within the whole. */
 export function panned(range: Range, by: number, whole: Range): Range {
   return within([range[0] + by, range[1] + by], whole);

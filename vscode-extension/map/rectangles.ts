@@ -6,7 +6,18 @@ import { allocationText } from "./facts";
 import type { Layout } from "./layout";
 import { memoizeLast } from "./memoize";
 import { NONE, valueString } from "./model";
-import { byteScale, drawAxes, drawGutter, drawRange, type GutterLabel, type Plot, type Scale, stepScale } from "./plot";
+import {
+  byteScale,
+  drawAxes,
+  drawCursor,
+  drawGutter,
+  drawLine,
+  drawRange,
+  type GutterLabel,
+  type Plot,
+  type Scale,
+  stepScale,
+} from "./plot";
 import { FAINT, HIDDEN, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
@@ -154,8 +165,6 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const { marks, width, height } = plot;
   const { x, y } = drawn;
   marks.selectAll("*").remove();
-  const line = (name: string, x1: number, y1: number, x2: number, y2: number) =>
-    marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
   const outline = (name: string, left: number, top: number, right: number, bottom: number) => {
     const [x0, x1] = [Math.max(-2, left), Math.min(width + 2, right)];
     const [y0, y1] = [Math.max(-2, top), Math.min(height + 2, bottom)];
@@ -166,9 +175,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const { capacity } = scene.space;
   const limit = capacity && scene.state.allocation < 0 ? y(capacity.sizeBytes) : -1;
   const hasLimit = limit >= 0 && limit <= height;
-  if (hasLimit) {
-    line(scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
-  }
+  if (hasLimit) drawLine(plot, scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
   drawRange(plot, scene.state.range, x);
   const labels: GutterLabel[] = [];
   if (hasLimit) labels.push({ lines: ["limit", human(capacity!.sizeBytes)], at: limit, within: [0, height] });
@@ -177,7 +184,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
     if (y(low) - y(high) < MIN_BAND) break;
     const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
     if (bottom - top < MIN_BAND) continue;
-    if (y(high) > 0) line("band", 0, y(high), width, y(high));
+    if (y(high) > 0) drawLine(plot, "band", 0, y(high), width, y(high));
     labels.push({ lines: allocationText(scene.model, allocation), at: (bottom + top) / 2, within: [top, bottom] });
   }
   drawGutter(plot, labels);
@@ -187,9 +194,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   if (selected) {
     outline("selected", selected.left, selected.top, selected.left + selected.width, selected.top + selected.height);
   }
-  if (scene.step >= scene.steps[0] && scene.step <= scene.steps[1]) {
-    line("cursor", x(scene.step), 0, x(scene.step), height);
-  }
+  drawCursor(plot, scene.step, scene.steps, x);
 }
 
 function shortened(context: CanvasRenderingContext2D, text: string, room: number): string {

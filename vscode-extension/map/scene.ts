@@ -5,7 +5,7 @@ import { type Coloring, coloringBy, defaultColorBy } from "./coloring";
 import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
 import { memoizeLast } from "./memoize";
-import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
+import { liveBytesAt, type Model, modelOf, spaceOf } from "./model";
 import { membersOf } from "./picked";
 import { type Range, within } from "./range";
 import { FAINT, HIDDEN, SHOWN } from "./raster";
@@ -42,28 +42,7 @@ export interface Scene {
   bytes: Range;
 }
 
-const NO_SPACE: MapSpace = {
-  color: NONE,
-  name: "none",
-  reservedBytes: 0,
-  neededBytes: 0,
-  reservedBound: "exact",
-  peakLiveBytes: 0,
-  peakBound: "exact",
-  peakStep: NONE,
-  capacity: null,
-  needed: "",
-  reserved: "",
-  peak: "",
-  limit: "",
-  headline: "",
-  isOver: false,
-  isSmall: false,
-  curveStep: [],
-  curveBytes: [],
-};
-
-/** Return a function from state to scene for one map. Parts that a change of state does not affect are reused. */
+/** Return a function from state to scene for one map, which has a memory space. Parts that a change of state does not affect are reused. */
 export function createScenes(map: MemoryMap): (state: State) => Scene {
   const model = modelOf(map);
   const [layOutOnce, coloringOnce, searchOnce] = [memoizeLast(layOut), memoizeLast(coloringBy), memoizeLast(search)];
@@ -76,7 +55,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
   const stackOnce = memoizeLast(stackOf);
   const colorBy = defaultColorBy(model);
   return (state) => {
-    const space = spaceOf(map, state.color) ?? NO_SPACE;
+    const space = spaceOf(map, state.color);
     const layout = layOutOnce(model, space.color, state.allocation);
     const coloring = coloringOnce(model, space, state.colorBy ?? colorBy);
     const members = state.picked && membersOnce(model, coloring, state.picked);

@@ -39,7 +39,7 @@ export function createSplitter(name: PaneName, side: "before" | "after", label: 
   });
   element.addEventListener("pointermove", (event) => {
     if (!element.hasPointerCapture(event.pointerId)) return;
-    const panes = [...element.parentElement!.querySelectorAll(":scope > :not(.splitter, .overview)")];
+    const panes = [...element.parentElement!.querySelectorAll(":scope > :not(.splitter)")];
     const boxes = panes.map((pane) => pane.getBoundingClientRect()).filter(({ width }) => width > 0);
     const [start, end, at] = isRow()
       ? [Math.min(...boxes.map(({ left }) => left)), Math.max(...boxes.map(({ right }) => right)), event.clientX]

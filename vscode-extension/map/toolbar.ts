@@ -3,7 +3,7 @@
 import { counted, grouped } from "../shared/numbers";
 import type { Actions } from "./actions";
 import type { ColorBy } from "./coloring";
-import { button, choice, field, make, write } from "./dom";
+import { button, choice, make, write } from "./dom";
 import { allocationText, matchedText } from "./facts";
 import { ALL, allocationsOf, MAIN } from "./layout";
 import { memoizeLast } from "./memoize";
@@ -37,14 +37,14 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   const colorBy = choice("Color by", "color-by", (chosen) =>
     actions.change({ colorBy: chosen as ColorBy, picked: null, isSolo: false }),
   );
-  const search = field("Search", "search", "Search names, op_names, sources, /regex/, >1MiB", (search) =>
-    actions.change({ search }),
-  );
+  const hint = "Search names, op_names, sources, /regex/, >1MiB";
+  const search = make("input", { type: "search", "data-control": "search", placeholder: hint, spellcheck: "false" });
+  search.addEventListener("input", () => actions.change({ search: search.value }));
   const count = make("output", { class: "count", "data-matches": "" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const incomplete = make("p", { class: "problem", role: "note", "data-name": "incomplete", hidden: true });
-  search.input.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") search.input.blur();
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") search.blur();
     if (event.key !== "Enter") return;
     event.preventDefault();
     actions.moveToMatch(event.shiftKey ? -1 : 1);
@@ -55,7 +55,12 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     button("›", "Next match (Enter)", "next-match", () => actions.moveToMatch(1)),
   ];
   matchButtons.append(previous, next);
-  const searching = make("div", { class: "searching" }, search.element, matchButtons);
+  const searching = make(
+    "div",
+    { class: "searching" },
+    make("label", {}, make("span", {}, "Search"), search),
+    matchButtons,
+  );
   const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" });
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
@@ -82,8 +87,8 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   return {
     element,
     startSearch() {
-      search.input.focus();
-      search.input.select();
+      search.focus();
+      search.select();
     },
     draw(scene) {
       const { state, model, search: found } = scene;
@@ -93,7 +98,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       space.element.title = scene.space.headline;
       allocation.fill(offeredAllocations(model, scene.space.color), String(state.allocation));
       colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, scene.coloring.by);
-      if (search.input.value !== state.search) search.input.value = state.search;
+      if (search.value !== state.search) search.value = state.search;
       write(
         incomplete,
         model.map.incomplete && `Incomplete dump: ${model.map.incomplete}. Sizes with ≥ are lower bounds.`,
@@ -101,7 +106,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       incomplete.hidden = model.map.incomplete === "";
       write(problem, found.problem);
       problem.hidden = found.problem === "";
-      search.input.setAttribute("aria-invalid", String(!problem.hidden));
+      search.setAttribute("aria-invalid", String(!problem.hidden));
       previous.disabled = next.disabled = found.matches.length === 0;
       const index = found.matches.indexOf(state.selected);
       const at = index < 0 ? "" : `${grouped(index + 1)} of `;

@@ -13,7 +13,6 @@ import type { Host } from "./host";
 import { listenToKeys } from "./keyboard";
 import { createLegend } from "./legend";
 import { instructionAt, NONE, ownStep, valueString } from "./model";
-import { createOverview } from "./overview";
 import { createPanel } from "./panel";
 import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
@@ -52,7 +51,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);
   const panel = createPanel(actions, details.element, legend.element);
-  const overview = createOverview(actions.showSteps);
   const curve = createPlot("curve", "Live bytes by step", "slider");
   const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
@@ -157,7 +155,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const pictures = make(
     "div",
     { class: "pictures" },
-    ...[curveSection.element, splitters[0].element, valueSection.element, otherSection, overview.element],
+    ...[curveSection.element, splitters[0].element, valueSection.element, otherSection],
   );
   const element = make(
     "div",
@@ -192,7 +190,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
       const { valuesAs } = scene.state;
       const isValues = valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
-      overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
       const other = valuesAs === "flame" ? undefined : scene.other;
@@ -203,7 +200,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       // Each dump keeps its place when the other one comes to the front.
       valueSection.element.style.order = isOld ? "1" : "0";
       otherSection.style.order = isOld ? "0" : "1";
-      overview.element.style.order = "2";
     },
     setDescription: details.setDescription,
     clearDescriptions: details.clearDescriptions,
@@ -264,7 +260,6 @@ function noteText({ model, layout, space, other }: Scene): string {
     const [front, back] = model.map.comparison?.side === "old" ? ["old", "new"] : ["new", "old"];
     return `Area: ${front} dump. Dashed line: ${back} dump. The same instructions are at the same steps.`;
   }
-  if (!model.map.spaces.length) return "The dump has no allocations.";
   if (!layout.bands.length) return "All allocations of this memory space are empty.";
   if (!layout.boxes.value.length) return "No values are assigned to these allocations.";
   if (!model.isPlaced.includes(1)) {

@@ -19,11 +19,8 @@ type FoundServer = Command | { problem: string };
 
 interface Interpreter {
   path: string;
-  implementation: string;
-  version: string;
-  hasGil: boolean;
-  /** Whether it can unpack the bundled server. */
-  hasLzma: boolean;
+  /** What it is: `CPython 3.12`, and what it lacks: `CPython 3.13 without the GIL`. */
+  name: string;
 }
 
 const ON_PATH =
@@ -93,15 +90,14 @@ function pythonSetting(): string {
 async function findPython(server: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
   const { pythons } = JSON.parse(readFileSync(join(server, "bundle.json"), "utf8")) as { pythons: string[] };
   const supported = `CPython ${pythons[0]} to ${pythons.at(-1)}`;
-  const isSupported = ({ implementation, version, hasGil, hasLzma }: Interpreter) =>
-    implementation === "cpython" && hasGil && hasLzma && pythons.includes(version);
+  const isSupported = ({ name }: Interpreter) => pythons.some((version) => name === `CPython ${version}`);
   const run = ({ path }: Interpreter) => ({ command: path, args: ["-I", "-S", join(server, "start.py")] });
 
   const setting = pythonSetting();
   if (setting) {
     const found = await inspect(setting, log);
     if (found && isSupported(found)) return run(found);
-    const reason = found ? `is ${nameOf(found)}` : "does not run";
+    const reason = found ? `is ${found.name}` : "does not run";
     return { problem: `XLA Lens needs ${supported}, but "${setting}" (setting xla-lens.server.python) ${reason}.` };
   }
   const rejected: string[] = [];
@@ -109,18 +105,13 @@ async function findPython(server: string, log: vscode.LogOutputChannel): Promise
     for (const candidate of await candidates()) {
       const found = await inspect(candidate, log);
       if (found && isSupported(found)) return run(found);
-      if (found && !rejected.includes(nameOf(found))) rejected.push(nameOf(found));
+      if (found && !rejected.includes(found.name)) rejected.push(found.name);
     }
   }
   const reason = rejected.length ? `found only ${rejected.join(", ")}` : "found none on the PATH";
   return {
     problem: `XLA Lens needs ${supported} on this machine, but ${reason}. Install one, or set xla-lens.server.python to its path.`,
   };
-}
-
-function nameOf({ implementation, version, hasGil, hasLzma }: Interpreter): string {
-  const name = implementation === "cpython" ? "CPython" : implementation;
-  return `${name} ${version}${hasGil ? "" : " without the GIL"}${hasLzma ? "" : " without the module lzma"}`;
 }
 
 /** Returns the interpreter that runs a file of the user: that of the Python extension, else the first on the PATH. */
@@ -156,30 +147,24 @@ interface PythonApi {
 // Runs on old Pythons too, so that the message can name their version. Imports nothing that takes time.
 const SCRIPT = `
 import sys
-print(sys.implementation.name)
-print("%d.%d" % sys.version_info[:2])
-print(int("free-threading" in sys.version))
-print(sys.executable)
 try:
     import _lzma
-    print(1)
+    lacks = ""
 except ImportError:
-    print(0)
+    lacks = " without the module lzma"
+if "free-threading" in sys.version:
+    lacks = " without the GIL" + lacks
+print("%s|%d.%d|%s|%s" % (sys.implementation.name, sys.version_info[0], sys.version_info[1], lacks, sys.executable))
 `;
 
 /** Runs an interpreter to find out what it is; undefined if it does not run. */
 async function inspect(path: string, log: vscode.LogOutputChannel): Promise<Interpreter | undefined> {
   const printed = await output(path, ["-I", "-S", "-c", SCRIPT], log);
-  const [implementation, version, isFreeThreaded, executable, hasLzma] = printed.split(/\r?\n/);
+  const [implementation, version, lacks = "", executable] = printed.trim().split("|");
   if (!implementation || !version) return undefined;
-  const found = {
-    path: executable || path,
-    implementation,
-    version,
-    hasGil: isFreeThreaded !== "1",
-    hasLzma: hasLzma === "1",
-  };
-  log.info(`${path}: ${nameOf(found)} at ${found.path}`);
+  const name = `${implementation === "cpython" ? "CPython" : implementation} ${version}${lacks}`;
+  const found = { path: executable || path, name };
+  log.info(`${path}: ${name} at ${found.path}`);
   return found;
 }
 

@@ -134,7 +134,7 @@ class Map:
 _MISPLACED = """() => {
     const parts = [...document.querySelectorAll(
         "header > :not(label, .searching, .buttons), header select, header input, header button, .head > *, .plot, " +
-        ".plot text, .overview, .note, .flame, .splitter, aside :is(h2, dt, dd, p, summary, button)")];
+        ".plot text, .note, .flame, .splitter, aside :is(h2, dt, dd, p, summary, button)")];
     const box = part => {
         let { left, top, right, bottom } = part.getBoundingClientRect();
         for (let outer = part.parentElement; outer; outer = outer.parentElement) {

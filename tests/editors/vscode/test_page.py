@@ -143,11 +143,11 @@ def test_capacity_is_a_line_and_the_excess_is_striped(browser: Browser, tmp_path
         assert "limit" in (map.find(".plot-curve svg").text_content() or "")
         for fact in ("8.00 MiB (the out-of-memory message in error.txt)", "150.6 % of the limit", "over the limit"):
             assert fact in map.details()
-        striped = map.eval("map.colorsAtPeak")
+        striped = map.eval("map.colorsAtPeak()")
     with Map.of_file(browser, written_page(TPU, tmp_path)) as map:
         assert map.find("line.limit").count() == 0
         # Above the line, stripes of another color.
-        assert len(striped) == len(map.eval("map.colorsAtPeak")) + 1
+        assert len(striped) == len(map.eval("map.colorsAtPeak()")) + 1
 
 
 def test_tables_show_the_content_of_the_plots(map: Map) -> None:

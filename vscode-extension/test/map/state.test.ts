@@ -188,7 +188,7 @@ test("keys move through steps, live values and matches", () => {
 });
 
 test("an empty map has a scene", () => {
-  const { scene, actions } = page({ ...mapOf([], [], 0), spaces: [] });
+  const { scene, actions } = page(mapOf([], [], 0));
   actions.moveToPeak();
   actions.moveInList(1);
   actions.moveToMatch(-1);
