@@ -1,13 +1,12 @@
 /** What happens between two steps: what is allocated, freed and live throughout, by group. */
 
-import { changeText, counted, grouped, human } from "../shared/numbers";
+import { changeText, counted, human } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { groupNames, UNKNOWN } from "./coloring";
 import { make } from "./dom";
 import { liveAt } from "./live";
-import { memoizeLast } from "./memoize";
-import { instructionAt, liveBytesAt, ownStep } from "./model";
+import { liveBytesAt, stepText } from "./model";
 import type { Scene } from "./scene";
 
 /** What changes in a group of values from the first step of a range to its last one. */
@@ -49,35 +48,17 @@ export function changesIn({ model, space, coloring }: Scene, [first, last]: [num
   return [...changes.values()].sort((a, b) => b.growthBytes - a.growthBytes || b.throughoutBytes - a.throughoutBytes);
 }
 
-const changesOnce = memoizeLast(
-  (model: Scene["model"], space: Scene["space"], coloring: Scene["coloring"], range: string) =>
-    changesIn({ model, space, coloring } as Scene, range.split(",").map(Number) as [number, number]),
-);
-
 /** The elements that show the changes in the range of a scene. A click picks the values of a group. */
 export function rangeElements(scene: Scene, actions: Actions): HTMLElement[] {
   const { model, space, coloring, state } = scene;
   const [first, last] = state.range!;
-  const changes = changesOnce(model, space, coloring, String(state.range));
-  const sum = (of: (change: Change) => number) => changes.reduce((total, change) => total + of(change), 0);
+  const changes = changesIn(scene, state.range!);
   const [before, after] = [liveBytesAt(space, first), liveBytesAt(space, last)];
-  const at = (step: number) => {
-    const instruction = instructionAt(model, step);
-    return grouped(ownStep(model, step)) + (instruction && ` (${instruction})`);
-  };
   const clear = make("button", { type: "button", class: "more", "data-action": "clear-range" }, "Close (Esc)");
   clear.addEventListener("click", () => actions.change({ range: null }));
   return [
-    make("h2", {}, `${changeText(after - before)} from step ${at(first)} to ${at(last)}`),
-    make(
-      "p",
-      { class: "total" },
-      `${human(before)} → ${human(after)}: ${aboutText({
-        allocatedBytes: sum((one) => one.allocatedBytes),
-        freedBytes: sum((one) => one.freedBytes),
-        throughoutBytes: sum((one) => one.throughoutBytes),
-      })}`,
-    ),
+    make("h2", {}, `${changeText(after - before)} from step ${stepText(model, first)} to ${stepText(model, last)}`),
+    make("p", { class: "total" }, `${human(before)} → ${human(after)}: ${aboutText(...changes)}`),
     make("p", { class: "total" }, `${counted(changes.length, "group")}, what grows most first:`),
     make(
       "ol",
@@ -88,18 +69,16 @@ export function rangeElements(scene: Scene, actions: Actions): HTMLElement[] {
   ];
 }
 
-function aboutText({ allocatedBytes, freedBytes, throughoutBytes }: Omit<Change, "name" | "growthBytes">): string {
-  const parts: [number, string][] = [
-    [allocatedBytes, "allocated"],
-    [freedBytes, "freed"],
-    [throughoutBytes, "live throughout"],
-  ];
-  return (
-    parts
-      .filter(([bytes]) => bytes)
-      .map(([bytes, what]) => `${human(bytes)} ${what}`)
-      .join(", ") || "nothing"
-  );
+function aboutText(...changes: Change[]): string {
+  const parts = Object.entries({
+    allocated: (one: Change) => one.allocatedBytes,
+    freed: (one: Change) => one.freedBytes,
+    "live throughout": (one: Change) => one.throughoutBytes,
+  }).flatMap(([what, of]) => {
+    const bytes = changes.reduce((sum, one) => sum + of(one), 0);
+    return bytes ? [`${human(bytes)} ${what}`] : [];
+  });
+  return parts.join(", ") || "nothing";
 }
 
 function rowOf(change: Change, by: Scene["coloring"]["by"], actions: Actions): HTMLElement {

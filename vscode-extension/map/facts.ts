@@ -5,7 +5,17 @@ import type { MapSpace } from "../shared/protocol";
 import { bounded, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
 import { sums } from "./live";
-import { instructionAt, liveBytesAt, type Model, NONE, ownStep, sourceText, stringAt, valueString } from "./model";
+import {
+  instructionAt,
+  liveBytesAt,
+  type Model,
+  NONE,
+  ownStep,
+  sourceText,
+  stepText,
+  stringAt,
+  valueString,
+} from "./model";
 import type { Scene } from "./scene";
 
 const MAX_SHARERS = 3;
@@ -112,11 +122,8 @@ function isLive(model: Model, value: number, step: number): boolean {
 function liveText(model: Model, value: number): string {
   const [start, end] = [model.start[value]!, model.end[value]!];
   if (start < 0) return "no live range";
-  const at = (step: number) => {
-    const instruction = instructionAt(model, step);
-    return grouped(ownStep(model, step)) + (instruction ? ` (${instruction})` : "");
-  };
-  return start === end ? `at step ${at(start)}` : `steps ${at(start)} to ${at(end)}`;
+  const [first, last] = [stepText(model, start), stepText(model, end)];
+  return start === end ? `at step ${first}` : `steps ${first} to ${last}`;
 }
 
 /** The facts of a step. */
@@ -147,7 +154,6 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
     space.needed + (capacity ? `, ${percent(space.neededBytes, capacity.sizeBytes)} of the limit` : ""),
   ];
   if (space.peakStep < 0) return [needed, ["reserved", space.reserved], ...limit];
-  const instruction = instructionAt(model, space.peakStep);
   const byKind = sums(peak, (value) => model.map.values.kind[value] ?? NONE).map(({ key, ownedBytes }): Fact => {
     const share = shareOfPeak(ownedBytes, space);
     const ofLimit = capacity ? `, ${percent(ownedBytes, capacity.sizeBytes)} of the limit` : "";
@@ -156,7 +162,7 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
   return [
     needed,
     ["live", space.peak],
-    ["step", grouped(ownStep(model, space.peakStep)) + (instruction ? ` (${instruction})` : "")],
+    ["step", stepText(model, space.peakStep)],
     ...byKind,
     ["buffers", grouped(peak.values.length)],
     ["reserved", space.reserved],

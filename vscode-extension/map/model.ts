@@ -1,6 +1,7 @@
 /** The columns of a memory map as typed arrays, and lookups in them. */
 
 import { bisectRight } from "d3-array";
+import { grouped } from "../shared/numbers";
 import type { MapSpace, MemoryMap } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
 
@@ -80,6 +81,12 @@ export function ownStep({ map }: Model, step: number): number {
 /** The instruction of a step, empty if unknown. */
 export function instructionAt(model: Model, step: number): string {
   return stringAt(model, model.map.steps[step]);
+}
+
+/** A step as its dump counts it, with its instruction: `35 (dot)`. */
+export function stepText(model: Model, step: number): string {
+  const instruction = instructionAt(model, step);
+  return grouped(ownStep(model, step)) + (instruction && ` (${instruction})`);
 }
 
 /** The bytes live in a memory space at a step. */

@@ -14,6 +14,8 @@ const TOP = 100;
 
 export class Sets implements vscode.Disposable {
   private readonly overviews = new Map<string, Promise<Overview | undefined>>();
+  /** Whether the set of a file has been loaded since its overview was first requested. */
+  private readonly isLoaded = new Map<string, boolean>();
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly viewed = new vscode.EventEmitter<vscode.Uri | undefined>();
   private readonly subscriptions: vscode.Disposable[];
@@ -51,6 +53,8 @@ export class Sets implements vscode.Disposable {
     if (!overview) {
       overview = this.server.execute("xla-lens.overview", { uri: key, top: TOP }).catch(() => undefined);
       this.overviews.set(key, overview);
+      if (!this.isLoaded.has(key)) this.isLoaded.set(key, false);
+      void overview.then(() => this.isLoaded.set(key, true));
     }
     return overview;
   }
@@ -90,7 +94,10 @@ export class Sets implements vscode.Disposable {
     const stale = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
     for (const key of [...this.overviews.keys()]) {
       // The URI of a page does not name the files of its set.
-      if (stale.has(key) || key.startsWith(`${PAGE_SCHEME}:`)) this.overviews.delete(key);
+      const isStale = stale.has(key) || key.startsWith(`${PAGE_SCHEME}:`);
+      // The answer to the first request waits for that load.
+      if (isStale && this.isLoaded.get(key)) this.overviews.delete(key);
+      else if (isStale) this.isLoaded.set(key, true);
     }
     this.changed.fire();
   }
