@@ -220,7 +220,7 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
     """
     folders = list(folders)
     roots = [os.path.realpath(folder) for folder in folders]
-    walked: set[tuple[int, int]] = set()
+    walked: set[str] = set()
 
     def is_inside(path: Path) -> bool:
         return not os.path.islink(path) or any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots)
@@ -228,21 +228,16 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
     for folder, below, names in itertools.chain.from_iterable(map(walk, folders)):
         if is_cancelled():
             raise Cancelled
-        try:
-            status = os.stat(folder)
-        except OSError:
+        real = os.path.realpath(folder)
+        below[:] = [name for name in below if real not in walked and not name.startswith(".") and name != _PACKAGES]
+        if real in walked:
             continue
-        is_walked = (status.st_dev, status.st_ino) in walked
-        walked.add((status.st_dev, status.st_ino))
-        below[:] = [name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES)]
-        if not is_walked:
-            found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_inside(path), is_cancelled)]
-            yield from filter(_is_dump, found)
-            stems = {files.stem for files in found}
-            rest = [
-                name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems
-            ]
-            yield from _sets_in(folder, rest, is_inside, is_cancelled)
+        walked.add(real)
+        found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_inside(path), is_cancelled)]
+        yield from filter(_is_dump, found)
+        stems = {files.stem for files in found}
+        rest = [name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems]
+        yield from _sets_in(folder, rest, is_inside, is_cancelled)
 
 
 def read_flags(files: SetFiles) -> str | None:
