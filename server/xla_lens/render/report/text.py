@@ -125,6 +125,9 @@ def _piece(inline: Inline) -> Piece:
 
 
 def _table(table: Table, width: int) -> Iterator[_Line]:
+    if not table.header:
+        # No column has content.
+        return
     rows = [[_pieces(cell) for cell in row] for row in table.rows]
     heads = [[Piece(column.title * table.has_text_header, Style.QUIET)] for column in table.header]
     widths = [max(map(width_of, column)) for column in zip(heads, *rows, strict=True)]
