@@ -116,7 +116,7 @@ def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffO
 
 def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare a dump with the report of an older one: totals, and the breakdowns that the report has."""
-    old_spaces, has_paths = old.spaces, bool(parameter_paths(new.dump, new.module))
+    old_spaces, has_paths = old.spaces, bool(parameter_paths(new.dump))
     paths = {one.path for side in old_spaces.values() for one in side.owners or () if one.path}
     if paths and not has_paths:
         old_spaces = {color: replace(side, owners=_without_paths(side.owners)) for color, side in old_spaces.items()}

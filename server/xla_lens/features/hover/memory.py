@@ -49,7 +49,7 @@ def allocation_lines(analysis: Analysis, allocation: int, links: CommandLinks) -
     yield f"- {words}{f': {meaning}' if meaning else ''}"
     if allocations.parameter[allocation] != NONE:
         element = decode(dump.indices[allocations.parameter_index[allocation]])
-        path = parameter_path(dump, None, allocation)
+        path = parameter_path(dump, allocation)
         number = f"{allocations.parameter[allocation]}{'' if element == '{}' else element}"
         yield f"- parameter {number}{f', {code(path)}' if path else ''}"
     if shape := _header_shape(dump, allocation):

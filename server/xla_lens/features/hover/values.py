@@ -193,7 +193,7 @@ def _placement(dump: DumpSet, value: int, size_bytes: int | None, origin: Origin
     part = ", all of it" if size_bytes == whole_bytes else f" of {apart(whole_bytes, size_bytes or 0)}"
     allocation = links.history(f"allocation {index}", index)
     yield f"- {size} at offset {int(values.offset[value]):,} of {allocation}{part} ({details})"
-    path = parameter_path(dump, None, row)
+    path = parameter_path(dump, row)
     if path and path != origin.op_name:
         yield f"- in the buffer of the parameter {code(path)}"
 

@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
 
@@ -25,12 +24,12 @@ _SAYS_NOTHING: Final = ("XLA_Args", "xla__device_data")
 """The op_names that TensorFlow and PyTorch/XLA give to all parameters."""
 
 
-def parameter_paths(dump: DumpSet, module: HloModule | None) -> dict[int, str]:
+def parameter_paths(dump: DumpSet) -> dict[int, str]:
     """Return the paths of parameters by the rows of their allocations in `DumpSet.allocations`. Parameters without a
-    path are left out. The HLO module has the paths that the dump does not quote.
+    path are left out.
     """
     rows = np.flatnonzero(dump.allocations.parameter != NONE)
-    paths = ((row, parameter_path(dump, module, row)) for row in rows.tolist())
+    paths = ((row, parameter_path(dump, row)) for row in rows.tolist())
     return {row: path for row, path in paths if path is not None}
 
 
@@ -40,7 +39,7 @@ def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[st
     count where it is decided what a layer is.
     """
     dump, copied = origins.dump, origins.copied_parameters(values)
-    paths = parameter_paths(dump, origins.module)
+    paths = parameter_paths(dump)
     folded = folded_paths([*paths.values(), *other_paths])
     found: dict[int, str] = {}
     for value in values:
@@ -59,20 +58,16 @@ def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
     return {value: argument_of(path) for value, path in paths_of(origins, values).items()}
 
 
-def parameter_path(dump: DumpSet, module: HloModule | None, allocation: int) -> str | None:
+def parameter_path(dump: DumpSet, allocation: int) -> str | None:
     """Return the path of the parameter whose buffer an allocation is. None if it has no path, or is of no parameter."""
     table = dump.allocations
     # The elements of a tuple share one instruction, whose op_name tells nothing of them.
     if table.parameter[allocation] == NONE or table.parameter_index[allocation] > EMPTY_INDEX:
         return None
-    for name in dump.values.name[dump.values_of_allocation(allocation)].tolist():
-        instruction = dump.instruction(name)
-        if instruction is None and module and name != NONE:
-            row = module.row_of(dump.names[name])
-            instruction = module.instruction(row) if row != NONE else None
-        if instruction and instruction.opcode == b"parameter":
-            return told_path(instruction.op_name)
-    return None
+    names = dump.values.name[dump.values_of_allocation(allocation)].tolist()
+    parameter = next((name for name in names if dump.opcode(name) == b"parameter"), NONE)
+    instruction = dump.instruction(parameter)
+    return told_path(instruction.op_name) if instruction else None
 
 
 def told_path(op_name: str | None) -> str | None:

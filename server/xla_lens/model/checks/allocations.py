@@ -90,7 +90,8 @@ def parameters_are_numbered(dump: DumpSet, context: Context) -> Iterator[Finding
 
     def holds_another(row: int) -> bool:
         names = distinct(dump.values.name[dump.values_of_allocation(row)]).tolist()
-        held = {maker.parameter_number for maker in map(dump.instruction, names) if maker} - {None}
+        parameters = (dump.instruction(name) for name in names if dump.opcode(name) == b"parameter")
+        held = {one.parameter_number for one in parameters if one} - {None}
         return bool(held) and allocations.parameter[row] not in held
 
     facts, wrong = (allocations.index, allocations.parameter), [*filter(holds_another, marked(is_parameter))]

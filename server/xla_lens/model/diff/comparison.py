@@ -152,9 +152,7 @@ def compare_analyses(
 ) -> Comparison:
     """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
     matching = match_values(old.dump, new.dump)
-    old_paths, new_paths = (
-        frozenset(parameter_paths(one.dump, module).values()) for one, module in ((old, old_module), (new, new_module))
-    )
+    old_paths, new_paths = (frozenset(parameter_paths(one.dump).values()) for one in (old, new))
     if old_module is None or new_module is None:
         # What only one module says of its dump is no difference between the two.
         old_module = new_module = None
