@@ -10,7 +10,6 @@ from tree_sitter_xla_dump._binding import (
     read_quotes,
     read_rows,
     release_memory,
-    same_texts,
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "read_quotes",
     "read_rows",
     "release_memory",
-    "same_texts",
 ]

@@ -21,7 +21,6 @@ PyObject *read_module(PyObject *self, PyObject *args);
 
 // texts.c
 PyObject *number_texts(PyObject *self, PyObject *args);
-PyObject *same_texts(PyObject *self, PyObject *args);
 PyObject *differences(PyObject *self, PyObject *args);
 PyObject *read_quotes(PyObject *self, PyObject *args);
 
@@ -55,7 +54,6 @@ static PyMethodDef METHODS[] = {
   {"read_rows", read_rows, METH_VARARGS, "The rows of a dump file, as columns."},
   {"read_module", read_module, METH_VARARGS, "The computations and instructions of an HLO module, as columns."},
   {"number_texts", number_texts, METH_VARARGS, "Numbers for the distinct texts among some spans."},
-  {"same_texts", same_texts, METH_VARARGS, "Whether the texts of two columns of spans are equal."},
   {"differences", differences, METH_VARARGS, "Where the instructions at two columns of spans differ."},
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},

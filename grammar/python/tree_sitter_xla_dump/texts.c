@@ -69,11 +69,6 @@ static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
   return result;
 }
 
-static int is_same(Text one, Text two) { return is_same_text(one, two); }
-
-// same_texts(data, spans, other, other_spans): for each row 1 if both texts are equal, else 0.
-PyObject *same_texts(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, is_same); }
-
 // ---------------------------------------------------------------- instructions
 
 static bool is_opcode_character(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
@@ -243,7 +238,7 @@ static bool same_operands(Text one, Text two) {
     Text left = next_operand(&one), right = next_operand(&two);
     if (is_empty(left) || is_empty(right)) return true;
     // Recent modules name an element of a tuple, `%tuple#0`, where quotes name the `get-tuple-element`.
-    if (!has_byte(right, '#') && !is_same(leading_name(left), leading_name(right))) return false;
+    if (!has_byte(right, '#') && !is_same_text(leading_name(left), leading_name(right))) return false;
   }
   return is_empty(one) && is_empty(two);
 }
@@ -271,10 +266,10 @@ enum { SAME = 0, OTHER_SHAPE = 1, OTHER_OPCODE = 2, OTHER_OPERANDS = 3, OTHER_AT
 static int difference(Text one, Text two) {
   Head left, right;
   if (!read_head(one, &left) || !read_head(two, &right)) return SAME;
-  if (!is_same(left.shape, right.shape)) return OTHER_SHAPE;
+  if (!is_same_text(left.shape, right.shape)) return OTHER_SHAPE;
   // Quotes name what an asynchronous instruction does, `slice-start`.
   if (starts_with(left.opcode, "async-") != starts_with(right.opcode, "async-")) return SAME;
-  if (!is_same(left.opcode, right.opcode)) return OTHER_OPCODE;
+  if (!is_same_text(left.opcode, right.opcode)) return OTHER_OPCODE;
   Text operands = operands_of(&left, one.end), others = operands_of(&right, two.end);
   one.at = operands.end;
   two.at = others.end;

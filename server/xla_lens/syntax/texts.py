@@ -15,14 +15,6 @@ def number_texts(data: bytes, start: Column, end: Column) -> tuple[Column, Colum
     return numbers, np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=NONE))
 
 
-def same_texts(
-    data: bytes, span: tuple[Column, Column], other: bytes, other_span: tuple[Column, Column]
-) -> NDArray[np.bool_]:
-    """Return for each row whether the text in `data` equals that in `other`."""
-    spans, other_spans = span_cells(data, *span), span_cells(other, *other_span)
-    return np.frombuffer(tree_sitter_xla_dump.same_texts(data, spans, other, other_spans), np.bool_)
-
-
 def column(cells: tuple[bytes, int]) -> Column:
     """Return a column that C code has filled, from its bytes and the size of its cells."""
     block, size = cells

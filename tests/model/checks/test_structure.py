@@ -54,7 +54,6 @@ _ASSIGNMENT, _VALUES, _LIVE = FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileK
             "4194304 bytes (cumulative: 12582912 bytes)\n",
             "before the end of the list of values live at the peak",
         ),
-        (TPU, _LIVE, "remaining: 8 388 664 bytes)\n", "in the middle of the stack traces"),
         (SWAP_2025, FileKind.MEMORY_USAGE_REPORT, "448;                1; f32[100]\n", "in the middle of the tables"),
     ],
 )

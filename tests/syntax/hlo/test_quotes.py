@@ -17,7 +17,7 @@ from xla_lens.syntax.hlo.quotes import (
     differences,
     read_quotes,
 )
-from xla_lens.syntax.texts import number_texts, same_texts
+from xla_lens.syntax.texts import number_texts
 
 
 def _quotes_of(texts: list[bytes], names: Texts, parts: QuoteParts = QuoteParts.OPERANDS) -> Quotes:
@@ -135,8 +135,6 @@ def test_texts_are_numbered_by_their_first_occurrence() -> None:
     start, end = np.array([4, 0, 2, 6, 8]), np.array([6, 2, 4, 8, 8])
     number, rows = number_texts(b"ababcdab", start, end)
     assert (number.tolist(), rows.tolist()) == ([0, 1, 1, 1, 2], [0, 1, 4])
-    same = same_texts(b"ababcdab", (start, end), b"cdabab", (np.array([0, 2, 0, 4, 1]), np.array([2, 4, 2, 6, 2])))
-    assert same.tolist() == [True, True, False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,8 @@ def _stack_traces(dump: DumpSet, context: Context) -> Iterator[Finding]:
         (headers, headers.size_bytes, "total of the breakdown", np.array([listed])),
         (tree, remaining, "remaining size", listed - sums[1:]),
         (tree, total, "total of this frame", sums[end] - sums[:-1]),
+        # Nothing remains after the last frame.
+        (tree, remaining, "remaining size", np.append(remaining[:-1], 0)[: len(tree)]),
     )
     for table, numbers, what, expected in wrong:
         rows = marked((numbers != expected) & (numbers != NONE))[:1]

@@ -69,8 +69,9 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     """Whether lists or tables are missing at the end of a report."""
     columns, allocations = file.columns, dump.allocations
     if len(columns.report_spaces):
-        counts = Counter(allocations.color.tolist()).values()
-        return len(columns.report_tables) < sum(min(count, _MAXIMUM_SHOWN) for count in counts)
+        color = allocations.color.max(initial=NONE)
+        tables = int((columns.report_tables.color == color).sum())
+        return tables < min(int((allocations.color == color).sum()), _MAXIMUM_SHOWN)
     # Both lists have all allocations, and each has a table unless it holds exactly one value.
     tables = int((allocations.slice_count != 1).sum())
     return len(columns.report_allocations) < 2 * len(allocations) or len(columns.report_tables) < tables

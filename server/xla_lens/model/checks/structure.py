@@ -229,9 +229,7 @@ def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
     if dump.used is None and not len(file.columns.totals):
         if _has_several_parts(dump, file):
             return Cut.USED_VALUES
-        if _has_space(dump):
-            return Cut.LAST_ALLOCATION
-        return Cut.ALLOCATIONS if _reports_more(dump) else None
+        return Cut.LAST_ALLOCATION if _has_space(dump) else None
     is_missing = ~np.isin(dump.used_values.id, slices.id) & (dump.used_values.id != NONE)
     missing = dump.used_values.id[is_missing]
     # Where all allocations of a memory space are cut off, its values look like views.
@@ -270,17 +268,6 @@ def _has_space(dump: DumpSet) -> bool:
     return bool(end < allocations.size_bytes[-1]) or not (np.any(rows) or is_preallocated)
 
 
-def _reports_more(dump: DumpSet) -> bool:
-    """Whether a memory usage report has more tables for a memory space, one for each allocation, than allocations."""
-    colors = dump.allocations.color
-    return any(
-        (tables.color == color).sum() > (colors == color).sum()
-        for file in dump.files
-        for tables in [file.columns.report_tables]
-        for color in (distinct(tables.color) if len(file.columns.report_spaces) else ())
-    )
-
-
 def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
     values = dump.used_values
     if not len(values) or not ends_in(file, Section.USED_VALUES):
@@ -317,28 +304,21 @@ def _cut_in_live_ranges(dump: DumpSet, file: DumpFile) -> Cut | None:
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
         is_unknown = _NO_PEAK in file.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
         return None if is_unknown or not ends_in(file, Section.LIVE_RANGES) else Cut.PEAK_LIST
-    if len(columns.peaks) and ends_in(file, Section.PEAK):
-        if _is_peak_cut(dump):
-            return Cut.PEAK_LIST
-        # XLA releases that print live ranges to a file of their own also print stack traces.
-        # They have done so since they print the ids of stack frames.
-        has_traces = file.kind is FileKind.LIVE_RANGE or b" stack_frame_id=" in file.document.data
-        return Cut.STACK_TRACES if has_traces else None
-    if len(columns.stack_trace_headers) and ends_in(file, Section.STACK_TRACES):
-        # The last row leaves bytes for further rows, and all rows up to it agree.
-        total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
-        left = total - tree.current_bytes.sum()
-        is_left = left > 0 and left == np.append(total, tree.remaining_bytes)[-1]
-        return Cut.STACK_TRACES if is_left and total == dump.peak_buffers.size_bytes.sum() else None
-    return None
+    if not len(columns.peaks) or not ends_in(file, Section.PEAK):
+        return None
+    if _is_peak_cut(dump):
+        return Cut.PEAK_LIST
+    # XLA releases that print live ranges to a file of their own also print stack traces.
+    # They have done so since they print the ids of stack frames.
+    has_traces = file.kind is FileKind.LIVE_RANGE or b" stack_frame_id=" in file.document.data
+    return Cut.STACK_TRACES if has_traces else None
 
 
 def _is_peak_cut(dump: DumpSet) -> bool:
     """Whether the list of the peak lacks its end: at least two values, as a single one may have been deleted."""
     ranges, buffers, step = dump.live_ranges, dump.peak_buffers, dump.peaks.step[0]
     live = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
-    missing = len(live) - len(buffers)
-    if missing < 2:
+    if len(live) - len(buffers) < 2:
         return False
     if np.any(buffers.cumulative_bytes == NONE):
         # Older lists have the order of the live ranges.
