@@ -3,20 +3,19 @@ grouped by their form: material for a bug report.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, TypeAlias
 
 from xla_lens import __version__
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.checks.resemblance import section_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.numbers import counted
-from xla_lens.syntax.columns import NONE, Section
+from xla_lens.syntax.columns import NONE, Column, Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
@@ -57,48 +56,43 @@ class UnknownText:
 
 def unknown_text(analysis: Analysis, module: HloModule | None) -> list[UnknownText]:
     """Return all forms of text that are not known, the most frequent first."""
-    counts: dict[Form, int] = {}
-    places: dict[Form, Place] = {}
-    found = [pair for file in analysis.dump.files for pair in (*_unknown_lines(file), *_unknown_hlo(file))]
+    found = [text for file in analysis.dump.files for text in (*_unknown_lines(file), *_unknown_hlo(file))]
     if module:
         found += (*_unknown_lines_of_module(module), *_unknown_instructions(module))
-    for form, place in found:
-        counts[form] = counts.get(form, 0) + 1
-        places.setdefault(form, place)
-    forms = [UnknownText(form, count, places[form]) for form, count in counts.items()]
-    return sorted(forms, key=lambda one: -one.count)
+    forms: dict[Form, UnknownText] = {}
+    for kind, section, text, place in found:
+        form = Form(kind, place.file.kind, section, _form(text))
+        before = forms.get(form)
+        forms[form] = replace(before, count=before.count + 1) if before else UnknownText(form, 1, place)
+    return sorted(forms.values(), key=lambda one: -one.count)
 
 
-def _unknown_lines(file: DumpFile) -> Iterator[tuple[Form, Place]]:
+_Text: TypeAlias = tuple[TextKind, Section | None, bytes, Place]
+"""A text that is not known, with its section and its place."""
+
+
+def _unknown_lines(file: DumpFile) -> Iterator[_Text]:
     document, unknown = file.document, file.columns.unknown_lines
     for start, end in zip(unknown.start.tolist(), unknown.end.tolist(), strict=True):
         line_start = document.line_span(document.row(start))[0]
-        before = document.data[line_start:start]
-        kind = TextKind.PART if before.strip() else TextKind.LINE
-        text = document.data[start if before.strip() else line_start : end]
-        yield Form(kind, file.kind, _section_at(file, start), _form(text)), Place(file, start, end)
+        is_part = bool(document.data[line_start:start].strip())
+        text = document.data[start if is_part else line_start : end]
+        yield TextKind.PART if is_part else TextKind.LINE, section_at(file, start), text, Place(file, start, end)
 
 
-def _unknown_hlo(file: DumpFile) -> Iterator[tuple[Form, Place]]:
+def _unknown_hlo(file: DumpFile) -> Iterator[_Text]:
     """Each instruction and shape that the grammar of HLO does not know, at its first error."""
-    columns = file.columns
-    used, slices = columns.used_values, columns.slices
-    quoted = np.flatnonzero(used.instruction_start != NONE)
-    instructions = zip(used.instruction_start[quoted].tolist(), used.instruction_end[quoted].tolist(), strict=True)
-    shapes = zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True)
-    for kind, section, spans in (
-        (TextKind.INSTRUCTION, Section.USED_VALUES, instructions),
-        (TextKind.SHAPE, Section.BUFFER_ASSIGNMENT, shapes),
-    ):
-        yield from _errors(file, kind, section, spans)
+    used, slices = file.columns.used_values, file.columns.slices
+    quoted = used.instruction_start != NONE
+    quotes = used.instruction_start[quoted], used.instruction_end[quoted]
+    yield from _errors(file, TextKind.INSTRUCTION, Section.USED_VALUES, *quotes)
+    yield from _errors(file, TextKind.SHAPE, Section.BUFFER_ASSIGNMENT, slices.shape_start, slices.end)
 
 
-def _errors(
-    file: DumpFile, kind: TextKind, section: Section | None, spans: Iterable[tuple[int, int]]
-) -> Iterator[tuple[Form, Place]]:
+def _errors(file: DumpFile, kind: TextKind, section: Section | None, starts: Column, ends: Column) -> Iterator[_Text]:
     """Each text that does not parse, at its first error."""
     data, known = file.document.data, dict[bytes, int | None]()
-    for start, end in spans:
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         text = data[start:end]
         # Numbers and strings do not decide whether a text parses.
         digest = _NUMBER.sub(b"0", STRINGS.sub(rb'""\1', text))
@@ -106,41 +100,30 @@ def _errors(
             known[digest] = first_error(text)
         error = first_error(text) if known[digest] is not None else None
         if error is not None:
-            place = Place(file, start + error, end)
-            around = data[max(start, place.start - _BEFORE) : min(end, place.start + _AFTER)]
-            yield Form(kind, file.kind, section, _form(around)), place
+            around = text[max(error - _BEFORE, 0) : error + _AFTER]
+            yield kind, section, around, Place(file, start + error, end)
 
 
-def _unknown_lines_of_module(module: HloModule) -> Iterator[tuple[Form, Place]]:
+def _unknown_lines_of_module(module: HloModule) -> Iterator[_Text]:
     """Each line of a module that belongs to none of its parts."""
-    document, file = module.file.document, module.file
-    for row in module.unknown_rows.tolist():
-        start, end = document.line_span(row)
-        yield Form(TextKind.LINE, file.kind, None, _form(document.data[start:end])), Place(file, start, end)
+    for span in map(module.file.document.line_span, module.unknown_rows.tolist()):
+        yield TextKind.LINE, None, module.data[slice(*span)], Place(module.file, *span)
 
 
-def _unknown_instructions(module: HloModule) -> Iterator[tuple[Form, Place]]:
+def _unknown_instructions(module: HloModule) -> Iterator[_Text]:
     """Each instruction of a module that the grammar does not know, and each unknown opcode."""
-    table, file, data = module.columns.instructions, module.file, module.data
-    spans = list(zip(table.start.tolist(), table.end.tolist(), strict=True))
-    yield from _errors(file, TextKind.INSTRUCTION, None, spans)
-    for start, end in spans:
-        instruction = read_instruction(data[start:end])
+    table = module.columns.instructions
+    yield from _errors(module.file, TextKind.INSTRUCTION, None, table.start, table.end)
+    for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
+        instruction = read_instruction(module.data[start:end])
         if instruction and instruction.opcode not in OPCODES:
-            form = Form(TextKind.OPCODE, file.kind, None, instruction.opcode.decode("utf-8", "replace"))
-            yield form, Place(file, start + instruction.opcode_start, end)
+            place = Place(module.file, start + instruction.opcode_start, end)
+            yield TextKind.OPCODE, None, instruction.opcode, place
 
 
 _BEFORE: Final = 16
 _AFTER: Final = 6
 """How many bytes to show on each side of the first error."""
-
-
-def _section_at(file: DumpFile, start: int) -> Section | None:
-    """The innermost section around a byte."""
-    sections = file.columns.sections
-    around = np.flatnonzero((sections.start <= start) & (start < sections.end))
-    return Section(int(sections.section[around[-1]])) if len(around) else None
 
 
 _NUMBER: Final = re.compile(rb"\d+")

@@ -7,7 +7,6 @@ from the rest are only lower bounds. Where a dump contradicts itself, a number m
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from xla_lens.syntax.file_names import FileKind
 
@@ -20,6 +19,11 @@ class Bound(StrEnum):
     """The true number is the same or larger."""
     UNKNOWN = "unknown"
     """The true number may be smaller or larger, so the computed one is not shown."""
+
+
+def worst(*bounds: Bound) -> Bound:
+    """The bound of a number that is computed from others."""
+    return max(bounds, key=list(Bound).index)
 
 
 class Quantity(StrEnum):
@@ -105,14 +109,8 @@ class Warrants:
     def of(self, *quantities: Quantity) -> Warrant:
         """Return the warrant of a number that depends on some quantities."""
         gaps = tuple(gap for gap in self.gaps if gap.quantity in quantities)
-        bounds = {gap.bound for gap in gaps}
-        worst = next((bound for bound in (Bound.UNKNOWN, Bound.AT_LEAST) if bound in bounds), Bound.EXACT)
-        return Warrant(worst, gaps)
+        return Warrant(worst(Bound.EXACT, *(gap.bound for gap in gaps)), gaps)
 
     def with_gaps(self, gaps: Iterable[Gap]) -> "Warrants":
         """Return the warrants with some more gaps."""
         return Warrants(tuple(dict.fromkeys((*self.gaps, *gaps))))
-
-
-COMPLETE: Final = Warrants()
-"""The warrants of a dump set without gaps."""

@@ -15,7 +15,6 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
-from xla_lens.syntax.columns import Kind
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
 
@@ -94,32 +93,18 @@ def _steps(span: tuple[int, int]) -> str:
     return f"step {first}" if first == last else f"steps {first}\N{EN DASH}{last}"
 
 
-def _at_steps(pair: tuple[int, int]) -> str:
-    """Two steps that may be the same."""
-    first, second = pair
-    return f"at step {first}" if first == second else f"at steps {first} and {second}"
-
-
 def _numbered_space(space: SpaceId) -> str:
     """The name of a memory space with its number, as that is what dumps print: VMEM (memory space 1)."""
     name, number = space_name(space), f"memory space {space.color}"
     return number if name == number else f"{name} ({number})"
 
 
-def _kinds(kinds: Kind) -> str:
-    """The kinds of an allocation, as its header spells them: `constant` and `preallocated-temp`."""
-    *most, last = (f"`{(kind.name or '').lower().replace('_', '-')}`" for kind in kinds)
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 _FORMS: Final[dict[str, Callable[[Any], str]]] = {
     "apart": lambda sizes: apart(*sizes),
-    "at steps": _at_steps,
     "backend": str.upper,
     "byte range": _byte_range,
     "bytes": _byte_count,
     "human": human,
-    "kinds": _kinds,
     "less or more": lambda size_bytes: f"{human(abs(size_bytes))} {'less' if size_bytes < 0 else 'more'}",
     "limit": exact_as_given,
     "percent": lambda fraction: f"{100 * fraction:.1f} %",

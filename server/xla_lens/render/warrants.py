@@ -15,11 +15,11 @@ UNKNOWN: Final = "unknown"
 _PREFIX: Final = {Bound.EXACT: "", Bound.AT_LEAST: "≥ "}
 
 _FACTS: Final = {
-    FileKind.BUFFER_ASSIGNMENT: "the buffer assignment",
-    FileKind.VALUES: "the list of values",
-    FileKind.LIVE_RANGE: "the live ranges",
-    FileKind.MEMORY_USAGE_REPORT: "the memory usage report",
-    FileKind.HLO: "the HLO module",
+    FileKind.BUFFER_ASSIGNMENT: "the buffer assignment is",
+    FileKind.VALUES: "the list of values is",
+    FileKind.LIVE_RANGE: "the live ranges are",
+    FileKind.MEMORY_USAGE_REPORT: "the memory usage report is",
+    FileKind.HLO: "the HLO module is",
 }
 
 _VERBS: Final = {
@@ -29,11 +29,6 @@ _VERBS: Final = {
     Cause.NO_DUMP: "missing, since its file has no line of a dump",
     Cause.UNREADABLE: "unreadable in part",
 }
-
-
-def worst(*bounds: Bound) -> Bound:
-    """The bound of a number that is computed from others."""
-    return max(bounds, key=list(Bound).index)
 
 
 def bounded(text: str, bound: Bound) -> str:
@@ -137,11 +132,7 @@ def reasons(gaps: Iterable[Gap]) -> tuple[str, ...]:
         if gap.cause is Cause.CONTRADICTION:
             codes[gap.code or ""] = None
         else:
-            found[f"{_FACTS[gap.kind]} {_is(gap.kind)} {_VERBS[gap.cause]}"] = None
+            found[f"{_FACTS[gap.kind]} {_VERBS[gap.cause]}"] = None
     if codes:
         found[f"the dump contradicts itself ({', '.join(filter(None, codes))})"] = None
     return tuple(found)
-
-
-def _is(kind: FileKind) -> str:
-    return "are" if kind is FileKind.LIVE_RANGE else "is"

@@ -5,42 +5,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.checks.allocations import (
-    allocation_kinds_agree,
-    allocation_numbers_ascend,
-    header_shapes_match_values,
-    memory_spaces_agree,
-    parameters_are_numbered,
-    slices_fit_allocations,
-    total_is_sum_of_allocations,
-)
+from xla_lens.model.checks import allocations, live_ranges, peak, reports, structure, values
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.live_ranges import (
-    live_ranges_lie_in_schedule,
-    live_ranges_match_schedule_and_uses,
-    mentioned_instructions_are_scheduled,
-    steps_ascend,
-    values_have_one_live_range,
-)
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
-from xla_lens.model.checks.peak import printed_peak_is_highest, printed_peak_matches_live_ranges
 from xla_lens.model.checks.problems import Problem
-from xla_lens.model.checks.reports import reports_match_allocations, rounded_sizes_agree
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
-from xla_lens.model.checks.structure import ends_in, files_are_well_formed, used_values_before_gaps
-from xla_lens.model.checks.values import (
-    files_are_of_one_dump,
-    first_positions_define_values,
-    rows_are_unique,
-    shapes_match_instructions,
-    sizes_hold_shapes,
-    uses_match_operands,
-    value_names_agree,
-    values_are_in_both_lists,
-    values_quote_their_instruction,
-)
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -53,26 +24,26 @@ if TYPE_CHECKING:
 _Check: TypeAlias = Callable[[DumpSet, Context], Iterator[Finding]]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
-    allocation_numbers_ascend,
-    rows_are_unique,
-    first_positions_define_values,
-    value_names_agree,
-    values_are_in_both_lists,
-    total_is_sum_of_allocations,
-    allocation_kinds_agree,
-    memory_spaces_agree,
-    slices_fit_allocations,
-    steps_ascend,
-    mentioned_instructions_are_scheduled,
-    values_quote_their_instruction,
-    shapes_match_instructions,
-    sizes_hold_shapes,
-    uses_match_operands,
-    parameters_are_numbered,
-    header_shapes_match_values,
-    live_ranges_lie_in_schedule,
-    values_have_one_live_range,
-    live_ranges_match_schedule_and_uses,
+    allocations.allocation_numbers_ascend,
+    values.rows_are_unique,
+    values.first_positions_define_values,
+    values.value_names_agree,
+    values.values_are_in_both_lists,
+    allocations.total_is_sum_of_allocations,
+    allocations.allocation_kinds_agree,
+    allocations.memory_spaces_agree,
+    allocations.slices_fit_allocations,
+    live_ranges.steps_ascend,
+    live_ranges.mentioned_instructions_are_scheduled,
+    values.values_quote_their_instruction,
+    values.shapes_match_instructions,
+    values.sizes_hold_shapes,
+    values.uses_match_operands,
+    allocations.parameters_are_numbered,
+    allocations.header_shapes_match_values,
+    live_ranges.live_ranges_lie_in_schedule,
+    live_ranges.values_have_one_live_range,
+    live_ranges.live_ranges_match_schedule_and_uses,
 )
 """Causes before consequences: findings about rows that an earlier one covers are left out."""
 
@@ -130,14 +101,14 @@ def _checked(
     module: "HloModule | None",
 ) -> list[Finding]:
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
-    findings = list(files_are_well_formed(dump, lines, damage))
+    findings = list(structure.files_are_well_formed(dump, lines, damage))
     if module:
         from xla_lens.model.checks.module.checks import module_is_cut_off
 
         findings += module_is_cut_off(module)
     order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
     cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
-    foreign = list(files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut))
+    foreign = list(values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut))
     if foreign:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
     context = Context.of(dump, module)
@@ -162,12 +133,11 @@ def _checked(
     # What follows from the rest of the dump says nothing new where that is wrong. The sizes of views are not known.
     has_view = any(finding.problem.kind is Problem.VIEW for finding in findings)
     if not _alarms(findings) and not has_view and context.is_whole(dump.assignment, dump.live):
-        run(printed_peak_is_highest(dump, context, memory))
+        run(peak.printed_peak_is_highest(dump, context, memory))
     run(live_values_do_not_overlap(dump, context, memory))
     if not _alarms(findings):
-        run(printed_peak_matches_live_ranges(dump, context) if not has_view else iter(()))
-        run(reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else iter(()))
-    run(rounded_sizes_agree(dump))
+        run(peak.printed_peak_matches_live_ranges(dump, context) if not has_view else iter(()))
+        run(reports.reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else iter(()))
     return _sorted(findings, order)
 
 
@@ -175,11 +145,11 @@ def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine
     """Mark what damaged lines make uncertain: the last allocation or used value of each file that is cut off there,
     allocations with damaged attributes, and used values that also hold the rows of the next one.
     """
-    dump, mixed = context.dump, used_values_before_gaps(context.dump)
+    dump, mixed = context.dump, structure.used_values_before_gaps(context.dump)
     context.cover(values=dump.value_of_used_value[mixed], names=dump.used_values.name[mixed])
-    if dump.assignment in cut and ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
+    if dump.assignment in cut and structure.ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
         context.allocations[-1:] = True
-    if dump.used in cut and ends_in(dump.used, Section.USED_VALUES):
+    if dump.used in cut and structure.ends_in(dump.used, Section.USED_VALUES):
         context.cover(values=dump.value_of_used_value[-1:])
     for line in lines:
         if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:

@@ -73,11 +73,7 @@ class Problem(Enum):
         "`{name}` belongs to a second module. Of a file with the name of a dump file, editors show the first module; "
         "`xla-lens report` shows all. With `--xla_dump_to=DIR`, each has files of its own.",
     )
-    MISSING_HEADER = _row(
-        Code.SYNTAX,
-        "The header `{header}` is missing before this line and {more:,} more of its kind.",
-        more="The header `{header}` is missing before this line.",
-    )
+    MISSING_HEADER = _row(Code.SYNTAX, "The header `{header}` is missing before this line.")
     MISPLACED_ALLOCATION = _row(
         Code.SYNTAX,
         "Allocation {allocation} stands where allocation {expected} belongs. XLA numbers allocations without gaps.",

@@ -49,16 +49,6 @@ _MAXIMUM_EDITED: Final = 2
 """The most differences that one edit of a report causes."""
 
 
-def rounded_sizes_agree(dump: DumpSet) -> Iterator[Finding]:
-    """The rounded form of each total in a report agrees with the bytes, unless these are wrong."""
-    for file in dump.files:
-        wrong = {finding.place.start for finding in _totals(dump, file)}
-        for table in (file.columns.totals, file.columns.report_spaces):
-            for row in range(len(table)) if file.kind is FileKind.MEMORY_USAGE_REPORT else ():
-                if int(table.start[row]) not in wrong:
-                    yield from rounded_size_agrees(file, table, row)
-
-
 _MAXIMUM_SHOWN: Final = 50
 """XLA's own limit: a report lists up to this many allocations of a memory space, and leaves out only small ones after
 that (BufferAssignment::MemoryUsageReport).
@@ -78,7 +68,9 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
 
 
 def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
-    """The totals of all allocations and of each memory space are sums of their allocations."""
+    """The totals of all allocations and of each memory space are sums of their allocations, and their rounded forms
+    agree with them.
+    """
     colors, sizes, columns = dump.allocations.color, dump.allocations.size_bytes, file.columns
     for table, space in ((columns.totals, None), (columns.report_spaces, columns.report_spaces.color)):
         for row, total in enumerate(table.size_bytes.tolist()):
@@ -87,6 +79,8 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
                 name = None if space is None else dump.space_id(int(space[row]))
                 problem = Problem.REPORT_TOTAL(total, name, reserved)
                 yield error(row_place(file, table, row), problem)
+            else:
+                yield from rounded_size_agrees(file, table, row)
 
 
 def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:

@@ -68,7 +68,7 @@ def is_proven(dump: DumpSet, line: UnknownLine, *, has_module: bool) -> bool:
     """Whether the checks would find that a row like the line is missing. If they find nothing, the line is no row."""
     if line.stands_for_row or line.row is Row.ATTRIBUTE or line.row is None:
         return False
-    if line.row in _SECTIONS and _section_at(line.file, line.start) is not _SECTIONS[line.row]:
+    if line.row in _SECTIONS and section_at(line.file, line.start) is not _SECTIONS[line.row]:
         # It is no row where it stands.
         return True
     if line.row in (Row.POSITION, Row.USE):
@@ -123,14 +123,14 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
             form = _DIGITS.sub(b"0", line[:_LONGEST])
             if form not in known:
                 known[form] = tuple(_rows_like(form))
-            section = _section_at(file, start)
+            section = section_at(file, start)
             row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)
             if row is None and section is Section.USED_VALUES:
                 row = _row_of_value(dump, line)
         yield UnknownLine(file, start, end, row, is_part, start in broken)
 
 
-def _section_at(file: DumpFile, offset: int) -> Section | None:
+def section_at(file: DumpFile, offset: int) -> Section | None:
     """Return the section whose header is the last one before a byte, None if there is none."""
     sections = file.columns.sections
     row = int(sections.start.searchsorted(offset, "right")) - 1

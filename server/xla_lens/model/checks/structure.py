@@ -139,7 +139,7 @@ _IN_LIVE_RANGES: Final = (Section.INSTRUCTION_SEQUENCE, Section.BUFFER_LIVE_RANG
 
 
 def _missing_headers(file: DumpFile) -> Iterator[Finding]:
-    """One finding for each kind of rows outside of their section."""
+    """Each row is below the header of its section. One finding for each kind of rows, at the first."""
     columns = file.columns
     places: list[tuple[Table, Column, str]] = [
         (table, _outside(file, table, section), header)
@@ -148,22 +148,19 @@ def _missing_headers(file: DumpFile) -> Iterator[Finding]:
     ]
     nested = np.flatnonzero(np.isin(columns.sections.section, _IN_LIVE_RANGES))
     outside = _outside(file, columns.sections, Section.LIVE_RANGES)
+    used_values = np.flatnonzero(columns.sections.section == Section.USED_VALUES)
     places += [
         (columns.sections, nested[np.isin(nested, outside)], "HloLiveRange (max N):"),
         (columns.slices, np.flatnonzero(columns.slices.allocation == NONE), "allocation N:"),
         (columns.positions, np.flatnonzero(columns.positions.value == NONE), _VALUE_HEADER),
         (columns.uses, np.flatnonzero(columns.uses.value == NONE), _VALUE_HEADER),
         (columns.positions, _second_positions(file), _VALUE_HEADER),
+        (columns.sections, used_values if not len(columns.totals) else used_values[:0], "Total bytes used: N"),
     ]
-    used_values = np.flatnonzero(columns.sections.section == Section.USED_VALUES)
-    places.append(
-        (columns.sections, used_values if not len(columns.totals) else used_values[:0], "Total bytes used: N")
-    )
     for table, rows, header in places:
-        if len(rows):
-            start = int(table.start[rows[0]])
+        for start in table.start[rows[:1]].tolist():
             end = file.document.line_span(file.document.row(start))[1]
-            yield error(Place(file, start, end), Problem.MISSING_HEADER(header, len(rows) - 1))
+            yield error(Place(file, start, end), Problem.MISSING_HEADER(header))
 
 
 _VALUE_HEADER: Final = "<id name @color>"

@@ -17,7 +17,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
-from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.model.warrants import Bound, Quantity, worst
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
@@ -49,7 +49,7 @@ from xla_lens.render.report.values import (
     value_link,
 )
 from xla_lens.render.sources import PARAMETERS, short_frame
-from xla_lens.render.warrants import bounded, bounded_size, share, suffix, worst
+from xla_lens.render.warrants import bounded, bounded_size, share, suffix
 
 
 def totals_sections(report: Report) -> Sections:
