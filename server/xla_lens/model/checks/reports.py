@@ -62,9 +62,9 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
         color = allocations.color.max(initial=NONE)
         tables = int((columns.report_tables.color == color).sum())
         return tables < min(int((allocations.color == color).sum()), _MAXIMUM_SHOWN)
-    # Both lists have all allocations, and each has a table unless it holds exactly one value.
-    tables = int((allocations.slice_count != 1).sum())
-    return len(columns.report_allocations) < 2 * len(allocations) or len(columns.report_tables) < tables
+    # The second list has all allocations, and each has a table unless it holds exactly one value.
+    listed, tables = columns.report_allocations.cumulative_start == NONE, (allocations.slice_count != 1).sum()
+    return bool(listed.sum() < len(allocations) or len(columns.report_tables) < tables)
 
 
 def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
