@@ -278,6 +278,7 @@ def report(
         spaces=(),
     )
     parts = options.parts - {*left_out}
+    budget_bytes = options.budget_bytes or _exceeded(analysis)
     is_explained = Part.PEAK in parts and warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
     at_step = options.at_step if one.has_step else None
     spaces = tuple(_space(one, parts, space, at_step) for space in analysis.memory.spaces)
@@ -286,7 +287,7 @@ def report(
         warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
         printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if is_explained else None,
         donation=_donation(analysis.dump) if Part.DONATION in parts else None,
-        advice=_advice(analysis, module, options.budget_bytes or _exceeded(analysis)) if Part.ADVICE in parts else None,
+        advice=advise(analysis, module, DEFAULT_COLOR, budget_bytes) if Part.ADVICE in parts else None,
         spaces=spaces,
     )
 
@@ -340,7 +341,7 @@ def _space(one: Report, parts: frozenset[Part], space: MemorySpace, at_step: int
         live_at_printed_peak=space.live.at(one.printed[0]) if one.printed and is_known else None,
         at_step=_live_set(one, space, at_step) if at_step is not None and is_known else None,
         lines=_lines(one.origins, space, step, options.top) if Part.LINE in at_peak else None,
-        sources=_sources(one.origins, space, step) if Part.SOURCE in at_peak else None,
+        sources=ops_at(one.origins, step, space.color) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
         padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
         arenas=_arenas(analysis, space) if Part.ARENAS in parts else (),
@@ -364,10 +365,6 @@ def _lines(origins: Origins, space: MemorySpace, step: int, top: int | None) -> 
         arguments=tuple(line for line in lines if line.argument is not None),
         without_source=_without_source(origins.dump, found.lines, step, space.color),
     )
-
-
-def _sources(origins: Origins, space: MemorySpace, step: int) -> BytesByOp:
-    return ops_at(origins, step, space.color)
 
 
 def _without_source(dump: DumpSet, lines: Iterable[LineBytes], step: int, color: int) -> tuple[KindBytes, ...]:
@@ -435,7 +432,3 @@ def _exceeded(analysis: Analysis) -> int | None:
     space = analysis.memory.space(DEFAULT_COLOR)
     capacity = capacity_of(space, analysis.capacity) if space else None
     return capacity.size_bytes if space and capacity and over_bytes(space, capacity.size_bytes) else None
-
-
-def _advice(analysis: Analysis, module: HloModule | None, budget_bytes: int | None) -> Advice | None:
-    return advise(analysis, module, DEFAULT_COLOR, budget_bytes)

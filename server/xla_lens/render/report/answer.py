@@ -30,15 +30,11 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     space, name = one.space, one.name
     why = "; ".join(reasons(report.warrants.of(Quantity.LIVE).gaps))
     yield from needs(report, one)
-    if one.peak is None and space.live_bound is not Bound.EXACT:
-        yield f"The peak of {name} is unknown: {why}."
+    if space.live_bound is not Bound.EXACT:
+        yield f"The peak of {name} is {bounded_size(space.peak_live_bytes, space.live_bound)}: {why}."
         return
     if one.peak is None:
         yield f"Nothing is ever live in {name}."
-        return
-    if space.live_bound is not Bound.EXACT:
-        yield f"The peak of {name} is {bounded_size(space.peak_live_bytes, space.live_bound)}: {why}."
-        yield ("In what is left, most bytes are live at ", *_where(report, one), ".")
         return
     yield _at_peak(report, one)
     if report.warrants.of(Quantity.SOURCES).is_exact:
