@@ -32,6 +32,7 @@ from xla_lens.render.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs
 from xla_lens.render.diff.words import violation_text
 from xla_lens.render.memory_spaces import parse_spaces
 from xla_lens.render.report.blocks import Outline
+from xla_lens.render.sources import frame_text
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -240,12 +241,12 @@ def _modules_of_run(path: Path) -> Iterator[tuple[tuple[str, int], RunOfModule]]
 def _run(report: Report) -> RunOfModule:
     one = report.hbm
     if one is None:
-        return RunOfModule(None, None, None)
-    needed, peak = (
-        size if bound is Bound.EXACT else None
-        for size, bound in (
-            (one.space.needed_bytes, one.space.reserved_bound),
-            (one.space.peak_live_bytes, one.space.live_bound),
-        )
+        return RunOfModule()
+    space, line = one.space, next(iter(one.lines.lines), None) if one.lines else None
+    name = (frame_text(line.frame) if line.frame else line.argument) if line else None
+    return RunOfModule(
+        space.needed_bytes if space.reserved_bound is Bound.EXACT else None,
+        space.peak_live_bytes if space.live_bound is Bound.EXACT else None,
+        name,
+        line.size_bytes if line else None,
     )
-    return RunOfModule(needed, peak, one.lines.lines[0] if one.lines and one.lines.lines else None)

@@ -1,16 +1,14 @@
 """What modules need in several runs: as blocks and as JSON."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.render.diff.words import change_text, grown_text
 from xla_lens.render.numbers import counted, human, sparkline
 from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
-from xla_lens.render.sources import frame_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +17,10 @@ class RunOfModule:
     source line or argument with most bytes at the peak.
     """
 
-    needed_bytes: int | None
-    peak_bytes: int | None
-    line: LineBytes | None
+    needed_bytes: int | None = None
+    peak_live_bytes: int | None = None
+    line: str | None = None
+    line_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class ModuleInRuns:
     @property
     def is_unchanged(self) -> bool:
         """Whether all runs have the module, with the same sizes."""
-        return len({(run.needed_bytes, run.peak_bytes) if run else None for run in self.runs}) == 1
+        return len({(run.needed_bytes, run.peak_live_bytes) if run else None for run in self.runs}) == 1
 
 
 def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: int) -> Outline:
@@ -83,16 +82,9 @@ def _cells(run: RunOfModule | None, change: str, label: str) -> Iterator[Text]:
     if run is None:
         yield from ("not there", "", "", Name(label), "")
         return
-    needed, peak = ("unknown" if size is None else human(size) for size in (run.needed_bytes, run.peak_bytes))
+    needed, peak = ("unknown" if size is None else human(size) for size in (run.needed_bytes, run.peak_live_bytes))
     yield from (needed, change, peak, Name(label))
-    name = _line_name(run.line)
-    yield ((f"{human(run.line.size_bytes)}  ", Name(name, role=Role.SOURCE)) if run.line and name else "")
-
-
-def _line_name(line: LineBytes | None) -> str | None:
-    if line is None:
-        return None
-    return frame_text(line.frame) if line.frame else line.argument
+    yield (f"{human(run.line_bytes or 0)}  ", Name(run.line, role=Role.SOURCE)) if run.line else ""
 
 
 def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -101,11 +93,4 @@ def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[di
 
 
 def _run_data(run: RunOfModule | None, label: str) -> dict[str, Any]:
-    return {
-        "path": label,
-        "has_module": run is not None,
-        "needed_bytes": run.needed_bytes if run else None,
-        "peak_live_bytes": run.peak_bytes if run else None,
-        "line": _line_name(run.line) if run else None,
-        "line_bytes": run.line.size_bytes if run and run.line else None,
-    }
+    return {"path": label, "has_module": run is not None, **asdict(run or RunOfModule())}
