@@ -8,7 +8,7 @@ Tests hold the columns equal to the grammar.
 import re
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -146,12 +146,12 @@ def _stack_tables(
             headers.extend((start, header.end(1), header.end(1)))
         elif row := _ROW.match(data, start):
             headers[-2] = row.end()
-            names = _FIELDS.get(name)
-            if row[2] is not None and names is None:
-                cells[name].extend((*row.span(2), int(row[1])))
-            elif row[3] is not None and names is not None:
-                values = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3])}
-                cells[name].extend((*row.span(), int(row[1]), *(values.get(field, NONE) for field in names)))
+            names, is_string = _FIELDS[name], row[2] is not None
+            if is_string is not bool(names):
+                values = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3] or b"")}
+                cells[name].extend(
+                    (*row.span(2 * is_string), int(row[1]), *(values.get(field, NONE) for field in names))
+                )
     tables = [table.of(cells[name]) for name, table in _TABLES.items()]
     return StackTables.of(headers), *tables  # type: ignore[return-value]
 
@@ -163,9 +163,9 @@ _TABLES: Final[Mapping[bytes, type[Table]]] = {
     b"StackFrames": StackFrames,
 }
 _FIELDS: Final = {
-    b"FileLocations": (b"file_name_id", b"function_name_id", b"line", b"column"),
-    b"StackFrames": (b"file_location_id", b"parent_frame_id"),
+    name: [field.name.encode() for field in fields(table)[len(fields(Strings)) :]] for name, table in _TABLES.items()
 }
+"""The names of the printed fields behind the id; tables of strings have none."""
 
 
 def _line_starts(document: Document, is_cancelled: Callable[[], bool]) -> Column:
