@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
     `warrants` say which numbers are exact. `capacity` is the device's, None if no file beside the dump states it.
@@ -35,9 +35,6 @@ class Analysis:
     findings: tuple[Finding, ...]
     warrants: Warrants
     capacity: Capacity | None = None
-
-    def __repr__(self) -> str:
-        return f"<Analysis with {len(self.findings)} findings: {self.dump!r}>"
 
     def on_device(self, size_bytes: int | None) -> "Analysis":
         """Return this analysis with the capacity that the user states, which counts more than that of any file. None

@@ -92,17 +92,14 @@ class Origins:
     def of_name(self, name: int) -> Origin:
         """Return the origin of an instruction by its own metadata."""
         if name not in self._own:
-            self._own[name] = self._read(name)
+            instruction, writers = self.dump.instruction(name), self._writers
+            metadata: Mapping[str, str] = instruction.metadata() if instruction else {}
+            op_name = metadata.get("op_name")
+            if writers and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):
+                row = writers.module.row_of(self.dump.names[name])
+                metadata = writers.read(row).metadata if row != NONE else metadata
+            self._own[name] = self._origin(op_name, metadata)
         return self._own[name]
-
-    def _read(self, name: int) -> Origin:
-        instruction, module = self.dump.instruction(name), self.module
-        metadata: Mapping[str, str] = instruction.metadata() if instruction else {}
-        op_name = metadata.get("op_name")
-        if module and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):
-            row = module.row_of(self.dump.names[name])
-            metadata = self._writers.read(row).metadata if self._writers and row != NONE else metadata
-        return self._origin(op_name, metadata)
 
     def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Writer | None = None) -> Origin:
         calls, line = self._calls.of(metadata)

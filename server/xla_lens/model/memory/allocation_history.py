@@ -52,17 +52,11 @@ class AllocationHistory:
     peak_bytes: int
     space_peak_step: int | None
 
-    @property
-    def _is_live(self) -> NDArray[np.bool_]:
-        """Whether each value has a live range."""
-        is_live: NDArray[np.bool_] = (self.start_step != NONE) & (self.start_step <= self.end_step)
-        return is_live
-
     def free_at(self, step: int | None) -> Intervals | None:
         """Return the bytes that are not live at a step, None for None."""
         if step is None:
             return None
-        is_here = self._is_live & (self.start_step <= step) & (step <= self.end_step)
+        is_here = (self.start_step <= step) & (step <= self.end_step)
         return _free(self.offset[is_here], self.end_offset[is_here], self.size_bytes)
 
     @property
@@ -73,7 +67,7 @@ class AllocationHistory:
     @property
     def idle_bytes(self) -> int | None:
         """The size minus `peak_bytes`. None if a value without a live range holds some bytes."""
-        is_unknown = np.any(~self._is_live & (self.offset < self.end_offset))
+        is_unknown = np.any((self.start_step == NONE) & (self.offset < self.end_offset))
         return None if is_unknown else max(self.size_bytes - self.peak_bytes, 0)
 
     @property
@@ -93,7 +87,7 @@ class AllocationHistory:
 
     @property
     def _is_reaching(self) -> NDArray[np.bool_]:
-        is_placed = self._is_live & (self.offset < self.end_offset)
+        is_placed = (self.start_step != NONE) & (self.offset < self.end_offset)
         is_reaching: NDArray[np.bool_] = is_placed & (self.end_offset == self.end_offset[is_placed].max(initial=0))
         return is_reaching
 

@@ -64,7 +64,7 @@ class Values(Columns):
     end_step: Column
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DumpSet:
     """The joined tables. Each group of tables comes from one file; `assignment`, `used` and `live` are those files,
     None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`.
@@ -106,9 +106,6 @@ class DumpSet:
     def space_id(self, color: int) -> SpaceId:
         """The memory space of a color."""
         return SpaceId(color, self.backend)
-
-    def __repr__(self) -> str:
-        return f"<DumpSet of {len(self.values):,} values in {len(self.files)} files, {self.files[0].label!r} first>"
 
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""
