@@ -242,7 +242,8 @@ def wrong_shapes(
         at, index = divmod(key // len(shapes), len(dump.indices))
         instruction_shape = text[spans[0][first[at]] : spans[1][first[at]]]
         found.append(instruction_shape[slice(*parts_of(instruction_shape).get(dump.indices[index], (0, 0)))])
-    is_wrong = np.array([part != shapes[key % len(shapes)] for key, part in zip(keys.tolist(), found, strict=True)])
+    wrong_keys = [part != shapes[key % len(shapes)] for key, part in zip(keys.tolist(), found, strict=True)]
+    is_wrong = np.array(wrong_keys, bool)
     wrong = dict(zip(rows[is_wrong[same]].tolist(), same[is_wrong[same]].tolist(), strict=True))
     facts = (
         context.labels(slices),
