@@ -7,12 +7,12 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.hlo.module import CALLED, HloModule
+from xla_lens.model.hlo.module import CALLED, IN_NAME, HloModule
 from xla_lens.model.places.mentions import Instruction, Value, meaning
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME, NAME_CHARACTER
+from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,6 @@ class HloMention:
 
 _WORD: Final = re.compile(rb"%?" + NAME)
 _NAME: Final = re.compile(NAME)
-_IN_NAME: Final = re.compile(NAME_CHARACTER)
 _CALLED: Final = re.compile(rb"(?<![a-z_])([a-z_]++)=\{?(?:[^{}=\"]*,)?\s*\Z")
 
 
@@ -67,7 +66,7 @@ def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
 def _word(data: bytes, offset: int) -> tuple[int, int] | None:
     """The span of the name around a byte, including the ``%`` sign."""
     start = offset
-    while start > 0 and offset - start < MAX_NAME_LENGTH and _IN_NAME.match(data, start - 1):
+    while start > 0 and offset - start < MAX_NAME_LENGTH and IN_NAME.match(data, start - 1):
         start -= 1
     if (comment := data.rfind(b"*/", start, offset)) >= 0:
         # An operand without a sign follows the comment directly.

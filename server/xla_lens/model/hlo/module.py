@@ -124,8 +124,8 @@ class HloModule:
         while place >= 0:
             after = place + len(wanted)
             # An operand without a sign may follow a comment. A number behind the name is that of an element.
-            begins = sign == b"%" or not _IN_NAME.match(data, place - 1) or data.startswith(b"*/", place - 2)
-            if begins and not (_IN_NAME.match(data, after) and not data.startswith(b"#", after)):
+            begins = sign == b"%" or not IN_NAME.match(data, place - 1) or data.startswith(b"*/", place - 2)
+            if begins and not (IN_NAME.match(data, after) and not data.startswith(b"#", after)):
                 yield place + (sign == b"%")
             place = data.find(wanted, after, end)
 
@@ -256,7 +256,8 @@ _HEAD: Final = 4096
 CALLED: Final = re.compile(rb", (%b)=(?:\{([^{}]*)\}|([^,\s]+))" % b"|".join(CALLING_ATTRIBUTES))
 """An attribute that names computations: group 1 is the attribute, 2 a list of names in braces, 3 a single name."""
 
-_IN_NAME: Final = re.compile(NAME_CHARACTER)
+IN_NAME: Final = re.compile(NAME_CHARACTER)
+"""A character of a name."""
 
 _END: Final = re.compile(rb"\n\}[^\n]*\n\r?\n")
 """The end of the last computation, and the empty line behind it."""
