@@ -170,7 +170,7 @@ class Facts:
 
     def is_computed(self, value: int) -> bool:
         """Whether the program can do without a value: it is neither an argument nor a result nor a constant."""
-        return not self.kind[value] & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
+        return not self.kind[value] & _NOT_COMPUTED
 
     @cached_property
     def all_arguments(self) -> tuple[int, ...]:
@@ -384,6 +384,8 @@ class Facts:
         # In a module of Flax, `jax.checkpoint` would not know the parameters.
         return Call(function, callers_of[function], min(checkpoints, default="jax.checkpoint"))
 
+
+_NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 """What JAX writes into the op_names of what it differentiates."""

@@ -204,20 +204,26 @@ def logits(facts: Facts) -> Iterator[Change]:
     words, tokens = _vocabulary(facts), _token_counts(facts)
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
-    sizes = {value: (prod(shape.lengths), max(shape.lengths)) for value, shape in shapes.items()}
-    by_size = sorted(sizes, key=sizes.__getitem__, reverse=True)
-    of_loss = (value for value in by_size if _LOSS.search(facts.origins.of_value(value).op_name or ""))
-    named = sizes.get(next(of_loss, NONE))
-    found = list[int]()
-    for value, shape in shapes.items():
-        count = prod(shape.lengths)
-        length = next((length for length in shape.lengths if length in words), None)
-        is_like = length is not None and any(total % (count // length) == 0 for total in tokens)
-        is_named = sizes[value] == named
-        is_weight = tuple(sorted(shape.lengths)) in weights
-        if shape.type in FLOATS and facts.is_computed(value) and (is_like or is_named) and not is_weight:
-            found.append(value)
-            yield _divided(facts, value, CHUNKS)
+    computed = [
+        (value, prod(shape.lengths), shape.lengths)
+        for value, shape in shapes.items()
+        if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
+    ]
+    found = [
+        value
+        for value, count, lengths in computed
+        for length in [length for length in lengths if length in words][:1]
+        if any(total % (count // length) == 0 for total in tokens)
+    ]
+    if not found:
+        # Only the op_names tell.
+        by_size = sorted(computed, key=lambda one: (one[1], max(one[2])), reverse=True)
+        of_loss = (one for one in by_size if _LOSS.search(facts.origins.of_value(one[0]).op_name or ""))
+        largest = next(of_loss, None)
+        alike = (one for one in computed if largest and (one[1], max(one[2])) == (largest[1], max(largest[2])))
+        found = [value for value, *_ in alike]
+    for value in found:
+        yield _divided(facts, value, CHUNKS)
     if found and facts.dump.backend is Backend.CPU:
         # The loop adds up the gradient of the table: in f32, from products in the type of the logits.
         tables = (value for value in facts.arguments if _is_trained_table(facts, value, words))
