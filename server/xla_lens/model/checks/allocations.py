@@ -34,11 +34,13 @@ def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Iterator[Findi
 
 
 def allocation_kinds_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
-    """Each allocation has a kind, and outputs are `maybe-live-out`."""
+    """Each allocation has a kind, and one has the output, which is `maybe-live-out`."""
     allocations, kind = dump.allocations, dump.allocations.kind
     yield from context.found(allocations, kind == 0, Problem.NO_KIND, allocations.index)
     is_lost = kind & int(Kind.OUTPUT | Kind.MAYBE_LIVE_OUT) == Kind.OUTPUT
     yield from context.found(allocations, is_lost, Problem.OUTPUT_NOT_LIVE_OUT, allocations.index)
+    outputs = marked(kind & int(Kind.OUTPUT) != 0)
+    yield from context.found(allocations, outputs[1:], Problem.SECOND_OUTPUT, allocations.index)
 
 
 # ---------------------------------------------------------------- sizes
@@ -96,6 +98,8 @@ def parameters_are_numbered(dump: DumpSet, context: Context) -> Iterator[Finding
 
     facts, wrong = (allocations.index, allocations.parameter), [*filter(holds_another, marked(is_parameter))]
     yield from context.found(allocations, wrong, Problem.PARAMETER_MISMATCH, *facts)
+    keys = allocations.parameter_index, allocations.parameter
+    yield from context.repeats(allocations, keys, Problem.PARAMETER_MISMATCH, *facts, known=is_parameter)
     # A broken header may be that of a missing parameter.
     if not np.any(context.allocations) and context.is_whole(dump.assignment):
         rows = np.flatnonzero(is_parameter)

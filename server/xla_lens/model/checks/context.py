@@ -183,8 +183,10 @@ class Context:
     def repeats(
         self, table: Table, keys: Iterable[Column], problem: Problem, *facts: Fact, known: Marks | None = None
     ) -> Iterator[Finding]:
-        """Yield a problem at each row that has the same keys as one before it, and cover both rows."""
-        rows = np.arange(len(table)) if known is None else np.flatnonzero(known)
+        """Yield a problem at each row that has the same keys as one before it, and cover both rows. Without `known`,
+        rows of unknown values are left out.
+        """
+        rows = np.flatnonzero(self._about(table)[0][1] != NONE if known is None else known)
         first, again = (rows[of] for of in repeated(key[rows] for key in keys))
         for before, row in zip(first.tolist(), again.tolist(), strict=True):
             related = (table, before, Relation.OTHER_OCCURRENCE)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, Marks, marked
+from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.findings import Finding, Relation
 from xla_lens.model.checks.overlaps import is_passed_on
 from xla_lens.model.checks.problems import Problem
@@ -92,7 +92,9 @@ def values_have_one_live_range(dump: DumpSet, context: Context) -> Iterator[Find
     if file is None or Section.BUFFER_LIVE_RANGES not in file.columns.sections.section:
         return
     is_free, label = context.free(names=ranges.name), context.labels(ranges)
-    nameless, is_view = ~defines_own_value(dump) & is_free, views_in_live_ranges(dump)
+    # Other positions of a value have no live range.
+    own = np.append(values.live_range, NONE)[dump.value_of_live_range]
+    nameless, is_view = (own != np.arange(len(ranges))) & is_free, views_in_live_ranges(dump)
     if context.is_whole(dump.used or dump.assignment, dump.assignment if dump.used is None else dump.used):
         yield from context.found(ranges, nameless & is_view, Problem.VIEW, label, severity=Severity.HINT)
         yield from context.found(ranges, nameless & ~is_view, Problem.UNDEFINED_LIVE_RANGE, label)
@@ -109,14 +111,6 @@ def values_have_one_live_range(dump: DumpSet, context: Context) -> Iterator[Find
         yield from context.found(table, rows, Problem.MISSING_LIVE_RANGE, *facts, related=related)
 
 
-def defines_own_value(dump: DumpSet) -> Marks:
-    """For each live range whether a value has its name and index. Other positions of a value have no live range."""
-    ranges, value = dump.live_ranges, dump.value_of_live_range
-    index = taken(np.maximum(dump.values.index, 0), value)
-    is_own: Marks = (value != NONE) & (taken(dump.values.name, value) == ranges.name) & (index == ranges.index)
-    return is_own
-
-
 # ---------------------------------------------------------------- starts and ends
 
 
@@ -130,21 +124,23 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Iter
     known = (values.live_range[value] == np.arange(len(ranges))) & (own_step != NONE)
     known &= context.free(values=value, names=ranges.name)
     # What runs in an asynchronous computation may start one step later.
-    latest = 1 if _ASYNCHRONOUS.search(dump.names.block) else 0
+    latest = _ASYNCHRONOUS.search(dump.names.block) is not None
     late = start - own_step
     moved = [
         row for row in marked(known & (late != 0)) if _is_wrong_start(dump, int(ranges.name[row]), late[row], latest)
     ]
-    facts, related = (context.values_in(value), start, own_step), (schedule, dump.schedule_row_of_name[ranges.name])
+    names = distinct(ranges.name[moved])
+    if len(names) == 2 and np.array_equal(distinct(start[moved]), np.sort(step[names])):
+        rows = np.sort(dump.schedule_row_of_name[names])
+        yield from context.found(
+            schedule, rows[:1].tolist(), Problem.SWAPPED_INSTRUCTIONS, *map(context.name, schedule.name[rows])
+        )
+        context.cover(names=names.tolist())
+    # The values of one instruction start together.
+    facts, about = (context.values_in(value), start, own_step), [ranges.name]
+    related = schedule, dump.schedule_row_of_name[ranges.name], Relation.STEP
     yield from context.found(
-        ranges,
-        moved,
-        Problem.WRONG_START,
-        *facts,
-        severity=Severity.WARNING,
-        related=(*related, Relation.STEP),
-        # The values of one instruction start together.
-        names=[ranges.name],
+        ranges, moved, Problem.WRONG_START, *facts, severity=Severity.WARNING, related=related, names=about
     )
     # Where a start or a place is uncertain, a value may have taken over the bytes of another one at any step.
     if np.any(context.values):
@@ -165,12 +161,7 @@ def early_ends(dump: DumpSet, context: Context, rows: list[int], last_use: Colum
     """Find live ranges that end before the last use of their value, at a step for each value."""
     ranges, value = dump.live_ranges, dump.value_of_live_range
     use = last_use[value]
-    facts = (
-        context.values_in(value),
-        ranges.end_step,
-        lambda row: dump.instruction_at(int(use[row])) or "",
-        use,
-    )
+    facts = (context.values_in(value), ranges.end_step, lambda row: dump.instruction_at(int(use[row])) or "", use)
     related = dump.schedule, lambda row: dump.schedule_row(int(use[row])), Relation.STEP
     yield from context.found(ranges, rows, Problem.EARLY_END, *facts, severity=Severity.WARNING, related=related)
 

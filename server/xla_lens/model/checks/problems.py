@@ -104,6 +104,9 @@ class Problem(Enum):
         "Allocation {allocation} holds the output but is not marked `maybe-live-out`. The output is live at the end of "
         "the program.",
     )
+    SECOND_OUTPUT = _row(
+        Code.ALLOCATION_KIND_CONFLICT, "Allocation {allocation} has an output shape, and so has another one."
+    )
     SLICE_OUT_OF_BOUNDS = _row(
         Code.SLICE_OUT_OF_BOUNDS,
         "`{value}` has {size_bytes:bytes} at offset {offset:,}, but allocation {allocation} has "
@@ -206,6 +209,9 @@ class Problem(Enum):
     WRONG_STEP = _row(
         Code.SCHEDULE_MISMATCH,
         "`{name}` has step {step}, but is listed where step {expected} belongs. XLA numbers steps without gaps.",
+    )
+    SWAPPED_INSTRUCTIONS = _row(
+        Code.SCHEDULE_MISMATCH, "`{name}` and `{other}` are swapped: their live ranges start at each other's step."
     )
     SCHEDULED_TWICE = _row(Code.SCHEDULE_MISMATCH, "`{name}` is scheduled twice. An instruction runs once.")
     UNSCHEDULED_INSTRUCTION = _row(

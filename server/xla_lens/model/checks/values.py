@@ -8,7 +8,7 @@ import numpy as np
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, Fact, Marks, RelatedRows, marked
+from xla_lens.model.checks.context import Context, Fact, Marks, Named, RelatedRows, marked
 from xla_lens.model.checks.findings import Finding, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.dataflow import quoted_operands
@@ -24,24 +24,17 @@ from xla_lens.syntax.texts import number_texts
 
 def rows_are_unique(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """Each list has an id, a position (HloDataflowAnalysis in SSA form), a use or a live range once."""
-    slices, used, positions, uses, ranges = (
-        dump.slices,
-        dump.used_values,
-        dump.positions,
-        dump.uses,
-        dump.live_ranges,
+    slices, used, positions, uses, ranges = dump.slices, dump.used_values, dump.positions, dump.uses, dump.live_ranges
+    lists: tuple[tuple[Named, tuple[Column, ...], Problem], ...] = (
+        (slices, (slices.id,), Problem.DUPLICATE_VALUE),
+        (used, (used.id,), Problem.DUPLICATE_VALUE),
+        (positions, (positions.index, positions.name), Problem.DUPLICATE_POSITION),
+        (ranges, (ranges.index, ranges.name), Problem.DUPLICATE_LIVE_RANGE),
     )
-    for table in (slices, used):
-        label = context.labels(table)
-        yield from context.repeats(table, (table.id,), Problem.DUPLICATE_VALUE, label, known=table.id != NONE)
-    known = context.free(values=context.value_of(positions))
-    label, keys = context.labels(positions), (positions.index, positions.name)
-    yield from context.repeats(positions, keys, Problem.DUPLICATE_POSITION, label, known=known)
-    known, facts = context.free(values=context.value_of(uses)), _use(context)
+    for table, keys, problem in lists:
+        yield from context.repeats(table, keys, problem, context.labels(table))
     of_use = uses.index, uses.operand, uses.name, uses.value
-    yield from context.repeats(uses, of_use, Problem.DUPLICATE_USE, *facts, known=known)
-    label, keys = context.labels(ranges), (ranges.index, ranges.name)
-    yield from context.repeats(ranges, keys, Problem.DUPLICATE_LIVE_RANGE, label)
+    yield from context.repeats(uses, of_use, Problem.DUPLICATE_USE, *_use(context))
 
 
 # ---------------------------------------------------------------- the lists
