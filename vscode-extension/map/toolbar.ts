@@ -126,7 +126,7 @@ const MAX_ALLOCATIONS = 200;
 function choicesOf(model: Model, color: number): [string, string][] {
   const rows = allocationsOf(model, color);
   const several: [string, string][] = [
-    [String(MAIN), "without constants and thread-local ones"],
+    [String(MAIN), "main allocations"],
     [String(ALL), `all ${counted(rows.length, "allocation")}`],
   ];
   const { index } = model.map.allocations;
