@@ -10,7 +10,7 @@ import { type Call, type Flame, flameOf, type Part, pathOf } from "./flameTree";
 import { type LiveSet, liveAt } from "./live";
 import { changes } from "./memoize";
 import { NONE, ownStep } from "./model";
-import type { Scene } from "./scene";
+import type { Drawing, Scene } from "./scene";
 import { cssColor, isLight, mixed, type Rgb, rgb, type Theme } from "./theme";
 
 const ROW_HEIGHT = 20;
@@ -20,11 +20,6 @@ const MIN_COLOR_SHARE = 0.9;
 /** Shares of background in the colors of values, and of frames that change little. */
 const [VALUE_SHARE, LEAST_CHANGE_SHARE] = [0.35, 0.8];
 
-export interface FlameGraph {
-  element: HTMLElement;
-  draw(scene: Scene, theme: Theme): void;
-}
-
 /** What the graph shows. */
 interface Shown {
   scene: Scene;
@@ -32,7 +27,7 @@ interface Shown {
   flame: Flame;
 }
 
-export function createFlame(actions: Actions, details: Details): FlameGraph {
+export function createFlame(actions: Actions, details: Details): Drawing {
   const element = make("div", { class: "flame", role: "group", "aria-label": "Flame graph of Python calls" });
   let frames: Call[] = [];
   let zoomed = "";

@@ -11,8 +11,8 @@ import { make, write } from "./dom";
 import type { Layout } from "./layout";
 import { type LiveSet, sums } from "./live";
 import { changes, memoizeLast } from "./memoize";
-import type { Scene } from "./scene";
-import { cssColor, type Theme } from "./theme";
+import type { Drawing, Scene } from "./scene";
+import { cssColor } from "./theme";
 
 const TITLES: Readonly<Record<ColorBy, string>> = {
   kind: "By kind",
@@ -22,12 +22,7 @@ const TITLES: Readonly<Record<ColorBy, string>> = {
   change: "By change",
 };
 
-export interface Legend {
-  element: HTMLElement;
-  draw(scene: Scene, theme: Theme): void;
-}
-
-export function createLegend(actions: Actions, scene: () => Scene): Legend {
+export function createLegend(actions: Actions, scene: () => Scene): Drawing {
   const label = "Colors; press one to pick its values";
   const list = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
   const title = make("summary", {});

@@ -76,7 +76,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
         write(empty, emptyText(scene, shown.length));
         empty.hidden = empty.textContent === "";
       }
-      splitter.draw(scene);
+      splitter.draw(scene, theme);
       const { range } = scene.state;
       lists.setAttribute("aria-label", range ? "Changes in the range" : "Live at the step");
       atStep.hidden = range !== null;

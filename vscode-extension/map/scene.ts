@@ -12,6 +12,7 @@ import { FAINT, HIDDEN, SHOWN } from "./raster";
 import { within as matchesWithin, type Search, search } from "./search";
 import { type Stack, stackOf } from "./stack";
 import type { State } from "./state";
+import type { Theme } from "./theme";
 
 export interface Scene {
   /** The other dump of a comparison, on the same axis of steps. */
@@ -40,6 +41,12 @@ export interface Scene {
   allBytes: Range;
   steps: Range;
   bytes: Range;
+}
+
+/** A part of the page, which draws a scene. */
+export interface Drawing {
+  element: HTMLElement;
+  draw(scene: Scene, theme: Theme): void;
 }
 
 /** Return a function from state to scene for one map, which has a memory space. Parts that a change of state does not affect are reused. */

@@ -2,7 +2,7 @@
 
 import type { Actions } from "./actions";
 import { make } from "./dom";
-import type { Scene } from "./scene";
+import type { Drawing } from "./scene";
 import type { PaneName } from "./state";
 
 /** What arrow keys resize, as a share of both panes. */
@@ -10,16 +10,11 @@ const KEY_SHARE = 0.05;
 /** A pane that is dragged to a smaller share of the room is folded. */
 const MIN_SHARE = 0.08;
 
-export interface Splitter {
-  element: HTMLElement;
-  draw(scene: Scene): void;
-}
-
 /**
  * Create the bar that resizes a pane beside it: by dragging or with the arrow keys. A double click or Enter folds the pane,
  * and brings it back.
  */
-export function createSplitter(name: PaneName, side: "before" | "after", label: string, actions: Actions): Splitter {
+export function createSplitter(name: PaneName, side: "before" | "after", label: string, actions: Actions): Drawing {
   const element = make("div", {
     class: "splitter",
     role: "separator",

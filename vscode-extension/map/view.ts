@@ -16,7 +16,7 @@ import { instructionAt, NONE, ownStep, valueString } from "./model";
 import { createPanel } from "./panel";
 import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
-import type { Scene } from "./scene";
+import type { Drawing, Scene } from "./scene";
 import { createSplitter } from "./splitter";
 import { createCurveTable, createValueTable } from "./tables";
 import type { Theme } from "./theme";
@@ -180,7 +180,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       toolbar.draw(scene);
       write(note, noteText(scene));
       note.hidden = note.textContent === "";
-      for (const splitter of splitters) splitter.draw(scene);
+      for (const splitter of splitters) splitter.draw(scene, theme);
       legend.draw(scene, theme);
       panel.draw(scene, theme);
       details.draw(scene);
@@ -206,11 +206,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   };
 }
 
-/** A part of the page that draws itself; a plot is drawn by others. */
-interface Shown {
-  element: HTMLElement;
-  draw?: (scene: Scene, theme: Theme) => void;
-}
+/** A part that draws itself; a plot is drawn by others. */
+type Shown = Pick<Drawing, "element"> & Partial<Drawing>;
 
 /** A section that shows the same in several ways. A press on its title folds it. */
 function section<As extends string>(
