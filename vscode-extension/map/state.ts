@@ -56,7 +56,7 @@ export const INITIAL: Readonly<State> = {
   folded: [],
 };
 
-/** The saved form of a state. Identifies the selected value by its label, since rows change with each new dump. */
+/** The saved form of a state. Identifies values by label and allocations by index, since rows change with each new dump. */
 export type SavedState = Omit<State, "selected"> & { selected: string };
 
 const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
@@ -67,18 +67,18 @@ const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
   valuesAs: ["picture", "flame", "table"],
 };
 
-export function toSaved(state: State, { strings, values }: MemoryMap): SavedState {
+export function toSaved(state: State, { strings, values, allocations }: MemoryMap): SavedState {
   return {
     ...state,
     selected: strings[values.label[state.selected] ?? NONE] ?? "",
-    marked: NONE,
+    marked: allocations.index[state.marked] ?? NONE,
     // Rows change with each new dump, and the cursor will move.
     picked: state.picked?.values ? null : state.picked,
   };
 }
 
 /** Restore a state. Parts that are missing, invalid or not in the map get their initial values. */
-export function fromSaved(given: unknown, { strings, values, comparison }: MemoryMap): State {
+export function fromSaved(given: unknown, { strings, values, allocations, comparison }: MemoryMap): State {
   const saved: SavedState = { ...NOTHING_SAVED };
   for (const key of KEYS) {
     const value = (given as Partial<Record<string, unknown>> | null | undefined)?.[key];
@@ -86,7 +86,7 @@ export function fromSaved(given: unknown, { strings, values, comparison }: Memor
   }
   if (saved.colorBy === "change" && !comparison) saved.colorBy = INITIAL.colorBy;
   const selected = saved.selected ? values.label.findIndex((label) => strings[label] === saved.selected) : NONE;
-  return { ...saved, selected, marked: NONE };
+  return { ...saved, selected, marked: allocations.index.indexOf(saved.marked) };
 }
 
 function fits(key: keyof SavedState, value: unknown): boolean {

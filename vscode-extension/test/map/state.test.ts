@@ -130,7 +130,8 @@ test("a restored state finds values in other rows, and drops those that are gone
     [4, 12],
     10,
   );
-  assert.deepEqual(fromSaved(kept, other), { ...INITIAL, selected: 0, step: 3 });
+  Object.assign(other.allocations, { index: [1, 0] });
+  assert.deepEqual(fromSaved(kept, other), { ...INITIAL, selected: 0, marked: 1, step: 3 });
   assert.deepEqual(fromSaved(kept, mapOf([], [], 10)), { ...INITIAL, step: 3 });
 });
 
