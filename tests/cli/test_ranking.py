@@ -68,6 +68,15 @@ def test_modules_with_the_same_peak_are_ranked_by_their_needs_and_their_values()
     assert [one.name for one in ranked.modules] == ["jit_z", "jit_train_step", "jit_broadcast_in_dim"]
 
 
+def test_a_module_that_does_not_fit_the_budget_comes_first() -> None:
+    analysis, files = analysis_of(SPLIT), [SPLIT.as_posix()]
+    needed = ranked_module(analysis, files).space.needed_bytes
+    # Fits, with a higher peak.
+    fits = replace(ranked_module(analysis, files, needed), name="jit_normal", peak_bytes=needed)
+    ranked = ranking([fits, ranked_module(analysis, files, needed - 1)], SortKey.PEAK, None, 0)
+    assert [one.over_bytes for one in ranked.modules] == [1, 0]
+
+
 def test_all_and_module_select_the_full_reports() -> None:
     folder = DUMPS / "cpu-jaxlib0.4.20" / "donation"
     names = ["jit_f", "jit_mismatch", "jit_swap", "jit_same"]

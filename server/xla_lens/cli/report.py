@@ -109,7 +109,7 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
     summaries: dict[RankedModule, dict[str, Any]] = {}
     worst: tuple[RankedModule, LoadedSet] | None = None
     for loaded in found.load(share=OVERVIEW_SHARE):
-        row = ranked_module(loaded.analysis, [*loaded.files.labels.values()])
+        row = ranked_module(loaded.analysis, [*loaded.files.labels.values()], arguments.budget)
         rows[row] = loaded.files
         if is_json:
             summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
@@ -172,7 +172,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     rows: dict[RankedModule, MapContent] = {}
     for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
         analysis, module = loaded.with_module()
-        rows[ranked_module(analysis, [*loaded.files.labels.values()])] = map_content(analysis, module)
+        rows[ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)] = map_content(analysis, module)
     ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
     shown = [rows[ranked.modules[number]] for number in ranked.shown]
     folder, is_one = _folder(arguments), len(rows) == 1

@@ -6,7 +6,6 @@ from html import escape
 from typing import Any, Final
 
 from xla_lens.features.report.ranking import RankedModule, Ranking
-from xla_lens.model.capacity import over_bytes
 from xla_lens.model.warrants import Bound, Quantity, Warrant
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
@@ -42,12 +41,9 @@ def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterato
 def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
     modules = one.modules
     size = "" if budget_bytes is None else as_given(budget_bytes)
-    exceeding = [
-        module.over_bytes if budget_bytes is None else over_bytes(module.space, budget_bytes) for module in modules
-    ]
     readable = [module for module in modules if not module.unreadable]
     counts = (
-        (_OVER_DEVICE if budget_bytes is None else _OVER_BUDGET, sum(map(bool, exceeding))),
+        (_OVER_DEVICE if budget_bytes is None else _OVER_BUDGET, sum(bool(module.over_bytes) for module in modules)),
         ("{count:|# file cannot be read|# files cannot be read}", sum(len(module.unreadable) for module in modules)),
         ("{count:|# is incomplete|# are incomplete}", sum(not _warrant(module).is_exact for module in readable)),
         ("{count:|# has errors|# have errors}", sum(bool(module.error_count) for module in readable)),

@@ -26,7 +26,7 @@ class RankedModule:
     `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
     `printed_bytes` is the printed peak if it is at a step with fewer live bytes. `files` are the paths of the files,
     `unreadable` those that cannot be read, with the reasons. `over_bytes` are those by which the program exceeds the
-    `capacity` of the device, 0 if it fits, None if unknown.
+    budget, or else the `capacity` of the device, 0 if it fits, None if unknown.
     """
 
     number: int | None
@@ -68,7 +68,7 @@ class Ranking:
         return tuple(one for number, one in enumerate(self.modules) if number not in set(self.shown))
 
 
-def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
+def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | None = None) -> RankedModule:
     """Return the row of a dump set whose files have some paths."""
     dump, memory = analysis.dump, analysis.memory
     space = main_space(memory.spaces) or MemorySpace(dump.space_id(DEFAULT_COLOR), 0, 0, None, 0, NEVER_LIVE)
@@ -76,6 +76,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
     printed = first_printed_peak(dump)
     is_off = printed and is_known and space.live.at(printed[0]) != space.peak_live_bytes
     capacity = capacity_of(space, analysis.capacity)
+    limit_bytes = capacity.size_bytes if capacity and budget_bytes is None else budget_bytes
     severities = Counter(finding.severity for finding in analysis.findings)
     return RankedModule(
         number=next((number for file in files if (number := module_number(file)) is not None), None),
@@ -90,15 +91,15 @@ def ranked_module(analysis: Analysis, files: Sequence[str]) -> RankedModule:
         warning_count=severities[Severity.WARNING],
         warrants=analysis.warrants,
         capacity=capacity,
-        over_bytes=over_bytes(space, capacity.size_bytes) if capacity else None,
+        over_bytes=None if limit_bytes is None else over_bytes(space, limit_bytes),
         unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
     )
 
 
 def sort_key(one: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ...]:
-    """Return the key by which modules are sorted, the worst first. By peak, those that do not fit their device come
-    first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name, then those
-    of the newest run come first.
+    """Return the key by which modules are sorted, the worst first. By peak, those that do not fit the budget or their
+    device come first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name,
+    then those of the newest run come first.
     """
     run = _RUN.search(one.files[0])
     newest = -int("".join(run.groups())) if run else 0
