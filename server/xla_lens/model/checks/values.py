@@ -13,7 +13,6 @@ from xla_lens.model.checks.findings import Finding, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Section
@@ -91,7 +90,9 @@ def value_names_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
 def values_are_in_both_lists(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """The values of the allocations are used values, and used values are in an allocation."""
     slices, table, values = dump.slices, dump.used_values, dump.values
-    used = dump.used or next((file for file in dump.files if _has_used_values(file)), None)
+    # A file may have the header of the used values without values.
+    has_header = (file for file in dump.files if Section.USED_VALUES in file.columns.sections.section)
+    used = dump.used or next(has_header, None)
     if used and dump.assignment and context.is_whole(used):
         is_lost, label = values.used_value[dump.value_of_slice] == NONE, context.labels(slices)
         yield from context.found(slices, is_lost, Problem.UNDEFINED_VALUE, label, slices.id)
@@ -100,11 +101,6 @@ def values_are_in_both_lists(dump: DumpSet, context: Context) -> Iterator[Findin
         is_lost, is_view = (value != NONE) & (values.slice[value] == NONE), views_in_used_values(dump)
         yield from context.found(table, is_lost & is_view, Problem.VIEW, label, severity=Severity.HINT)
         yield from context.found(table, is_lost & ~is_view, Problem.UNASSIGNED_VALUE, label, table.id)
-
-
-def _has_used_values(file: DumpFile) -> bool:
-    """Whether the file has the header of the used values, possibly without values."""
-    return Section.USED_VALUES in file.columns.sections.section
 
 
 # XLA gives an address into another buffer, a view, a memory space of its own, which has no allocations
@@ -129,9 +125,9 @@ def views_in_live_ranges(dump: DumpSet) -> Marks:
 def values_quote_their_instruction(dump: DumpSet, context: Context) -> Iterator[Finding]:
     """If any value quotes its instruction, each does."""
     used = dump.used_values
-    if context.is_whole(dump.used) and np.any(used.instruction_start != NONE):
-        is_missing, label = used.instruction_start == NONE, context.labels(used)
-        yield from context.found(used, is_missing, Problem.MISSING_QUOTE, label)
+    is_missing = used.instruction_start == NONE
+    if context.is_whole(dump.used) and not np.all(is_missing):
+        yield from context.found(used, is_missing, Problem.MISSING_QUOTE, context.labels(used))
 
 
 # ---------------------------------------------------------------- operands
