@@ -27,7 +27,7 @@ from xla_lens.render.peak_groups import source_line_data
 from xla_lens.render.report.answer import NOT_LIVE
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import gap_word, reasons
-from xla_lens.syntax.columns import Column
+from xla_lens.syntax.columns import NONE, Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,14 +101,15 @@ def _allocations(analysis: Analysis, top: int, locate: Locate) -> Iterator[contr
     dump, table = analysis.dump, analysis.dump.allocations
     if dump.assignment is None:
         return
-    kinds, most = allocation_kinds(dump), analysis.memory.most_live_bytes(len(table))
+    kinds = allocation_kinds(dump)
     for row in np.argsort(-table.size_bytes, kind="stable")[:top].tolist():
+        live = analysis.memory.allocation(row)
         yield {
             "allocation": row,
             "index": int(table.index[row]),
             "kind": KIND_NAMES[kinds[row]],
             "color": int(table.color[row]),
             "sizeBytes": int(table.size_bytes[row]),
-            "mostLiveBytes": int(most[row]),
+            "mostLiveBytes": NONE if live.peak_step is None else live.peak_bytes,
             "location": locate.place(row_place(dump.assignment, table, row)),
         }

@@ -105,18 +105,6 @@ class Memory:
         first, last = self.changes.allocation.searchsorted((row, row + 1))
         return accumulated(self.changes.steps[first:last], self.changes.deltas[first:last])
 
-    def most_live_bytes(self, allocation_count: int) -> Column:
-        """Return the peak of each allocation in bytes, NONE for an allocation without a live value."""
-        most = np.full(allocation_count, NONE)
-        allocations, steps = self.changes.allocation, self.changes.steps
-        rows, first = np.unique(allocations, return_index=True)
-        if len(rows):
-            # The deltas of an allocation add up to 0, so one running sum serves all allocations.
-            live_bytes = self.changes.deltas.cumsum()
-            is_last = np.append((allocations[1:] != allocations[:-1]) | (steps[1:] != steps[:-1]), True)
-            most[rows] = np.maximum.reduceat(np.where(is_last, live_bytes, 0), first)
-        return most
-
 
 def live_values(dump: DumpSet, step: int) -> Column:
     """Return the values live at a step, also those in no allocation, by id."""
