@@ -101,7 +101,8 @@ class _Search:
         drafts.sort(key=lambda draft: -draft[0])
         least = max(1, self.facts.space.peak_live_bytes // LEAST_SHARE)
         found = [self._action(row, changes) for most, row, changes in drafts[:MOST_ACTIONS] if most >= least]
-        found = [action for action in found if max(action.saved_bytes, action.saved_needed_bytes) >= least]
+        # What raises the peak may raise what the program needs once XLA schedules it anew.
+        found = [action for action in found if action.saved_bytes >= 0 and action.saved_needed_bytes >= least]
         return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes)))
 
     def _drafts(self) -> Iterator[tuple[RuleRow, list[Change]]]:
