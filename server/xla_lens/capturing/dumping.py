@@ -24,7 +24,7 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
     `capture`. XLA reads `XLA_FLAGS` once in a process: jax and PyTorch/XLA when they open their device, TensorFlow with
     the first program that XLA compiles. So use this once, before that; XLA goes on to write dumps after the block. If
     `XLA_FLAGS` has a folder for dumps already, that is the one. jax's persistent compilation cache is
-    off meanwhile, and for a jax that is imported in the block also after it.
+    off meanwhile.
 
     Raises `RuntimeError` if the flags were read already, and at the end of the block if it wrote no dump.
     """
@@ -66,9 +66,18 @@ def _started() -> str | None:
 
 @contextmanager
 def _without_cache() -> Iterator[None]:
-    """Switch the cache off; for a jax that is imported in the block, also after it."""
-    with without_compilation_cache() if "jax" in sys.modules else _environment({_CACHE: "false"}):
+    """Switch the cache off, also for a jax that is imported in the block."""
+    if "jax" in sys.modules:
+        with without_compilation_cache():
+            yield
+        return
+    with _environment({_CACHE: "false"}):
         yield
+    if "jax" in sys.modules:
+        import jax
+
+        was_enabled = os.environ.get(_CACHE, "true").lower() in ("y", "yes", "t", "true", "on", "1")
+        jax.config.update("jax_enable_compilation_cache", was_enabled)
 
 
 @contextmanager
