@@ -58,8 +58,11 @@ def donate(facts: Facts) -> Iterator[Change]:
         homeless += before
         if not is_looped:
             is_over = any(may_write_over(dump, value, read, one.values[0]) for one in before)
-            begin = copies[value].start_step if value in copies else read
-            gaps.append(facts.piece(value, begin + (not is_over), last))
+            # XLA copies before the first reader runs.
+            begin = copies[value].start_step + 1 if value in copies else read + (not is_over)
+            # It may write the output over what is in its buffer until then, wherever both are.
+            is_under = any(one.piece.end_step > last for one in before)
+            gaps.append(facts.piece(value, begin, last + is_under))
     # A TPU finds room in VMEM.
     placeless = _placeless(homeless, gaps) if dump.backend is not Backend.TPU else []
     moved = tuple(value for one in placeless for value in one.values)
@@ -125,7 +128,7 @@ def _copies(facts: Facts, rows: Sequence[Missed]) -> dict[int, Piece]:
         # What is inside of a loop comes before no writer: the loop does.
         befores = [later.get(read.name, 0) for read in reads if read.name != writer]
         if any(before and not before & writers[writer] for before in befores):
-            copies[value] = facts.piece(value, reads[0].step, reads[-1].step)
+            copies[value] = facts.piece(value, reads[0].step - 1, reads[-1].step)
     return copies
 
 
