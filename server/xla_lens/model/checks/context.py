@@ -138,11 +138,11 @@ class Context:
         about = self._about(table) if chosen else []
         about += [*((self.values, of) for of in values), *((self.names, of) for of in names)]
         for row in chosen:
-            subjects = [(marks, int(of[row])) for marks, of in about]
-            if any(marks[subject] for marks, subject in subjects if subject != NONE):
+            subjects = [(marks, subject) for marks, of in about if (subject := int(of[row])) != NONE]
+            if any(marks[subject] for marks, subject in subjects):
                 continue
             for marks, subject in subjects:
-                marks[subject] |= subject != NONE
+                marks[subject] = True
             others = self.related(related[0], np.atleast_1d(_of_row(related[1], row)), related[2]) if related else ()
             place = self.place(table, row, *span)
             yield Finding(severity, place, problem(*(_of_row(fact, row) for fact in facts)), others)
