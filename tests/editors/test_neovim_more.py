@@ -1,7 +1,6 @@
 """Requests for which Neovim has a key, a function, or neither."""
 
 import json
-from pathlib import Path
 
 from editors.driving import Dump, wait_for
 from editors.neovim import Neovim
@@ -34,13 +33,6 @@ def test_two_dumps_are_compared(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.lua(f"vim.cmd.XlaLensCompare({json.dumps(str(old))}) return true")
     wait_for(neovim.lines, lambda lines: lines[0].startswith("jit_train_step: host memory peak 25.1 KiB → 4.21 MiB"))
-    (line,) = (line for line in neovim.lines() if line.startswith("  peaks "))
-    neovim.go_to(line, "step")
-    neovim.lua("vim.lsp.buf.definition() return true")
-    # The peaks of both dumps.
-    files = "return vim.tbl_map(function(one) return vim.fn.bufname(one.bufnr) end, vim.fn.getqflist())"
-    found = wait_for(lambda: neovim.lua(files), lambda found: len(found) == 2)
-    assert {Path(name).name for name in found} == {old.name, split.file("live-range").name}
 
 
 def test_out_of_memory_message_is_explained(neovim: Neovim, split: Dump) -> None:

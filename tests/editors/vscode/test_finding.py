@@ -117,7 +117,7 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         # The title of a section stays in view.
         size = window.page.viewport_size
         window.page.set_viewport_size({"width": 1280, "height": 420})
-        window.go_to(23)
+        window.go_to(len(rows))
         sticky = ".sticky-widget .sticky-line-content"
         (title,) = wait_for(lambda: window.texts(sticky), lambda found: len(found) == 1, SECONDS)
         assert title.startswith("Live in host memory: 4.21 MiB in 12 values")
