@@ -52,23 +52,6 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   return result;
 }
 
-// Compares the texts of two columns of spans. Returns one byte for each row.
-static PyObject *compare(PyObject *args, int (*comparison)(Text, Text)) {
-  Spans one, two;
-  if (!PyArg_ParseTuple(args, "y*y*y*y*", &one.data, &one.cells, &two.data, &two.cells)) return NULL;
-  const Py_ssize_t count = Py_MIN(count_of(&one), count_of(&two));
-  PyObject *result = PyBytes_FromStringAndSize(NULL, count);
-  if (result) {
-    char *found = PyBytes_AsString(result);
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < count; i++) found[i] = (char)comparison(span_of(&one, i), span_of(&two, i));
-    Py_END_ALLOW_THREADS
-  }
-  release_spans(&one);
-  release_spans(&two);
-  return result;
-}
-
 // ---------------------------------------------------------------- instructions
 
 static bool is_opcode_character(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
@@ -280,4 +263,18 @@ static int difference(Text one, Text two) {
 
 // differences(data, spans, other, other_spans): for each row 0 if both texts of an instruction agree, else the first part
 // that differs: 1 the shape, 2 the opcode, 3 the operands, 4 the attributes.
-PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) { return compare(args, difference); }
+PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans one, two;
+  if (!PyArg_ParseTuple(args, "y*y*y*y*:differences", &one.data, &one.cells, &two.data, &two.cells)) return NULL;
+  const Py_ssize_t count = Py_MIN(count_of(&one), count_of(&two));
+  PyObject *result = PyBytes_FromStringAndSize(NULL, count);
+  if (result) {
+    char *found = PyBytes_AsString(result);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < count; i++) found[i] = (char)difference(span_of(&one, i), span_of(&two, i));
+    Py_END_ALLOW_THREADS
+  }
+  release_spans(&one);
+  release_spans(&two);
+  return result;
+}
