@@ -38,8 +38,7 @@ _ROWS: Final = {
     "live_range": "live_ranges name index index> start end",
     "peak_buffer": "peak_buffers name index @position_end size cumulative",
     "memory_space_total": "report_spaces @space_start @space_end @space size <human_size human_size>",
-    "table_row": "report_rows offset @report_allocation @space @report_tables <cumulative cumulative> <size size> "
-    "values <shapes",
+    "table_row": "report_rows offset @report_allocation @space @report_tables values <shapes",
     "unknown_line": "unknown_lines",
     "unknown_attribute": "unknown_lines",
 }
@@ -178,9 +177,8 @@ class _Walk:
         header = node.child_by_field_name("header")
         assert header
         self._state["report_allocation"] = self._cell(header, "index")
-        sums = (self._cell(node, cell) for cell in ("<cumulative", "cumulative>", "<remaining", "remaining>"))
-        cells = (self._cell(header, cell) for cell in ("index", "<size", "size>"))
-        self._add("report_allocations", header.start_byte, header.end_byte, *cells, *sums)
+        cells = self._state["report_allocation"], self._cell(node, "<cumulative")
+        self._add("report_allocations", header.start_byte, header.end_byte, *cells)
         self._children(node)
 
     def on_sized_allocation(self, node: Node) -> None:

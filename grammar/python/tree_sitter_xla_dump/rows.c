@@ -32,8 +32,8 @@ static const char *const LAYOUTS[TABLE_COUNT] = {
   [ALLOCATIONS] = "....nnn.n.....", [SLICES] = "...n..n..nn.", [USED_VALUE_ROWS] = "......n..n..", [POSITION_ROWS] = ".....",
   [USE_ROWS] = "....n.", [SCHEDULE] = "..n..", [LIVE_RANGE_ROWS] = ".....nn", [PEAKS] = "....n", [PEAK_BUFFERS] = ".....nn",
   [STACK_TRACE_HEADERS] = "..n", [STACK_TRACE_ROWS] = ".....nnn", [TOTALS] = "..n..", [OTHER_COLOR_VALUES] = "..n",
-  [LIVE_RANGE_HEADERS] = "..n", [REPORT_ALLOCATIONS] = "..n......", [REPORT_SPACES] = "....nn..",
-  [REPORT_ROWS] = "..nnn.....n.", [REPORT_TABLES] = "..nn...n", [SECTION_ROWS] = "...", [UNKNOWN_LINES] = "..",
+  [LIVE_RANGE_HEADERS] = "..n", [REPORT_ALLOCATIONS] = "..n.", [REPORT_SPACES] = "....nn..",
+  [REPORT_ROWS] = "..nnn.n.", [REPORT_TABLES] = "..nn...n", [SECTION_ROWS] = "...", [UNKNOWN_LINES] = "..",
   [OTHER_MODULES] = "....",
 };
 
@@ -250,11 +250,11 @@ static void read_attributes(Reader *reader, Text text, int64_t *cells) {
   }
 }
 
-static void add_report_allocation(Reader *reader, Text index, Text size, Text attributes, Text cumulative, Text remaining) {
+static void add_report_allocation(Reader *reader, Text index, Text attributes, Text cumulative) {
   int64_t start = offset_of(reader, index.at) - (int64_t)strlen("allocation ");
   reader->report_allocation = integer_of(index);
-  ADD(reader, REPORT_ALLOCATIONS, start, offset_of(reader, attributes.end) + 1, reader->report_allocation, SPAN(size),
-      SPAN(cumulative), SPAN(remaining));
+  ADD(reader, REPORT_ALLOCATIONS, start, offset_of(reader, attributes.end) + 1, reader->report_allocation,
+      start_of(reader, cumulative));
 }
 
 static void read_stack_trace(Reader *reader, const uint8_t *at, bool is_branch_line) {
@@ -401,8 +401,8 @@ static void read_row(Reader *reader, enum TokenType kind, const Text *parts, int
           offset_of(reader, parts[1].at ? parts[1].end : parts[0].end), integer_of(parts[2]), integer_of(parts[3]));
       break;
     case STACK_TRACES: ADD(reader, STACK_TRACE_HEADERS, start, end, integer_of(parts[0])); break;
-    case REPORT_ALLOCATION: add_report_allocation(reader, parts[0], parts[2], parts[3], none, none); break;
-    case BY_SIZE_ROW: add_report_allocation(reader, parts[3], parts[5], parts[6], parts[0], parts[2]); break;
+    case REPORT_ALLOCATION: add_report_allocation(reader, parts[0], parts[3], none); break;
+    case BY_SIZE_ROW: add_report_allocation(reader, parts[3], parts[6], parts[0]); break;
     case MEMORY_SPACE:
       reader->space = integer_of(parts[1]);
       reader->space_start = start;
@@ -420,7 +420,7 @@ static void read_row(Reader *reader, enum TokenType kind, const Text *parts, int
       break;
     case TABLE_ROW:
       ADD(reader, REPORT_ROWS, start, end, integer_of(parts[3]), reader->report_allocation, reader->space,
-          reader->report_tables, SPAN(parts[0]), SPAN(parts[2]), integer_of(parts[4]), offset_of(reader, parts[5].at));
+          reader->report_tables, integer_of(parts[4]), offset_of(reader, parts[5].at));
       break;
     case REST: reader->rest = integer_of(parts[0]); break;
     case UNKNOWN_LINE: add_unknown(reader, start, end); break;

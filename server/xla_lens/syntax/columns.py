@@ -263,17 +263,12 @@ class LiveRangeHeaders(Table):
 
 
 class ReportAllocations(Table):
-    """The allocations in a memory usage report, with the spans of their sizes. Rows of the list by size also have the
-    cumulative size and the remaining size.
+    """The allocations in a memory usage report. `cumulative_start` is where the cumulative size of a row of the list by
+    size begins, NONE in the other list.
     """
 
     index: Column
-    size_start: Column
-    size_end: Column
     cumulative_start: Column
-    cumulative_end: Column
-    remaining_start: Column
-    remaining_end: Column
 
 
 class ReportSpaces(Table):
@@ -297,10 +292,6 @@ class ReportRows(Table):
     index: Column
     color: Column
     table: Column
-    cumulative_start: Column
-    cumulative_end: Column
-    size_start: Column
-    size_end: Column
     values: Column
     shapes_start: Column
 
