@@ -97,6 +97,9 @@ def test_other_dimensions_are_no_other_type() -> None:
     assert cause.size_bytes
     assert cause.size_bytes.change == 16384 * cause.count.new
     assert CauseKind.TYPE not in found
+    # Changes of equally many bytes are in the order of the dimensions.
+    _, found = _compared(lambda text: text.replace("f32[64,64]", "f32[128,256]").replace("16384", "131072"))
+    assert found[CauseKind.SIZE].examples == ("64 → 128", "64 → 256")
     # Elsewhere, the place makes the difference.
     _, found = _compared(lambda text: edit(text).replace("size 32768,", "size 32768, color 5,"))
     assert CauseKind.SIZE not in found

@@ -168,7 +168,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
         kind = CauseKind.TYPE if old[1:] == new[1:] else CauseKind.SIZE
         changes = zip(old, new, strict=True) if len(old) == len(new) else ()
         sizes[kind].append((old_bytes, new_bytes))
-        for example in {f"{before} → {after}" for before, after in changes if before != after}:
+        for example in dict.fromkeys(f"{before} → {after}" for before, after in changes if before != after):
             examples[kind][example] += abs(new_bytes - old_bytes)
     for kind in sorted(sizes, reverse=True):
         all_bytes = Pair(*map(sum, zip(*sizes[kind], strict=True)))
