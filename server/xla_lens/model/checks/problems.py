@@ -317,7 +317,7 @@ class Problem(Enum):
     )
     NO_ROOT = _row(
         Code.MODULE_MISMATCH,
-        "In the HLO module, the computation `{name}` has {roots:#|#} instructions marked as `ROOT`, not one.",
+        "In the HLO module, the computation `{name}` has {roots:,} instructions marked as `ROOT`, not one.",
     )
     QUOTE_MISMATCH = _row(Code.MODULE_MISMATCH, "The dump and the HLO module print the {part} of `{name}` differently.")
     LATE_END = _row(

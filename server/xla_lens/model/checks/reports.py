@@ -86,8 +86,9 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
 def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     """The report has a part for each memory space, in the order of their numbers. Reports the first that is wrong."""
     spaces, colors = file.columns.report_spaces, distinct(dump.allocations.color).tolist()
-    for row, (color, expected) in enumerate(zip_longest(spaces.color.tolist(), [*colors, *[NONE] * len(spaces)])):
-        if row < len(spaces) and color != expected:
+    both = zip(spaces.color.tolist(), [*colors, *[NONE] * len(spaces)], strict=False)
+    for row, (color, expected) in enumerate(both):
+        if color != expected:
             printed, right = b"color=%d" % color, b"" if expected == NONE else b"color=%d" % expected
             yield from _difference(row_place(file, spaces, row, "header_start", "header_end"), printed, right)
             return

@@ -83,10 +83,9 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Fin
         for place in marked(found(present, keys(header, name, number, index)) == NONE):
             operand = operand_label(dump, number[place], index[place] if index[place] > EMPTY_INDEX else NONE)
             facts = context.name(name[place]), context.labels(dump.used_values), operand
-            related, rows = related_in_module(graph, name[[place]]), [int(header[place])]
-            yield from context.found(
-                dump.used_values, rows, Problem.MISSING_USE, *facts, related=(related[0], int(user[place]), related[2])
-            )
+            related = graph.module.columns.instructions, int(user[place]), Relation.MODULE_INSTRUCTION
+            rows = [int(header[place])]
+            yield from context.found(dump.used_values, rows, Problem.MISSING_USE, *facts, related=related)
 
 
 _CHUNK: Final = 1 << 15
