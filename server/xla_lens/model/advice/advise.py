@@ -40,10 +40,8 @@ def advise(
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    edited, temporaries = (
-        EditableSpace(analysis.dump, space),
-        EditableSpace(analysis.dump, space, has_only_temporaries=True),
-    )
+    edited = EditableSpace(analysis.dump, space)
+    temporaries = EditableSpace(analysis.dump, space, has_only_temporaries=True)
     steps: set[int] = set()
     facts = Facts(analysis.dump, module, space)
     for _ in range(_ROUNDS):
@@ -130,12 +128,12 @@ class _Search:
         return sum(self.facts.dump.allocations.size_bytes[[*allocations]].tolist())
 
     def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action:
-        space, edit = self.facts.space, self._edit(changes)
+        space, edit = self.facts.space, _edit(changes)
         outputs = tuple(output for change in changes for output in change.outputs)
         after = self._after([edit], [outputs])
         others = [change for change in changes if not is_product(self.facts, change)]
         is_policy = row.rule is Rule.REMATERIALIZE and len(others) < len(changes)
-        kept = self._after([self._edit(others)], [()]) if is_policy else None
+        kept = self._after([_edit(others)], [()]) if is_policy else None
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
@@ -152,11 +150,6 @@ class _Search:
             call=self.facts.call(changes, is_part=row.rule is Rule.REMATERIALIZE),
             with_products_bytes=space.needed_bytes - kept.needed_bytes if kept else None,
         )
-
-    def _edit(self, changes: Sequence[Change]) -> Edit:
-        """What is left of each changed value."""
-        moved = [value for change in changes for value in change.moved]
-        return {**removal(moved), **{change.value: change.pieces for change in changes}}
 
     def after(self, actions: Sequence[Action]) -> After:
         """Return what the program needs after some actions, and the peak."""
@@ -214,6 +207,12 @@ class _Search:
             is_reached=is_reached,
             argument_bytes=argument_bytes,
         )
+
+
+def _edit(changes: Sequence[Change]) -> Edit:
+    """What is left of each changed value."""
+    moved = [value for change in changes for value in change.moved]
+    return {**removal(moved), **{change.value: change.pieces for change in changes}}
 
 
 def measured(advice: Advice, rule: Rule, after: MemorySpace | None) -> Advice:

@@ -47,7 +47,7 @@ def removal(values: Collection[int]) -> Edit:
 def combined(edits: Sequence[Edit]) -> Edit:
     """Combine edits. Where several change one value, the first of them counts. New buffers are those of all."""
     new = tuple(piece for edit in edits for piece in edit.get(NONE, ()))
-    return {value: pieces for edit in reversed(edits) for value, pieces in edit.items()} | ({NONE: new} if new else {})
+    return {value: pieces for edit in reversed(edits) for value, pieces in edit.items()} | {NONE: new}
 
 
 @dataclass(frozen=True, eq=False)
