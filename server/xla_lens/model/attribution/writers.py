@@ -16,6 +16,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.positions import decode
 
 
 def is_path(op_name: str | None) -> bool:
@@ -205,8 +206,7 @@ class _Search:
         return self._writer(position.row) if self._of.read(position.row).has_source else None
 
     def _writer(self, row: int) -> Writer:
-        name = self._of.module.name(row).decode("utf-8", "replace")
-        return Writer(row, name, None if self._is_slice else self._stored)
+        return Writer(row, decode(self._of.module.name(row)), None if self._is_slice else self._stored)
 
     def _is_fused(self, position: _Position) -> bool:
         return bool(position.callers) and self._of.read(position.callers[-1]).opcode == b"fusion"
@@ -298,7 +298,7 @@ class _Search:
         array, (whole, part) = _ARRAY.match(shapes[1]), byte_sizes(shapes).tolist()
         if array and part > 0:
             shape = array[0].replace(b"[1,", b"[", 1).decode()
-            self._stored = Stored(name.decode("utf-8", "replace"), whole // part, shape)
+            self._stored = Stored(decode(name), whole // part, shape)
 
 
 _MOST_STEPS: Final = 100
