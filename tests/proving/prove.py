@@ -46,12 +46,12 @@ class Pair(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the advice predicts for a pair, in bytes of what the program needs, and what recompiling saves. `certainty`
-    is None if nothing is predicted.
+    """What the advice predicts for a pair, in bytes of what the program needs, and what recompiling saves. Without
+    `is_advised`, nothing is predicted.
     """
 
     pair: Pair
-    certainty: str | None
+    is_advised: bool
     predicted_bytes: int
     actual_bytes: int
 
@@ -93,7 +93,7 @@ def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
         )
         actual = base.needed_bytes - variant.needed_bytes
         if advised or actual > LEAST_SHARE * base.needed_bytes:
-            yield Outcome(pair, advised[0].certainty if advised else None, predicted, actual)
+            yield Outcome(pair, bool(advised), predicted, actual)
 
 
 @cache
@@ -106,15 +106,15 @@ def _advice(folder: Path, key: str) -> Advice:
 
 def table(found: Iterable[Outcome]) -> Iterator[str]:
     """Yield the lines of the table of all pairs."""
-    yield "| Program | For | Advice | Certainty | Predicted | Actual | Ratio |"
-    yield "|---|---|---|---|--:|--:|--:|"
+    yield "| Program | For | Advice | Predicted | Actual | Ratio |"
+    yield "|---|---|---|--:|--:|--:|"
     for outcome in found:
-        pair, certainty, predicted, actual = outcome
+        pair, is_advised, predicted, actual = outcome
         ratio = f"{outcome.ratio:.2f}" if outcome.ratio else "-"
         mark = ratio if outcome.holds else f"**{ratio}**"
         saved = human(actual) if actual >= 0 else f"−{human(-actual)}"
-        said = human(predicted) if certainty else "not advised"
-        yield f"| {pair.base} | {pair.backend.upper()} | {pair.rule} | {certainty or ''} | {said} | {saved} | {mark} |"
+        said = human(predicted) if is_advised else "not advised"
+        yield f"| {pair.base} | {pair.backend.upper()} | {pair.rule} | {said} | {saved} | {mark} |"
 
 
 def evidence(found: Sequence[Outcome], rule: Rule) -> str:
