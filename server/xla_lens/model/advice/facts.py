@@ -57,8 +57,8 @@ class Change(NamedTuple):
     """What a rule does to a value: `pieces` of it are left. Changes of the same `part` are one action.
 
     The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
-    longer needs. `moved` are values that are in new buffers instead. `content` is the value whose source is that of the
-    bytes, NONE if it is the value itself.
+    longer needs. `moved` are values that get new buffers, the pieces of the change of NONE. `content` is the value
+    whose source is that of the bytes, NONE if it is the value itself.
     """
 
     value: int
@@ -197,7 +197,7 @@ class Facts:
 
     @cached_property
     def returned(self) -> Counter[Dimensions | None]:
-        """The number of outputs with each dimensions."""
+        """The number of outputs by their dimensions."""
         outputs = (values for _, values in values_by_allocation(self.dump, Kind.MAYBE_LIVE_OUT, DONATED) if values)
         return Counter(self.dimensions(values[-1]) for values in outputs)
 

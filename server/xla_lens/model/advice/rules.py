@@ -80,7 +80,7 @@ class _Homeless(NamedTuple):
 
 
 def _before(facts: Facts, output: int) -> list[_Homeless]:
-    """What is in the buffer of an output before it; values that follow without a gap together."""
+    """What is in the buffer of an output before it. Values without a gap between them count together."""
     found = list[_Homeless]()
     values = facts.dump.values_of_allocation(int(facts.dump.values.allocation[output])).tolist()
     for value in sorted(values, key=facts.start.__getitem__):
@@ -96,7 +96,9 @@ def _before(facts: Facts, output: int) -> list[_Homeless]:
 
 
 def _placeless(homeless: Iterable[_Homeless], gaps: Iterable[Piece]) -> list[_Homeless]:
-    """Put what lost its place into buffers of arguments while these are free, the biggest first. Return the rest."""
+    """Put what lost its place into `gaps`, the times at which buffers of arguments are free. The biggest goes first.
+    Return what finds no place.
+    """
     free, rest = list(gaps), list[_Homeless]()
     for one in sorted(homeless, key=lambda one: (-one.piece.size_bytes, one.piece.start_step)):
         start, end, size = one.piece
@@ -111,8 +113,8 @@ def _placeless(homeless: Iterable[_Homeless], gaps: Iterable[Piece]) -> list[_Ho
 
 
 def _copies(facts: Facts, rows: Sequence[Missed]) -> dict[int, Piece]:
-    """The copies that XLA makes of donated arguments: of those with a reader that the data flow alone does not put
-    before the instruction that writes the output.
+    """The copies that XLA makes of donated arguments, by the argument. XLA copies an argument if the data flow alone
+    does not put each of its readers before the instruction that writes the output.
     """
     dump, writers = facts.dump, {facts.name[row.output]: 1 << number for number, row in enumerate(rows)}
     # The writers that each instruction comes before.
@@ -266,7 +268,7 @@ def _token_counts(facts: Facts) -> set[int]:
 
 
 def _batch_lengths(facts: Facts) -> set[int]:
-    """The lengths of batches and of sequences, which tables of positions have, and inputs that are no tokens."""
+    """The lengths of batches and of sequences. Tables of positions and inputs that are no tokens have them, too."""
     return {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
 
 

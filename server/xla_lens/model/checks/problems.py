@@ -149,7 +149,7 @@ class Problem(Enum):
     )
     DEFINITION_MISMATCH = _row(
         Code.UNDEFINED_VALUE,
-        "The first position of `{name}` is another one. It is the instruction that defines the value and has its name.",
+        "`{name}` is not its own first position. The first position of a value is the instruction that defines it.",
     )
     VIEW = _row(
         Code.UNASSIGNED_VALUE,
@@ -176,7 +176,7 @@ class Problem(Enum):
     OPERAND_MISMATCH = _row(
         Code.OPERAND_MISMATCH,
         "`{value}` is listed as operand {operand} of `{user}`, but the instruction reads `{read}`.",
-        read="`{value}` is listed as operand {operand} of `{user}`, which is no value of the dump.",
+        read="`{value}` is listed as operand {operand} of `{user}`, but that operand is no value of the dump.",
     )
     MISSING_USE = _row(
         Code.OPERAND_MISMATCH, "`{user}` reads `{value}` as operand {operand}, but the value does not list that use."
@@ -249,7 +249,8 @@ class Problem(Enum):
         "this list.",
     )
     PEAK_VALUE_NOT_LIVE = _row(
-        Code.PEAK_LIST_MISMATCH, "`{value}` is in this list, but is not live at step {step} or is listed twice."
+        Code.PEAK_LIST_MISMATCH,
+        "`{value}` is in this list, but it is either not live at step {step} or listed twice.",
     )
     PEAK_VALUE_SIZE = _row(
         Code.PEAK_LIST_MISMATCH, "`{value}` is listed with {size_bytes:bytes}, but its shape has {shape_bytes:bytes}."
