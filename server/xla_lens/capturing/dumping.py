@@ -23,8 +23,7 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
     For PyTorch/XLA, TensorFlow, and programs of jax that compile many functions; for one function of jax see
     `capture`. XLA reads `XLA_FLAGS` once in a process: jax and PyTorch/XLA when they open their device, TensorFlow with
     the first program that XLA compiles. So use this once, before that; XLA goes on to write dumps after the block. If
-    `XLA_FLAGS` has a folder for dumps already, that is the one. jax's persistent compilation cache is
-    off meanwhile.
+    `XLA_FLAGS` has a folder for dumps already, that is the one. jax's persistent compilation cache is off meanwhile.
 
     Raises `RuntimeError` if the flags were read already, and at the end of the block if it wrote no dump.
     """
