@@ -245,6 +245,11 @@ async def test_diagnostics_of_closed_sets_are_published_on_request(
     await _until(reader, values, [])
     reader.close(uri)
     await _until(reader, values, ["unassigned-value"])
+    # Settings count for closed sets, too.
+    await reader.set(diagnostics={"workspace": True, "ignore": ["peak-understated"]})
+    await _until(reader, seed.as_uri(), [])
+    await reader.set(diagnostics={"workspace": True, "ignore": []})
+    await _until(reader, seed.as_uri(), ["peak-understated"])
     # Changes on disk are published.
     seed.write_text(seed.read_text().replace(*_BAD))
     await _until(reader, seed.as_uri(), ["overlapping-slices", "peak-understated"])

@@ -97,7 +97,8 @@ class Publisher(Events):
 
     def settings_changed(self, before: Settings) -> None:
         """Publish what new settings change."""
-        for key in [*self.state.published.diagnostics, *(one.key for one in self.state.sets.open)]:
+        published, opened = self.state.published, (one.key for one in self.state.sets.open)
+        for key in dict.fromkeys((*published.diagnostics, *published.indexed, *opened)):
             self._publish(key)
         self._refresh(self.state.requested)
         if before.device_memory != self.state.settings.device_memory:
