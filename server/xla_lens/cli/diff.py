@@ -12,7 +12,7 @@ from pathlib import Path
 from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.output import CannotRun, print_error, print_json, print_page
 from xla_lens.cli.report import report_of
-from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, find_dumps
+from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
 from xla_lens.features.diff.facts import Diff, DiffSide, IncreaseLimit, diff, diff_with_baseline, violations
@@ -20,7 +20,7 @@ from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPa
 from xla_lens.features.diff.pairing import Fingerprint, fingerprint, paired
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import CiFormat, Part, ReportOptions
-from xla_lens.files import SetFiles, read_flags
+from xla_lens.files import read_flags
 from xla_lens.model.diff.comparable import DifferenceKind, parse_flags
 from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
@@ -67,7 +67,8 @@ def run_diff(arguments: argparse.Namespace) -> int:
     elif len(pairs) == 1 and not only_old and not only_new:
         _print([], next(diffs), arguments)
     else:
-        _print_folders(diffs, [one.label for one in only_old], [one.label for one in only_new], arguments)
+        only = [one.label for one in only_old], [one.label for one in only_new]
+        _print_folders(diffs, *only, top, arguments)
     for line in problems:
         print_error(line)
     return int(bool(problems))
@@ -100,7 +101,11 @@ def _checked(
 
 
 def _print_folders(
-    diffs: Iterator[Diff], only_old: Sequence[str], only_new: Sequence[str], arguments: argparse.Namespace
+    diffs: Iterator[Diff],
+    only_old: Sequence[str],
+    only_new: Sequence[str],
+    top: int | None,
+    arguments: argparse.Namespace,
 ) -> None:
     """Print the table of all modules, then the comparison of the one that changed most."""
     rows: list[ModuleRow] = []
@@ -114,7 +119,6 @@ def _print_folders(
         change = max(abs(pair.change) if pair else 0 for pair in (needed, peak))
         if change > most_bytes:
             most, most_bytes = one, change
-    top = DEFAULT_DIFF_TOP if arguments.top is None else arguments.top
     _print([folder_outline(rows, only_old, only_new, top)], most, arguments)
 
 
@@ -130,12 +134,12 @@ def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespac
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    """A module at one of the two paths, by its name if that is known. `side` is its report, or what loads its dump."""
+    """A module at one of the two paths. `name` is None if unknown. `source` is its report, or what loads its dump."""
 
     name: str | None
     label: str
     files: Mapping[FileKind, str]
-    side: Baseline | Callable[[], DiffSide]
+    source: Baseline | Callable[[], LoadedSet]
 
 
 def _modules(path: Path, *, is_shown: bool) -> list[_Module]:
@@ -144,7 +148,7 @@ def _modules(path: Path, *, is_shown: bool) -> list[_Module]:
         return [_Module(one.name, one.name or one.label, one.files, one) for one in _baselines(path)]
     sets = find_dumps([path])
     return [
-        _Module(files.module, files.stem.name, files.labels, partial(_side, sets, files, is_shown=is_shown))
+        _Module(files.module, files.stem.name, files.labels, partial(sets.load_one, files, is_shown=is_shown))
         for files in sets.files
     ]
 
@@ -160,8 +164,8 @@ def _baselines(path: Path) -> tuple[Baseline, ...]:
         raise CannotRun(f"{path}: not JSON. Expected a report of `xla-lens report --output-format json`") from error
 
 
-def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool) -> DiffSide:
-    loaded = sets.load_one(files, is_shown=is_shown)
+def _side(load: Callable[[], LoadedSet]) -> DiffSide:
+    loaded = load()
     text = read_flags(loaded.files)
     flags = parse_flags(text) if text is not None else None
     return DiffSide(*loaded.read_module(), loaded.files.labels, flags)
@@ -169,13 +173,13 @@ def _side(sets: DumpSets, files: SetFiles, *, is_shown: bool) -> DiffSide:
 
 def _diff(old: _Module, new: _Module, options: DiffOptions) -> Diff:
     # Only the old side can be a report.
-    assert not isinstance(new.side, Baseline)
-    if isinstance(old.side, Baseline):
-        return diff_with_baseline(old.side, new.side(), options)
+    assert not isinstance(new.source, Baseline)
+    if isinstance(old.source, Baseline):
+        return diff_with_baseline(old.source, _side(new.source), options)
     # Most of loading is C code that runs beside that of another thread.
     with ThreadPoolExecutor(1) as pool:
-        loading = pool.submit(old.side)
-        side = new.side()
+        loading = pool.submit(_side, old.source)
+        side = _side(new.source)
         return diff(loading.result(), side, options)
 
 
@@ -188,7 +192,7 @@ def _paired(
 
     def fingerprint_of(one: _Module) -> Fingerprint:
         # Reports have no parameters.
-        return (None, None) if isinstance(one.side, Baseline) else fingerprint(one.side().analysis)
+        return (None, None) if isinstance(one.source, Baseline) else fingerprint(one.source().analysis)
 
     return paired(old, new, lambda one: one.name or one.label, fingerprint_of)
 
