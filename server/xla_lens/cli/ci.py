@@ -74,8 +74,10 @@ class Repository:
     mapping: tuple[tuple[str, str], ...]
 
     def place(self, line: SourceLine | None) -> CiPlace | None:
-        """Return the place of a source line in the repository, None if its file is not there: that with the longest end
-        of the path, since the compiling machine may have had the repository in another folder.
+        """Return the place of a source line in the repository, None if its file is not there.
+
+        The compiling machine may have had the repository in another folder. So this looks for the end of the path, and
+        takes the file with the longest end that exists.
         """
         if line is None:
             return None
