@@ -7,7 +7,7 @@ module, or the description of the GPU that XLA compiled for. No text of a TPU du
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -40,10 +40,7 @@ class Capacity:
     file: str | None = None
 
 
-_Space = TypeVar("_Space", bound=MemorySpace)
-
-
-def main_space(spaces: Sequence[_Space]) -> _Space | None:
+def main_space(spaces: Sequence[MemorySpace]) -> MemorySpace | None:
     """Return the main memory of the device among some memory spaces, the first one if it is not among them, None if
     there are none.
     """
