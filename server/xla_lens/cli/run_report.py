@@ -67,20 +67,20 @@ def _change(folder: RunFolder, report: Report) -> str:
     """How much more or less the module needs than in the last run of the same program, empty if there was none."""
     this, names = _RUN.fullmatch(folder.path.name), sorted(path.name for path in folder.path.parent.iterdir())
     runs = [run for run in map(_RUN.fullmatch, names) if run and this and run[1] == this[1] and run[0] < this[0]]
-    if not (runs and report.hbm):
+    if not (runs and report.hbm and report.warrants.of(Quantity.RESERVED).is_exact):
         return ""
     before, number = folder.path.with_name(runs[-1][0]), module_number(next(iter(report.files.values())))
     with suppress(NotADump):
         sets = [one for one in find_sets(before) if module_name(str(one.stem)) == report.module]
-        for files in sorted(sets, key=lambda one: module_number(str(one.stem)) != number)[:1]:
-            analysis = load_set(files, {}, {})[1]
-            space = analysis.memory.space(report.hbm.space.color)
-            if space and all(one.of(Quantity.RESERVED).is_exact for one in (analysis.warrants, report.warrants)):
-                more = report.hbm.space.needed_bytes - space.needed_bytes
-                words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
-                command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
-                when = f"in the run at {runs[-1][2]}:{runs[-1][3]}"
-                return f"{report.module} needs {words} {when}; `{command}` shows what changed"
+        files = min(sets, key=lambda one: module_number(str(one.stem)) != number, default=None)
+        analysis = load_set(files, {}, {})[1] if files else None
+        space = analysis.memory.space(report.hbm.space.color) if analysis else None
+        if analysis and space and analysis.warrants.of(Quantity.RESERVED).is_exact:
+            more = report.hbm.space.needed_bytes - space.needed_bytes
+            words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
+            command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
+            when = f"in the run at {runs[-1][2]}:{runs[-1][3]}"
+            return f"{report.module} needs {words} {when}; `{command}` shows what changed"
     return ""
 
 
