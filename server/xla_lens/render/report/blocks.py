@@ -18,7 +18,8 @@ from xla_lens.render.numbers import counted, shortened
 WIDEST_SHAPE: Final = 80
 """Maximum characters of a shape. Tuples have long ones."""
 
-_LONGEST: Final = 4096
+LONGEST: Final = 4096
+"""Maximum characters of any other name."""
 
 
 class Role(Enum):
@@ -51,7 +52,7 @@ class Name:
     @property
     def shown(self) -> str:
         """The text in one line."""
-        return shortened(self.text, WIDEST_SHAPE if self.role is Role.SHAPE else _LONGEST)
+        return shortened(self.text, WIDEST_SHAPE if self.role is Role.SHAPE else LONGEST)
 
 
 Inline: TypeAlias = str | Name

@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 
 from xla_lens.render.markdown import code, code_block, in_cell
 from xla_lens.render.report.blocks import (
+    LONGEST,
     Line,
     LinkTarget,
     Name,
@@ -15,8 +16,6 @@ from xla_lens.render.report.blocks import (
     inlines,
     line_of,
 )
-
-_LONGEST: Final = 4096
 
 LONGEST_COMMENT: Final = 65_536
 """How many characters GitHub accepts in a comment."""
@@ -97,7 +96,7 @@ def _markdown(text: Text) -> _Pieces:
     for number, inline in enumerate(inlines(text)):
         if isinstance(inline, Name):
             is_words = inline.role in (Role.WORDS, Role.BAR)
-            yield inline.shown if is_words else code(inline.shown, _LONGEST), inline.target
+            yield inline.shown if is_words else code(inline.shown, LONGEST), inline.target
         else:
             # The levels of a tree.
             words = inline.lstrip(" ") if number == 0 else inline
