@@ -346,10 +346,9 @@ def folder_outline(
     """
     changed = [row for row in rows if any(pair.change for pair in row[1:] if pair)]
     changed.sort(key=lambda row: [-(pair.change if pair else 0) for pair in row[1:]])
-    unknown = sum(None in row for row in rows)
-    title = f"{counted(len(rows), 'module')} in both, {len(changed):,} changed" + f", {unknown:,} unknown" * bool(
-        unknown
-    )
+    title = f"{counted(len(rows), 'module')} in both, {len(changed):,} changed"
+    if unknown := sum(None in row for row in rows):
+        title += f", {unknown:,} unknown"
     cells: list[tuple[Text, ...]] = [(*map(_grown, pairs), Name(name)) for name, *pairs in changed[:top]]
     cells += [("", "", text) for text in more(len(changed) - len(cells), "other")]
     sections = [Section("Modules that changed", (table("needs | peak | <module", cells),))] if cells else []
