@@ -67,13 +67,14 @@ export function paddingText(model: Model, value: number): string {
 /** The other values on the same bytes: how many, and the nearest in time. */
 function sharersText(model: Model, value: number): string {
   const { allocation, offset, size, start, end, isPlaced } = model;
+  if (!isPlaced[value]) return "";
   const [low, high] = [offset[value]!, offset[value]! + size[value]!];
   const distance = (other: number) => Math.max(start[other]! - end[value]!, start[value]! - end[other]!);
   const found = [...size.keys()]
     .filter((other) => isPlaced[other] && allocation[other] === allocation[value] && other !== value)
     .filter((other) => offset[other]! < high && offset[other]! + size[other]! > low)
     .sort((a, b) => distance(a) - distance(b) || a - b);
-  if (!isPlaced[value] || !found.length) return "";
+  if (!found.length) return "";
   const names = found.slice(0, MAX_SHARERS).map((other) => {
     return `${valueString(model, "label", other)} (steps ${grouped(start[other]!)}–${grouped(end[other]!)})`;
   });

@@ -75,7 +75,10 @@ function limitOf(word: string): ((sizeBytes: number) => boolean) | undefined {
 /** Return a predicate for a text or a regular expression, or the error in it. */
 function createMatcher(query: string): ((text: string) => boolean) | string {
   const [, pattern, flag] = /^\/(.+)\/(i?)$/.exec(query) ?? [];
-  if (!pattern) return (text) => text.toLowerCase().includes(query.toLowerCase());
+  if (!pattern) {
+    const part = query.toLowerCase();
+    return (text) => text.toLowerCase().includes(part);
+  }
   const bare = pattern.replace(/\\[^\dk]|\[(?:\\.|[^\]\\])*\]/g, "x");
   const repeats = bare.match(/[*+]|\{\d*,\d*\}/g) ?? [];
   if (/\\|\)\s*(?:[*+]|\{)/.test(bare) || repeats.length > MAX_REPEATS) {

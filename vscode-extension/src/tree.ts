@@ -237,23 +237,31 @@ function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): strin
 }
 
 /**
- * What tells modules of the same name apart: the nearest folder that no other one has in its path, else those that not all of
- * them are in, or else the start of the file name.
+ * Return what tells modules of the same name apart: the nearest folder that only one of them has in its path. Without one, the
+ * folders below those that they share. Of several in one folder, that folder and the start of the file name.
  */
 function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, string> {
   const found = new Map<ModuleSummary, string>();
-  for (const { module } of modules) {
-    const twins = modules.filter((one) => one.module === module);
+  for (const name of new Set(modules.map(({ module }) => module))) {
+    const twins = modules.filter(({ module }) => module === name);
     if (twins.length < 2) continue;
     const paths = twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true).split("/"));
     const common = paths[0]!.findIndex((name, at) => paths.some((path) => path[at] !== name));
+    const [withName, inFolder] = [counts(paths), counts(paths.map((path) => [path.slice(0, -1).join("/")]))];
     twins.forEach((one, index) => {
       const [folders, file] = [paths[index]!.slice(0, -1), paths[index]!.at(-1)!.split(".")[0]!];
-      const isAlone = paths.every((path, at) => at === index || path.slice(0, -1).join("/") !== folders.join("/"));
-      const own = folders.findLast((name) => paths.every((path, at) => at === index || !path.includes(name)));
+      const own = folders.findLast((folder) => withName.get(folder) === 1);
+      const isAlone = inFolder.get(folders.join("/")) === 1;
       const telling = isAlone ? (own ?? folders.slice(common).join("/")) : [...folders.slice(-1), file].join("/");
       found.set(one, telling);
     });
   }
+  return found;
+}
+
+/** Return in how many of several lists each text is. */
+function counts(lists: readonly (readonly string[])[]): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const list of lists) for (const text of new Set(list)) found.set(text, (found.get(text) ?? 0) + 1);
   return found;
 }
