@@ -63,8 +63,7 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   compareWithSelected: ofSet(({ comparing }, uri) => comparing.compareWithSelected(uri)),
   findValue: ({ server }) => findValue(server),
   goToSource: goToSourceAtCursor,
-  explainOutOfMemory: ({ server, sets }, uri?: unknown) =>
-    explain(server, sets, uri instanceof vscode.Uri ? uri : undefined),
+  explainOutOfMemory: ({ server, sets }, argument?: unknown) => explain(server, sets, uriOf(argument)),
   showSourceLines: ({ sourceLines }) => sourceLines.turn(true, true),
   toggleSourceLines: ({ sourceLines }) => sourceLines.toggle(),
   showBuffersOfLine: ({ sourceLines }, uri?: string, first?: number, last?: number) =>
@@ -72,8 +71,8 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   refreshTree: ({ tree }) => tree.refresh(),
   restartServer: ({ server }) => server.restart(),
   showLog: ({ log }) => log.show(),
-  runPython: ({ server, tree, comparing, log }, uri?: unknown) =>
-    runPython(server, tree, comparing, log, uri instanceof vscode.Uri ? uri : undefined),
+  runPython: ({ server, tree, comparing, log }, argument?: unknown) =>
+    runPython(server, tree, comparing, log, uriOf(argument)),
   openSample,
   // The menus of the tree pass the row.
   openNode: (_, node?: Node) => node && open(node),

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 
 import type { WhatIsAt } from "../shared/protocol";
 import { isDump } from "./documents";
+import { latestOnly } from "./latest";
 import type { Server } from "./server";
 
 /** A view that follows the cursor. */
@@ -22,17 +23,17 @@ export function followCursor(
   onDidShow: vscode.Event<void>,
 ): vscode.Disposable {
   let timer: NodeJS.Timeout | undefined;
-  let latestMove = 0;
+  const begin = latestOnly();
 
   async function report(editor: vscode.TextEditor): Promise<void> {
     const visible = followers.filter(({ isVisible }) => isVisible);
     if (!visible.length) return;
-    latestMove += 1;
-    const [move, uri, { line, character }] = [latestMove, editor.document.uri, editor.selection.active];
+    const isLatest = begin();
+    const [uri, { line, character }] = [editor.document.uri, editor.selection.active];
     const at = await server
       .execute("xla-lens.whatIsAt", { uri: uri.toString(), position: { line, character } })
       .catch(() => undefined);
-    if (at && move === latestMove) await Promise.all(visible.map((follower) => follower.follow(uri, at)));
+    if (at && isLatest()) await Promise.all(visible.map((follower) => follower.follow(uri, at)));
   }
 
   const moved = vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {

@@ -9,6 +9,7 @@ import * as vscode from "vscode";
 import { human, percent } from "../shared/numbers";
 import type { FoundValue } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
+import { latestOnly } from "./latest";
 import { goTo } from "./locations";
 import type { Server } from "./server";
 
@@ -25,18 +26,17 @@ let lastQuery = "";
 export function findValue(server: Server): void {
   const pick = vscode.window.createQuickPick<vscode.QuickPickItem & { found: FoundValue }>();
   let timer: NodeJS.Timeout | undefined;
-  let latest = 0;
+  const begin = latestOnly();
   const searchIn = (milliseconds: number) => {
     clearTimeout(timer);
     timer = setTimeout(() => void search(), milliseconds);
   };
   const search = async (): Promise<void> => {
-    latest += 1;
-    const number = latest;
+    const isLatest = begin();
     lastQuery = pick.value;
     pick.busy = true;
     const answer = await server.execute("xla-lens.findValues", { query: lastQuery }).catch(() => undefined);
-    if (number !== latest) return;
+    if (!isLatest()) return;
     const { found = [], isReading = false, isTruncated = false } = answer ?? {};
     const count = isTruncated ? `the best ${found.length} matches` : found.length || isReading ? "" : "nothing matches";
     pick.busy = isReading;
@@ -53,7 +53,7 @@ export function findValue(server: Server): void {
     void goTo(item.found.location);
   });
   pick.onDidHide(() => {
-    latest += 1;
+    begin();
     clearTimeout(timer);
     pick.dispose();
   });

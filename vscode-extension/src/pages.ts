@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 
 import { PAGE_SCHEME } from "./documents";
+import { latestOnly } from "./latest";
 import { LINKED_COMMANDS, SECTION } from "./server";
 
 const VIEW_TYPE = `${SECTION}.page`;
@@ -18,12 +19,11 @@ export function registerPages(): vscode.Disposable {
 
 function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.WebviewPanel): void {
   panel.webview.options = { enableCommandUris: [...LINKED_COMMANDS, ...COMMANDS] };
-  let drawn = 0;
+  const begin = latestOnly();
   const draw = async () => {
-    drawn += 1;
-    const [number, html] = [drawn, await pageHtml(document)];
-    // Of two versions of the page, the later one stays.
-    if (number === drawn) panel.webview.html = html;
+    const isLatest = begin();
+    const html = await pageHtml(document);
+    if (isLatest()) panel.webview.html = html;
   };
   const subscription = vscode.workspace.onDidChangeTextDocument((event) => {
     if (event.document === document) void draw();

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { human } from "../shared/numbers";
 import type { SourceLineMemory, SourceMemory, ValueEntry } from "../shared/protocol";
 import { HEATS, STALE } from "./heat";
+import { latestOnly } from "./latest";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
 import { LINKED_COMMANDS, SECTION, type Server } from "./server";
@@ -36,7 +37,7 @@ export class SourceLines implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private lit = "";
   private isOn = this.setting;
-  private refreshes = 0;
+  private readonly begin = latestOnly();
   private hasDumps: Thenable<boolean> | undefined;
 
   constructor(
@@ -138,18 +139,17 @@ export class SourceLines implements vscode.Disposable {
 
   /** Asks for the memory of the files in view. */
   private async refresh(): Promise<void> {
-    this.refreshes += 1;
-    const [number, documents] = [this.refreshes, vscode.window.visibleTextEditors.map(({ document }) => document)];
+    const isLatest = this.begin();
+    const documents = vscode.window.visibleTextEditors.map(({ document }) => document);
     await Promise.all(
       [...new Set(documents)].map(async ({ uri }) => {
         const file = this.files.get(uri.toString());
         if (!file) return;
         const memory = this.isOn ? await this.ask(uri, file) : undefined;
-        // A later question has a later answer.
-        if (number === this.refreshes) file.memory = memory;
+        if (isLatest()) file.memory = memory;
       }),
     );
-    if (number === this.refreshes) this.update();
+    if (isLatest()) this.update();
   }
 
   private async ask(uri: vscode.Uri, file: SourceFile): Promise<SourceMemory | undefined> {

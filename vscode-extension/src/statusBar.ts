@@ -6,6 +6,7 @@ import { capitalized, grouped, human } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
 import { mainSpace, needs } from "../shared/spaces";
 import type { Problem, Task } from "./activity";
+import { latestOnly } from "./latest";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
@@ -18,7 +19,7 @@ export class StatusBar implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   /** The file whose set the item shows. */
   private shown: vscode.Uri | undefined;
-  private updates = 0;
+  private readonly begin = latestOnly();
 
   constructor(
     private readonly sets: Sets,
@@ -39,14 +40,14 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private async update(): Promise<void> {
-    this.updates += 1;
-    const [number, uri, { current: task, problem }] = [this.updates, this.sets.inView, this.server.activity];
+    const isLatest = this.begin();
+    const [uri, { current: task, problem }] = [this.sets.inView, this.server.activity];
     if (problem) this.showProblem(problem);
     else if (task && (!uri || uri !== this.shown)) this.showTask(task);
     else if (!uri) this.item.hide();
     if (problem || !uri) return;
     const overview = await this.sets.overview(uri);
-    if (number !== this.updates) return;
+    if (!isLatest()) return;
     const main = overview && mainSpace(overview.spaces);
     const isBusy = this.server.activity.current !== undefined;
     this.shown = main && uri;
