@@ -9,6 +9,7 @@ import {
   drawCursor,
   drawGutter,
   drawLine,
+  drawPixels,
   drawRange,
   type GutterLabel,
   MARGIN,
@@ -64,14 +65,7 @@ const STRIPE = 2;
 /** Share of background in the area under the curve, and in that of colors that are not picked. */
 const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
 
-function drawCurveLine(
-  { context, ratio }: Plot,
-  columns: Column[],
-  color: string,
-  y: Scale,
-  dashes: number[] = [],
-): void {
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+function drawCurveLine({ context }: Plot, columns: Column[], color: string, y: Scale, dashes: number[] = []): void {
   const line = new Path2D();
   line.moveTo(0, y(columns[0]!.last));
   for (const [number, { x, min, max, last }] of columns.entries()) {
@@ -88,9 +82,10 @@ function drawCurveLine(
 }
 
 /** Draws the live bytes of each color above each other, pixel by pixel, each column at its highest step. */
-function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme, y: Scale): void {
+function drawStack(plot: Plot, scene: Scene, theme: Theme, y: Scale): void {
   const { stack, coloring, state, steps, space } = scene;
-  const { width, height } = canvas;
+  const { ratio } = plot;
+  const { width, height } = plot.canvas;
   const background = rgb(theme.background);
   const isPicked = (name: string) => state.picked?.by !== coloring.by || state.picked.name === name;
   const shown = coloring.categories.flatMap(({ name, color }, category) => {
@@ -129,8 +124,7 @@ function drawStack({ context, canvas, ratio }: Plot, scene: Scene, theme: Theme,
     fill(maxAt, x, Math.min(x + 1, width));
     fill(lastAt, x + 1, next);
   }
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
+  drawPixels(plot, pixels);
 }
 
 /** The texts of both peaks, if they are in view: in two rows where they have no room beside each other. */

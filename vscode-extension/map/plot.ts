@@ -112,7 +112,14 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
   inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => text.get(sizeBytes) ?? ""));
 }
 
-/** Draw a line above a plot, which the style sheet knows by its name. */
+/** Draw the pixels of a plot: all of its canvas, row by row. */
+export function drawPixels({ context, canvas, ratio }: Plot, pixels: Uint32Array<ArrayBuffer>): void {
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), canvas.width, canvas.height), 0, 0);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+}
+
+/** Draw a line above a plot. `name` is its class in the style sheet. */
 export function drawLine({ marks }: Plot, name: string, x1: number, y1: number, x2: number, y2: number): void {
   marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
 }

@@ -84,7 +84,12 @@ export function rasterize(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
  * The colors of the pixels: the color of a box, or that of its edge where it meets another box on its left or above. Colors
  * are 32-bit canvas pixels, alpha first.
  */
-export function paint(raster: Raster, colors: Uint32Array, edges: Uint32Array, background: number): Uint32Array {
+export function paint(
+  raster: Raster,
+  colors: Uint32Array,
+  edges: Uint32Array,
+  background: number,
+): Uint32Array<ArrayBuffer> {
   const { width, boxes, isEdged } = raster;
   const painted = new Uint32Array(boxes.length).fill(background);
   let before = NONE;

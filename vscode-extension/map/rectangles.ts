@@ -12,6 +12,7 @@ import {
   drawCursor,
   drawGutter,
   drawLine,
+  drawPixels,
   drawRange,
   type GutterLabel,
   type Plot,
@@ -40,7 +41,7 @@ const SHADES = [0, 0.07, 0.14, 0.21];
 const SCATTER = 2654435761;
 
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
-  const { context, canvas } = plot;
+  const { canvas } = plot;
   const [x, y] = [stepScale(plot, scene.steps), byteScale(plot, scene.bytes)];
   drawAxes(plot, x, y);
   const [left, right] = scene.steps;
@@ -48,11 +49,7 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
   const raster = rasterize(scene.layout.boxes, frame, scene.emphasis);
   const { fills, edges } = boxColors(scene.layout, scene.coloring, scene.emphasis, shadingOf(scene, theme), theme);
-  const pixels = paint(raster, fills, edges, pixel(rgb(theme.background)));
-  const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  context.putImageData(new ImageData(bytes, raster.width, raster.height), 0, 0);
-  context.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
+  drawPixels(plot, paint(raster, fills, edges, pixel(rgb(theme.background))));
   const drawn = { raster, x, y };
   drawNames(plot, scene, theme, drawn);
   drawMarks(plot, scene, drawn);
