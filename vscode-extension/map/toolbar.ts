@@ -122,17 +122,14 @@ function spacesOf(model: Model): [string, string][] {
 
 const MAX_ALLOCATIONS = 200;
 
-/** All allocations of a space, those that matter, and the largest ones. */
+/** What the list of allocations offers for a space: several at once, or one of the largest. */
 function choicesOf(model: Model, color: number): [string, string][] {
   const rows = allocationsOf(model, color);
-  const several: [string, string][] = [
+  const { index } = model.map.allocations;
+  const largest = rows.slice(0, MAX_ALLOCATIONS);
+  return [
     [String(MAIN), "main allocations"],
     [String(ALL), `all ${counted(rows.length, "allocation")}`],
-  ];
-  const { index } = model.map.allocations;
-  const single = rows.slice(0, MAX_ALLOCATIONS);
-  return [
-    ...several,
-    ...single.map((row): [string, string] => [String(index[row]), allocationText(model, row).join(": ")]),
+    ...largest.map((row): [string, string] => [String(index[row]), allocationText(model, row).join(": ")]),
   ];
 }
