@@ -151,8 +151,9 @@ $(VSCODE)/installed: tests/editors/vscode/install.sh tests/editors/vscode/instal
 	sh tests/editors/vscode/install.sh $(@D)
 	touch $@
 
-$(VSIX): $(VENV)/installed $(EXTENSION)/node_modules/installed $(EXTENSION)/package.json $(EXTENSION)/build.mjs \
-    $(EXTENSION)/bundle_server.py $(shell find $(EXTENSION)/src $(EXTENSION)/shared $(EXTENSION)/languages $(EXTENSION)/media \
+$(VSIX): $(VENV)/installed $(EXTENSION)/node_modules/installed $(EXTENSION)/package.json $(EXTENSION)/commands.json \
+    $(EXTENSION)/manifest.mjs $(EXTENSION)/build.mjs $(EXTENSION)/map/build.mjs $(EXTENSION)/bundle_server.py \
+    $(shell find $(EXTENSION)/src $(EXTENSION)/shared $(EXTENSION)/languages $(EXTENSION)/media \
     $(EXTENSION)/start.py server grammar/xla_dump/src grammar/hlo/src grammar/python -type f \
     -not -path '*/__pycache__/*' -not -path '*/screenshots/*' -not -path '*/sample/*' -not -path '*.egg-info/*' -not -name '*.so')
 	npm --prefix $(EXTENSION) run package

@@ -1,4 +1,4 @@
-/** The manifest of the extension: its commands, menus and keys are those of `commands.json`. `npm run build` writes it. */
+/** The manifest of the extension, `package.json`. `npm run build` writes the commands, menus and keys of `commands.json` into it. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
