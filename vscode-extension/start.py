@@ -81,7 +81,7 @@ def _is_private(folder: Path) -> bool:
     import stat
 
     if sys.platform == "win32":
-        # The folders for caches and temporary files are private there.
+        # The folders for caches are private there.
         return True
     own, me = os.lstat(folder), os.getuid()
     if not stat.S_ISDIR(own.st_mode) or own.st_uid != me or own.st_mode & 0o077:
