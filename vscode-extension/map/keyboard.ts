@@ -21,7 +21,7 @@ interface OtherActions {
 
 const ZOOM = 1.5;
 
-/** What keys do: their names as the dialog shows them, their values in events, what they do in words, and the action. */
+/** The keys: their names in the dialog, their values of `KeyboardEvent.key`, a description, and what they do. */
 export const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => void][] = [
   [
     "← →",

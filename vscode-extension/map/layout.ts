@@ -33,7 +33,7 @@ export interface Boxes {
   high: Float64Array;
 }
 
-/** What stands in place of the index of one allocation: all of a memory space without constants and thread-local ones, or all. */
+/** In place of the index of one allocation: all of a memory space except constants and thread-local ones, or really all. */
 export const [MAIN, ALL] = [NONE, -2];
 
 /** The largest share of its memory space with which a constant is folded. */

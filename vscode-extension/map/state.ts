@@ -22,8 +22,9 @@ export interface State {
   marked: number;
   /** null: by source line if the map has any, see `coloring.ts`; for two dumps, by change. */
   colorBy: ColorBy | null;
-  /** The group of values that stands out, and whether only it is shown; null: none. */
+  /** The group of values that stands out; null: none. */
   picked: Picked | null;
+  /** Whether only the picked group is shown. */
   isSolo: boolean;
   search: string;
   curveAs: "picture" | "table";

@@ -1,4 +1,4 @@
-/** What the commands of `commands.json` call, and those that links in pages run. */
+/** The code behind the commands of `commands.json`, and behind those that rows of the tree and links in pages run. */
 
 import { basename } from "node:path";
 import * as vscode from "vscode";

@@ -50,7 +50,7 @@ export class Comparing {
 
   async select(uri: vscode.Uri): Promise<void> {
     this.selected = uri;
-    // Menus offer the comparison at once; the actions of the server offer the same.
+    // The menus of the editor offer the comparison at once, and code actions as soon as the server knows of it.
     await vscode.commands.executeCommand("setContext", `${SECTION}.hasSelectedForCompare`, true);
     await this.server.execute("xla-lens.selectForCompare", { uri: uri.toString() });
     vscode.window.setStatusBarMessage(`$(check) Selected ${basename(uri.path)} for comparison`, 5000);

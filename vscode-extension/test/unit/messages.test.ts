@@ -1,4 +1,4 @@
-/** Messages between the extension and the page of the memory map: those of other scripts are told apart. */
+/** The extension and the page of the memory map ignore messages that the other side did not send. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
