@@ -34,8 +34,10 @@ export async function show(uri: string, options: vscode.TextDocumentShowOptions 
     return;
   }
   const target = vscode.Uri.parse(uri);
-  const free = () => (isView(vscode.window.tabGroups.activeTabGroup) ? freeColumn() : undefined);
-  const viewColumn = columnOf(target, options.viewColumn) ?? free();
+  const { activeTabGroup } = vscode.window.tabGroups;
+  // Extensions learn of a click into the memory map a moment after VS Code, which would then cover the map.
+  const free = isView(activeTabGroup) ? freeColumn() : activeTabGroup.viewColumn;
+  const viewColumn = columnOf(target, options.viewColumn) ?? free;
   await vscode.commands.executeCommand("vscode.open", target, { ...options, viewColumn });
 }
 
