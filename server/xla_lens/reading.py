@@ -29,6 +29,9 @@ OVERVIEW_SHARE: Final = 4
 SMALL_FILE: Final = 16 << 20
 """The most bytes of a file that is small by its nature, such as flags or the source code of a program."""
 
+LARGEST_FILE: Final = 8 << 30
+"""The most bytes of a file that is read whole. The largest real dumps have a few hundred megabytes."""
+
 _AT_ONCE: Final = 128 << 20
 """Bytes to unpack before the rest is counted. What exceeds the limit then takes no more memory than that."""
 
@@ -81,13 +84,21 @@ def _check_mode(mode: int, path: Path, *, is_named: bool = False) -> None:
 
 
 def read_file(path: Path, limit: int | None = None, *, is_named: bool = False) -> bytes:
-    """Read a file whole. Raises `OSError` like `open_file`, and for a file with more bytes than the limit."""
+    """Read a file whole. Raises `OSError` like `open_file`, and for a file with more bytes than the limit, which is
+    `LARGEST_FILE` if it is None.
+    """
+    most = LARGEST_FILE if limit is None else limit
     with open_file(path, is_named=is_named) as file:
-        # Some files of the system have nothing to read yet, which is None.
-        data = file.read(-1 if limit is None else limit + 1) or b""
-    if limit is not None and len(data) > limit:
-        raise OSError(errno.EFBIG, f"larger than {human(limit)}", str(path))
-    return data
+        # A sparse file claims more than the memory holds. It is not read at all.
+        if os.fstat(file.fileno()).st_size <= most:
+            # Some files of the system have nothing to read yet, which is None.
+            try:
+                data = file.read(-1 if limit is None else limit + 1) or b""
+            except MemoryError as error:
+                raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), str(path)) from error
+            if len(data) <= most:
+                return data
+    raise OSError(errno.EFBIG, f"larger than {human(most)}", str(path))
 
 
 def read_source(path: Path, *, is_named: bool = False) -> str:

@@ -88,6 +88,9 @@ def _unreadable(folder: Path) -> dict[str, str]:
     (folder / _NAME.format(31, "device")).symlink_to("/dev/zero")
     (folder / _NAME.format(32, "gone")).symlink_to("nowhere")
     (folder / _NAME.format(33, "loop")).symlink_to(_NAME.format(33, "loop"))
+    for number, name, size in ((35, "sparse", 9 << 30), (36, "memory", 4 << 30)):
+        with (folder / _NAME.format(number, name)).open("wb") as file:
+            file.truncate(size)
     # The path of a socket must be short.
     with socket.socket(socket.AF_UNIX) as one, chdir(folder):
         one.bind(_NAME.format(34, "socket"))
@@ -101,6 +104,8 @@ def _unreadable(folder: Path) -> dict[str, str]:
         "gone": "cannot be read: No such file or directory",
         "loop": "cannot be read: Too many levels of symbolic links",
         "socket": "cannot be read: not a regular file",
+        "sparse": "cannot be read: larger than 8.00 GiB",
+        "memory": "cannot be read: Cannot allocate memory",
     }
 
 
@@ -138,7 +143,7 @@ def test_files_that_cannot_be_read_are_findings(tmp_path: Path, output_format: s
     assert (status, err) == (1, "")
     assert all(f"jit_{name}" in out and reason in out for name, reason in reasons.items())
     if output_format == "text":
-        assert out.splitlines()[-1] == "10 dumps checked: 9 errors, 1 information"
+        assert out.splitlines()[-1] == "12 dumps checked: 11 errors, 1 information"
 
 
 @pytest.mark.parametrize("output_format", _FORMATS)

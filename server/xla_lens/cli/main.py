@@ -57,6 +57,9 @@ def _status(arguments: Sequence[str]) -> int:
         discard_output()
         print_error(f"standard output: cannot be written: {error.strerror or error}")
         return 2
+    except MemoryError:
+        print_error("not enough memory for these dumps. Name fewer of them, or a smaller one")
+        return 2
     except KeyboardInterrupt:
         return 130
     return status
