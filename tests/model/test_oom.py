@@ -15,14 +15,12 @@ from xla_lens.model.oom import (
     Candidate,
     Choice,
     ChosenBy,
-    DumpSum,
-    MatchedBy,
     OomJoin,
     choose_dumps,
     join_oom,
 )
 from xla_lens.model.warrants import Bound
-from xla_lens.syntax.oom import OomMessage, read_oom_log
+from xla_lens.syntax.oom import DumpSum, MatchedBy, OomMessage, read_oom_log
 
 TPUS = [path for path in assignments() if path.parent.parent.name.startswith("tpu")]
 GPUS = [path for path in assignments() if path.parent.parent.name.startswith("gpu")]
@@ -101,7 +99,7 @@ def test_buffers_are_found_by_name(path: Path) -> None:
     join = join_oom(tpu_message(rows), analysis)
     assert join.found_names == len(rows)
     for row, match in zip(rows, join.buffers, strict=True):
-        assert match.by is MatchedBy.NAME
+        assert match.matched_by is MatchedBy.NAME
         assert row.id in ids(analysis, match.values)
         # Several values of one name are alike in all that the message says.
         assert {analysis.dump.label(int(analysis.dump.values.name[value]), -1) for value in match.values} == {row.name}
@@ -137,7 +135,7 @@ def test_buffers_without_names_are_found_by_op_name_or_shape(path: Path) -> None
     assert len(join.buffers) == len(rows) > 1
     for row, match in zip(rows, join.buffers, strict=True):
         assert row.id in ids(analysis, match.values)
-        assert match.by is (MatchedBy.OP_NAME if match.buffer.op_name else MatchedBy.SHAPE)
+        assert match.matched_by is (MatchedBy.OP_NAME if match.op_name else MatchedBy.SHAPE)
         kinds = {bool(int(dump.allocations.kind[dump.values.allocation[value]]) & 16) for value in match.values}
         assert not row.is_parameter or kinds == {True}
         its_opcodes = {opcodes.get(dump.label(int(dump.values.name[value]), -1)) for value in match.values}
@@ -150,8 +148,8 @@ def test_unknown_and_changed_buffers_are_told_apart() -> None:
     grown = row._replace(size_bytes=row.size_bytes * 3)
     found, unknown, other = join_oom(tpu_message([row, strange, grown]), analysis_of(MLP)).buffers
     assert (bool(found.values), found.is_other_size) == (True, False)
-    assert (unknown.values, unknown.by) == ((), None)
-    assert (other.by, other.is_other_size) == (MatchedBy.NAME, True)
+    assert (unknown.values, unknown.matched_by) == ((), None)
+    assert (other.matched_by, other.is_other_size) == (MatchedBy.NAME, True)
 
 
 def test_spill_slots_are_no_value() -> None:
@@ -161,7 +159,7 @@ def test_spill_slots_are_no_value() -> None:
         "call depth 2\n     Allocation type: scoped\n     ==========================\n"
     )
     join = join_oom(message(text), analysis_of(MLP))
-    assert (join.color, join.buffers[0].values, join.buffers[0].by) == (1, (), None)
+    assert (join.color, join.buffers[0].values, join.buffers[0].matched_by) == (1, (), None)
 
 
 def test_kernel_that_needs_too_much_scratch_memory_is_found() -> None:
@@ -177,7 +175,7 @@ def test_kernel_that_needs_too_much_scratch_memory_is_found() -> None:
     ids_of_name = {row.id for row in rows_of(PALLAS) if row.name == instruction[2]}
     assert ids_of_name
     assert set(ids(analysis_of(PALLAS), match.values)) <= ids_of_name
-    assert (match.by, match.is_other_size) == (MatchedBy.NAME, False)
+    assert (match.matched_by, match.is_other_size) == (MatchedBy.NAME, False)
 
 
 @pytest.mark.parametrize("path", [*TPUS, *GPUS], ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
@@ -222,7 +220,7 @@ def choose(found: OomMessage, candidates: Sequence[tuple[str | None, Path]]) -> 
         loaded.append(path)
         return analysis_of(path)
 
-    (choice,) = choose_dumps([found], [Candidate(module, partial(load, path)) for module, path in candidates])
+    (choice,) = choose_dumps([found], [Candidate(module, {}, partial(load, path)) for module, path in candidates])
     return choice, loaded
 
 
@@ -266,7 +264,9 @@ def test_failures_get_a_dump_before_warnings() -> None:
     warnings = [
         message(f"Allocator (GPU_0_bfc) ran out of memory trying to allocate {size}.00MiB") for size in range(1, 60)
     ]
-    *others, last = choose_dumps([*warnings, total("44.36G")], [Candidate("jit_train_step", partial(analysis_of, MLP))])
+    *others, last = choose_dumps(
+        [*warnings, total("44.36G")], [Candidate("jit_train_step", {}, partial(analysis_of, MLP))]
+    )
     assert last
     assert last.by is ChosenBy.MODULE
     assert sum(choice is not None for choice in others) == MOST_CHOICES - 1
@@ -285,7 +285,7 @@ def test_temporaries_of_the_v5e_message_are_all_of_hbm() -> None:
     path = SHARED_DUMPS / fact["file"]
     join: OomJoin = join_oom(found, analysis_of(path))
     (match,) = join.facts
-    assert (match.fact.name, match.meant, match.is_misnamed) == ("HLO temporaries", DumpSum.TEMPORARIES, True)
+    assert (match.name, match.meant, match.is_misnamed) == ("HLO temporaries", DumpSum.TEMPORARIES, True)
     # Both round to 44.36G.
     assert match.equals == (DumpSum.RESERVED, DumpSum.PEAK)
     assert join.sums[DumpSum.RESERVED][0] == space["reserved_bytes"] == 47633524736

@@ -69,8 +69,8 @@ def print_answer(
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
     """
-    sets = [(Candidate(files.module, partial(_load, dumps, files)), files.labels) for files in dumps.files]
-    answer = oom_report(label, found, sets, options.top)
+    candidates = [Candidate(files.module, files.labels, partial(_load, dumps, files)) for files in dumps.files]
+    answer = oom_report(label, found, candidates, options.top)
     choice = answer.dumps[answer.main]
     last = None
     if choice:

@@ -1,11 +1,10 @@
 """Out-of-memory messages joined with dumps: which dump a message is about, and which values and sums it names."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache, partial
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -14,103 +13,53 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.oom import OomBuffer, OomFact, OomKind, OomMessage, PrintedSize
-
-
-class DumpSum(StrEnum):
-    """A sum over the allocations of a memory space, or its peak. A program is everything but its parameters."""
-
-    RESERVED = "reserved"
-    TEMPORARIES = "temporaries"
-    PARAMETERS = "parameters"
-    PROGRAM = "program"
-    OUTPUTS = "outputs"
-    CONSTANTS = "constants"
-    PEAK = "peak"
-
-
-@dataclass(frozen=True, slots=True)
-class FactMatch:
-    """A number of a message. `equals` are the sums of the dump that it may be, within the rounding of the message.
-    `meant` is the sum that its name stands for, None if the name stands for none.
-    """
-
-    fact: OomFact
-    equals: tuple[DumpSum, ...] = ()
-    meant: DumpSum | None = None
-
-    @property
-    def is_misnamed(self) -> bool:
-        """Whether the number is another sum than the one that its name stands for."""
-        return self.meant is not None and bool(self.equals) and self.meant not in self.equals
-
-
-class MatchedBy(StrEnum):
-    """How a listed buffer was found in the dump: by its name, or by its shape and size, with or without its op_name."""
-
-    NAME = "name"
-    OP_NAME = "op_name"
-    SHAPE = "shape"
-
-
-@dataclass(frozen=True, slots=True)
-class BufferMatch:
-    """A buffer that a message lists. `values` are the rows of `DumpSet.values` that it may be; where there are several,
-    the message does not tell them apart. `is_other_size` is whether the dump has the name, but with another size.
-    """
-
-    buffer: OomBuffer
-    values: tuple[int, ...] = ()
-    by: MatchedBy | None = None
-    is_other_size: bool = False
+from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomMessage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OomJoin:
-    """A message joined with a dump, or without one. `sums` are in bytes, with their bound."""
+    """A message joined with a dump. `sums` are in bytes, with their bound."""
 
     message: OomMessage
     color: int
     sums: Mapping[DumpSum, tuple[int, Bound]]
-    facts: tuple[FactMatch, ...]
-    buffers: tuple[BufferMatch, ...]
+    facts: tuple[OomFact, ...]
+    buffers: tuple[OomBuffer, ...]
 
     @property
     def found_names(self) -> int:
         """How many listed buffers the dump has by their names and sizes."""
-        return sum(match.by is MatchedBy.NAME and not match.is_other_size for match in self.buffers)
+        return sum(one.matched_by is MatchedBy.NAME and not one.is_other_size for one in self.buffers)
 
     @property
     def has_name(self) -> bool:
         """Whether the dump has a listed buffer by its name, of any size."""
-        return any(match.by is MatchedBy.NAME for match in self.buffers)
+        return any(one.matched_by is MatchedBy.NAME for one in self.buffers)
 
     @property
     def has_number(self) -> bool:
         """Whether a total in the message is a total of the dump."""
-        return any(_TOTALS.intersection(match.equals) for match in self.facts)
+        return any(_TOTALS.intersection(fact.equals) for fact in self.facts)
 
     @property
     def is_refuted(self) -> bool:
         """Whether the dump is of another run: all sums that the message names are far from those of the dump, and it
         has none of the listed buffers.
         """
-        known = [
-            not match.equals and _is_far(match.fact.size, *self.sums[match.meant])
-            for match in self.facts
-            if match.meant and match.meant in self.sums and match.fact.size
-        ]
-        return bool(known) and all(known) and not self.has_name
+        named = [fact for fact in self.facts if fact.size and fact.meant in self.sums]
+        return bool(named) and all(map(self._is_far, named)) and not self.has_name
+
+    def _is_far(self, fact: OomFact) -> bool:
+        if fact.equals or not fact.meant or not fact.size:
+            return False
+        size_bytes, bound = self.sums[fact.meant]
+        is_far = fact.size.most_bytes * _FAR < size_bytes or size_bytes * _FAR < fact.size.least_bytes
+        return bound is Bound.EXACT and is_far
 
 
 _FAR: Final = 2
 """The ratio from which sizes are those of different runs, and not only of another attempt of the compiler."""
-
-
-def _is_far(size: PrintedSize, size_bytes: int, bound: Bound) -> bool:
-    is_far = size.end_bytes * _FAR < size_bytes or size_bytes * _FAR < size.least_bytes
-    return bound is Bound.EXACT and is_far
-
 
 _TOTALS: Final = frozenset({DumpSum.RESERVED, DumpSum.TEMPORARIES, DumpSum.PROGRAM, DumpSum.PEAK})
 
@@ -139,100 +88,84 @@ def join_oom(message: OomMessage, analysis: Analysis) -> OomJoin:
     """Join a message with the dump of its module."""
     color = _COLORS.get(message.space or "", DEFAULT_COLOR)
     sums = _sums(analysis, color)
-    by_shape = cache(partial(_values_by_shape, analysis.dump))
-    return OomJoin(
-        message,
-        color,
-        sums,
-        tuple(_fact_match(fact, sums) for fact in _facts(message)),
-        tuple(_buffer_match(analysis.dump, by_shape, buffer) for buffer in message.buffers),
-    )
-
-
-def unjoined(message: OomMessage) -> OomJoin:
-    """Return a message without a dump."""
-    facts, buffers = map(FactMatch, message.facts), map(BufferMatch, message.buffers)
-    return OomJoin(message, DEFAULT_COLOR, {}, tuple(facts), tuple(buffers))
+    facts = tuple(replace(fact, equals=_equals(fact, sums), meant=_MEANT.get(fact.name)) for fact in _facts(message))
+    return OomJoin(message, color, sums, facts, tuple(_found(buffer, analysis.dump) for buffer in message.buffers))
 
 
 # ---------------------------------------------------------------- numbers
 
 
-def _facts(message: OomMessage) -> Iterable[OomFact]:
+def _facts(message: OomMessage) -> Iterator[OomFact]:
     if message.kind in _NEED_IS_SUM and message.needed:
-        yield OomFact("", "Used" if message.kind is OomKind.COMPILE else "requested", message.needed)
+        yield OomFact(None, "Used" if message.kind is OomKind.COMPILE else "requested", message.needed)
     yield from message.facts
 
 
 def _sums(analysis: Analysis, color: int) -> dict[DumpSum, tuple[int, Bound]]:
-    allocations, space = analysis.dump.allocations, analysis.memory.space(color)
+    table, space = analysis.dump.allocations, analysis.memory.space(color)
     if space is None:
         return {}
-    own, reserved = allocations.color == color, (space.reserved_bytes, space.reserved_bound)
-    kinds = {
-        DumpSum.TEMPORARIES: Kind.PREALLOCATED_TEMP,
-        DumpSum.PARAMETERS: Kind.PARAMETER,
-        DumpSum.OUTPUTS: Kind.MAYBE_LIVE_OUT,
-        DumpSum.CONSTANTS: Kind.CONSTANT,
+
+    def allocated(kind: Kind) -> int:
+        return int(table.size_bytes[(table.color == color) & ((table.kind & int(kind)) != 0)].sum())
+
+    parameters = allocated(Kind.PARAMETER)
+    sizes = {
+        DumpSum.RESERVED: space.reserved_bytes,
+        DumpSum.TEMPORARIES: allocated(Kind.PREALLOCATED_TEMP),
+        DumpSum.PARAMETERS: parameters,
+        DumpSum.PROGRAM: space.reserved_bytes - parameters,
+        DumpSum.OUTPUTS: allocated(Kind.MAYBE_LIVE_OUT),
+        DumpSum.CONSTANTS: allocated(Kind.CONSTANT),
     }
-    totals = {
-        name: (int(allocations.size_bytes[own & ((allocations.kind & int(kind)) != 0)].sum()), space.reserved_bound)
-        for name, kind in kinds.items()
-    }
-    program = space.reserved_bytes - totals[DumpSum.PARAMETERS][0], space.reserved_bound
-    peak = space.peak_live_bytes, space.live_bound
-    found = {DumpSum.RESERVED: reserved, DumpSum.PROGRAM: program, **totals, DumpSum.PEAK: peak}
-    return {name: found[name] for name in DumpSum}
+    sums = {name: (size_bytes, space.reserved_bound) for name, size_bytes in sizes.items()}
+    return sums | {DumpSum.PEAK: (space.peak_live_bytes, space.live_bound)}
 
 
-def _fact_match(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> FactMatch:
-    size, exact = fact.size, {name: size_bytes for name, (size_bytes, bound) in sums.items() if bound is Bound.EXACT}
-    equals = (name for name, size_bytes in exact.items() if size and size_bytes and size.may_be(size_bytes))
-    return FactMatch(fact, tuple(equals), _MEANT.get(fact.name))
+def _equals(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> tuple[DumpSum, ...]:
+    exact = ((name, size_bytes) for name, (size_bytes, bound) in sums.items() if size_bytes and bound is Bound.EXACT)
+    return tuple(name for name, size_bytes in exact if fact.size and fact.size.may_be(size_bytes))
 
 
 # ---------------------------------------------------------------- buffers
 
 
-_ByShape: TypeAlias = Callable[[], Mapping[bytes, Sequence[int]]]
-
-
-def _buffer_match(dump: DumpSet, by_shape: _ByShape, buffer: OomBuffer) -> BufferMatch:
+def _found(buffer: OomBuffer, dump: DumpSet) -> OomBuffer:
+    """A buffer with the values that it may be."""
     shape = _without_layout(buffer.shape.encode()) if buffer.shape else None
+    sizes, size = dump.values.size_bytes, buffer.size
+    fits = (sizes >= size.least_bytes) & (sizes <= size.most_bytes) if size else np.ones(len(sizes), bool)
 
-    def has_size(value: int) -> bool:
-        return buffer.size is None or buffer.size.may_be(int(dump.values.size_bytes[value]))
+    def has_shape(value: int) -> bool:
+        return _without_layout(dump.shape(value) or b"") == shape
 
     if buffer.name:
         number = dump.name_number(buffer.name.encode())
         named = np.flatnonzero(dump.values.name == number).tolist() if number != NONE else []
         # All elements of a tuple have the name of the instruction.
-        named = [value for value in named if shape in (None, _without_layout(dump.shape(value) or b""))] or named
-        fitting = [value for value in named if has_size(value)]
-        is_other_size = bool(named) and not fitting
-        return BufferMatch(buffer, tuple(fitting or named), MatchedBy.NAME if named else None, is_other_size)
-    alike = [value for value in by_shape().get(shape, ()) if has_size(value)] if shape else []
+        values = _preferred(_preferred(named, has_shape), lambda value: bool(fits[value]))
+        by, is_other_size = MatchedBy.NAME, not all(fits[value] for value in values)
+        return replace(buffer, values=tuple(values), matched_by=by if values else None, is_other_size=is_other_size)
+    alike = [*filter(has_shape, np.flatnonzero(fits & (dump.values.slice != NONE)).tolist())] if shape else []
     if buffer.is_parameter:
         kinds = dump.allocations.kind
         alike = [value for value in alike if kinds[dump.values.allocation[value]] & int(Kind.PARAMETER)]
-    instructions = {value: dump.instruction(int(dump.values.name[value])) for value in alike}
-    opcode = buffer.opcode.encode() if buffer.opcode else None
-    alike = [value for value, one in instructions.items() if one and one.opcode == opcode] or alike
-    ops = {value: one.op_name for value, one in instructions.items() if one and one.op_name}
-    same_op = [value for value in alike if value in ops and ops[value] == buffer.op_name]
+    quoted = {value: one for value in alike if (one := dump.instruction(int(dump.values.name[value])))}
+    opcode = (buffer.opcode or "").encode()
+    alike = _preferred(alike, lambda value: value in quoted and quoted[value].opcode == opcode)
+    same_op = [
+        value for value in alike if buffer.op_name and value in quoted and quoted[value].op_name == buffer.op_name
+    ]
     by = MatchedBy.OP_NAME if same_op else MatchedBy.SHAPE
-    return BufferMatch(buffer, tuple(same_op or alike), by if alike else None)
+    return replace(buffer, values=tuple(same_op or alike), matched_by=by if alike else None)
 
 
-def _values_by_shape(dump: DumpSet) -> dict[bytes, list[int]]:
-    """The values with each shape; the messages of GPUs have shapes without layouts."""
-    found: dict[bytes, list[int]] = {}
-    for value in np.flatnonzero(dump.values.slice != NONE).tolist():
-        found.setdefault(_without_layout(dump.shape(value) or b""), []).append(value)
-    return found
+def _preferred(values: list[int], is_preferred: Callable[[int], bool]) -> list[int]:
+    return [*filter(is_preferred, values)] or values
 
 
 def _without_layout(shape: bytes) -> bytes:
+    """A shape as the messages of GPUs print it."""
     return _LAYOUT.sub(b"", shape)
 
 
@@ -257,9 +190,12 @@ class ChosenBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A dump that a message may be about: the name of its module, None if unknown, and a function that loads it."""
+    """A dump that a message may be about: the name of its module, None if unknown, the paths of its files, and a
+    function that loads it.
+    """
 
     module: str | None
+    files: Mapping[FileKind, str]
     load: Callable[[], Analysis]
 
 
@@ -288,32 +224,34 @@ def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]
 
     Of more than `MOST_CHOICES` messages, only the first failures get a dump.
     """
+    count = len(candidates)
     order = sorted(range(len(messages)), key=lambda number: not messages[number].is_failure)[:MOST_CHOICES]
+    fitting = {number: [_is_module(messages[number], one, count) for one in candidates] for number in order}
     best: dict[int, Choice] = {}
-    fits = [[_is_module(message, one, len(candidates)) for one in candidates] for message in messages]
     for place, candidate in enumerate(candidates):
-        wanted = [number for number in order if fits[number][place]]
-        analysis = candidate.load() if wanted else None
-        for number in wanted if analysis else ():
-            assert analysis
-            join, count = join_oom(messages[number], analysis), sum(fits[number])
-            if by := _chosen_by(join, candidate.module, count, len(candidates)):
-                choice = Choice(place, analysis, join, by, count)
+        wanted = [number for number in order if fitting[number][place]]
+        if not wanted:
+            continue
+        analysis = candidate.load()
+        for number in wanted:
+            join, alike = join_oom(messages[number], analysis), sum(fitting[number])
+            if by := _chosen_by(join, candidate.module, alike, count):
+                choice = Choice(place, analysis, join, by, alike)
                 best[number] = max(best.get(number, choice), choice, key=lambda one: one.rank)
     return tuple(map(best.get, range(len(messages))))
 
 
 def _is_module(message: OomMessage, candidate: Candidate, count: int) -> bool:
-    unknown = message.module is None or (candidate.module is None and count == 1)
-    return unknown or message.module == candidate.module
+    is_unknown = message.module is None or (candidate.module is None and count == 1)
+    return is_unknown or message.module == candidate.module
 
 
-def _chosen_by(join: OomJoin, module: str | None, fitting: int, count: int) -> ChosenBy | None:
+def _chosen_by(join: OomJoin, module: str | None, alike: int, count: int) -> ChosenBy | None:
     is_named = join.message.module is not None and join.message.module == module
     named = sum(buffer.name is not None for buffer in join.message.buffers)
     reasons = {
-        ChosenBy.MODULE: is_named and fitting == 1,
-        ChosenBy.BUFFERS: bool(named) and 2 * join.found_names >= named,
+        ChosenBy.MODULE: is_named and alike == 1,
+        ChosenBy.BUFFERS: named and 2 * join.found_names >= named,
         ChosenBy.NUMBER: join.has_number and not join.is_refuted,
         ChosenBy.BIGGEST: is_named,
         # The same program may have been compiled with other sizes.

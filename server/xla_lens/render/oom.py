@@ -1,72 +1,46 @@
 """Out-of-memory messages for people: what a message says, and which numbers and values of the dump it means."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.oom import (
-    BufferMatch,
-    Candidate,
-    Choice,
-    ChosenBy,
-    DumpSum,
-    FactMatch,
-    MatchedBy,
-    OomJoin,
-    choose_dumps,
-    unjoined,
-)
+from xla_lens.model.oom import Candidate, Choice, ChosenBy, choose_dumps
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human
-from xla_lens.render.report.blocks import (
-    Name,
-    Outline,
-    Role,
-    Section,
-    Sections,
-    Table,
-    Text,
-    table,
-)
+from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
+from xla_lens.render.report.data import value_name
 from xla_lens.render.report.values import value_link
 from xla_lens.render.warrants import bounded_size, short_reason
-from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.oom import OomBuffer, OomFact, OomKind, OomLog, OomMessage, PrintedSize
+from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomLog, OomMessage, PrintedSize
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OomReport:
     """The messages of a log, and the dump of each.
 
-    `dumps` has one item for each message, None where no dump fits. `files` are the paths of the candidates' files, and
-    `top` limits the rows of each list.
+    `dumps` has one item for each message, None where none of the `candidates` fits. `top` limits the rows of each list.
     """
 
     label: str
     log: OomLog
+    candidates: Sequence[Candidate]
     dumps: tuple[Choice | None, ...]
-    files: Sequence[Mapping[FileKind, str]]
     top: int | None
 
     @property
     def main(self) -> int:
         """The place of the message that the answer is about: the first failure, if possible with a dump."""
-        messages = self.log.messages
-        order = sorted(range(len(messages)), key=lambda one: (not messages[one].is_failure, self.dumps[one] is None))
-        return order[0]
+        places = range(len(self.dumps))
+        return min(places, key=lambda one: (not self.log.messages[one].is_failure, self.dumps[one] is None))
 
 
-def oom_report(
-    label: str, log: OomLog, sets: Sequence[tuple[Candidate, Mapping[FileKind, str]]], top: int | None
-) -> OomReport:
-    """Find the dump of each message among some sets, which come with the paths of their files."""
-    chosen = choose_dumps(log.messages, [candidate for candidate, _ in sets])
-    return OomReport(label, log, chosen, [files for _, files in sets], top)
+def oom_report(label: str, log: OomLog, candidates: Sequence[Candidate], top: int | None) -> OomReport:
+    """Find the dump of each message of a log, which has one at least, among some dumps."""
+    return OomReport(label, log, candidates, choose_dumps(log.messages, candidates), top)
 
 
 def nothing_found(label: str) -> str:
@@ -76,12 +50,11 @@ def nothing_found(label: str) -> str:
 
 # ---------------------------------------------------------------- sentences
 
-_WHEN_COMPILED: Final = "{space} ran out when XLA compiled {module}"
-
+_COMPILED: Final = "{space} ran out when XLA compiled {module}"
 _WORDS: Final = {
-    OomKind.COMPILE: (_WHEN_COMPILED, "needed", "available"),
-    OomKind.COMPILE_TOTAL: (_WHEN_COMPILED, "needed", "available"),
-    OomKind.COMPILE_CORES: (_WHEN_COMPILED, "needed", "available"),
+    OomKind.COMPILE: (_COMPILED, "needed", "available"),
+    OomKind.COMPILE_TOTAL: (_COMPILED, "needed", "available"),
+    OomKind.COMPILE_CORES: (_COMPILED, "needed", "available"),
     OomKind.COMPILE_ALLOCATION: ("one buffer is bigger than {space} when XLA compiled {module}", "needed", "available"),
     OomKind.SCOPED: ("{subject} needs more scoped {space} than its limit", "needed", "limit"),
     OomKind.LOAD_PROGRAM: ("{space} has no room for {module}, which was compiled", "requested", "available"),
@@ -102,49 +75,45 @@ _SPACE_WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "ho
 
 def oom_outline(report: OomReport) -> Outline:
     """Return what the messages say, and what the dumps say about them, as blocks."""
-    messages = report.log.messages
-    message = messages[report.main]
-    facts = (("log", (*_place(report.label, message), _also(report))), *_numbers(message))
-    parts: list[Sections] = [(section,) for section in _detail(report, report.main)]
-    others = [place for place in range(len(messages)) if place != report.main]
-    if others:
-        parts.append((_others(report, others),))
-    return Outline(capitalized(_what(message)), facts, tuple(parts))
+    message, choice = report.log.messages[report.main], report.dumps[report.main]
+    others = [one for one in report.log.messages if one is not message]
+    times = f", {message.times:,} times" if message.times > 1 else ""
+    code = f", error code {message.code}" if message.code else ""
+    count = len(others) + report.log.left_out
+    more = f"; {counted(count, 'other message')}" if count else ""
+    place = Name(report.label, role=Role.PATH), f", line {message.line:,}{times}{code}{more}"
+    sections = (
+        _dump_section(report, message, choice),
+        _fact_section(choice.join.facts if choice else message.facts, choice),
+        _buffer_section(choice.join.buffers if choice else message.buffers, message, choice, report.top),
+        _others_section(others, report),
+    )
+    parts = tuple((section,) for section in sections if section)
+    return Outline(_what(message), (("log", place), *_numbers(message)), parts)
 
 
 def _what(message: OomMessage) -> str:
-    return _WORDS[message.kind][0].format(
-        space=_SPACE_WORDS.get(message.space, message.space),
-        module=message.module or "the program",
-        subject=message.subject or "a kernel",
-    )
-
-
-def _place(label: str, message: OomMessage) -> tuple[str | Name, ...]:
-    times = f", {message.times:,} times" if message.times > 1 else ""
-    code = f", error code {message.code}" if message.code else ""
-    return (Name(label, role=Role.PATH), f", line {message.line:,}{times}{code}")
-
-
-def _also(report: OomReport) -> str:
-    more = len(report.log.messages) - 1 + report.log.left_out
-    return f"; {counted(more, 'other message')}" if more else ""
+    space, module, subject = message.space, message.module or "the program", message.subject or "a kernel"
+    words = _WORDS[message.kind][0]
+    return capitalized(words.format(space=_SPACE_WORDS.get(space, space), module=module, subject=subject))
 
 
 def _numbers(message: OomMessage) -> Iterator[tuple[str, Text]]:
     _, need, limit = _WORDS[message.kind]
-    needed, capacity = message.needed, message.capacity
-    for title, size in ((need, needed), (limit, capacity), ("free", message.free), ("short by", message.excess)):
+    needed, capacity, excess = message.needed, message.capacity, message.excess
+    for title, size in ((need, needed), (limit, capacity), ("free", message.free), ("short by", excess)):
         if size:
             yield title, size_text(size)
-    if not message.excess and needed and capacity and needed.size_bytes > capacity.size_bytes:
+    if not excess and needed and capacity and needed.size_bytes > capacity.size_bytes:
         # The message does not print it. The difference of two rounded numbers is no more exact than they are.
         about = "" if needed.is_exact and capacity.is_exact else "about "
         yield "short by", f"{about}{human(needed.size_bytes - capacity.size_bytes)}"
 
 
-def size_text(size: PrintedSize) -> str:
-    """A size with the digits of the message, in the units that we use everywhere: ``44.36 GiB``."""
+def size_text(size: PrintedSize | None) -> str:
+    """A size with the digits of the message, in the units that we use everywhere: ``44.36 GiB``. Empty for None."""
+    if size is None:
+        return ""
     match = _DIGITS.match(size.text)
     return human(size.size_bytes) if size.is_exact or not match else f"{match[1]} {match[2]}iB"
 
@@ -153,21 +122,6 @@ _DIGITS: Final = re.compile(r"([\d.,]+)\s?([KMGTPE])")
 
 # ---------------------------------------------------------------- one message
 
-
-def _detail(report: OomReport, place: int) -> Iterator[Section]:
-    message, choice = report.log.messages[place], report.dumps[place]
-    if choice:
-        yield _dump_section(report, choice)
-    elif report.files:
-        yield _no_dump(report, message)
-    yield from _fact_sections(message, choice)
-    yield from _buffer_sections(message, choice, report.top)
-
-
-def _join(message: OomMessage, choice: Choice | None) -> OomJoin:
-    return choice.join if choice else unjoined(message)
-
-
 _CHOSEN_BY: Final = {
     ChosenBy.MODULE: "The only dump of the module that the message names.",
     ChosenBy.BUFFERS: "Chosen because it has the buffers that the message lists.",
@@ -175,32 +129,19 @@ _CHOSEN_BY: Final = {
     ChosenBy.BIGGEST: "Of the {count:,} dumps of this module, the one that reserves the most; no number confirms it.",
     ChosenBy.ONLY: "The only dump. The message does not name its module, and no number confirms it.",
 }
-
-
-def _dump_section(report: OomReport, choice: Choice) -> Section:
-    first = next(iter(report.files[choice.place].values()))
-    why = _CHOSEN_BY[choice.by].format(count=choice.count)
-    other = (_OTHER_RUN,) if choice.join.is_refuted else ()
-    return Section(("Dump: ", Name(first, role=Role.PATH)), (why, *other, *_contents(choice)))
-
-
 _OTHER_RUN: Final = "It is of another run: all its sizes are far from those in the message."
 
 
-def _contents(choice: Choice) -> Iterator[str]:
-    """What the memory space of the message holds, in a sentence."""
-    join, dump = choice.join, choice.analysis.dump
-    if join.sums:
-        parts = [one for one in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if join.sums[one][0]]
-        holds = " and ".join(f"{_sum_size(join, one)} of {_sum_name(dump, join, one)}" for one in parts)
-        space = choice.analysis.memory.space(join.color)
-        if space is not None:
-            needed = bounded_size(space.needed_bytes, space.reserved_bound)
-            yield f"It needs {needed} of {space_name(space.id)}{f', with {holds}' if holds else ''}."
-
-
-def _no_dump(report: OomReport, message: OomMessage) -> Section:
-    count = len(report.files)
+def _dump_section(report: OomReport, message: OomMessage, choice: Choice | None) -> Section | None:
+    """The dump of a message, or why it has none, if there are dumps."""
+    count = len(report.candidates)
+    if choice:
+        first = next(iter(report.candidates[choice.place].files.values()))
+        why = _CHOSEN_BY[choice.by].format(count=choice.count)
+        other = (_OTHER_RUN,) if choice.join.is_refuted else ()
+        return Section(("Dump: ", Name(first, role=Role.PATH)), (why, *other, *_contents(choice)))
+    if not count:
+        return None
     if message.module:
         why = f"{'it is not' if count == 1 else 'none is'} of module {message.module}"
     else:
@@ -209,20 +150,29 @@ def _no_dump(report: OomReport, message: OomMessage) -> Section:
     return Section(f"{which} about this message: {why}")
 
 
-def _fact_sections(message: OomMessage, choice: Choice | None) -> Iterator[Section]:
-    facts = _join(message, choice).facts
-    if not facts:
-        return
-    rows = tuple(
+def _contents(choice: Choice) -> Iterator[str]:
+    """What the memory space of the message holds, in a sentence."""
+    sums, space = choice.join.sums, choice.analysis.memory.space(choice.join.color)
+    if space:
+        parts = [one for one in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if sums[one][0]]
+        holds = " and ".join(f"{bounded_size(*sums[one])} of {_sum_name(choice, one)}" for one in parts)
+        needed = bounded_size(space.needed_bytes, space.reserved_bound)
+        yield f"It needs {needed} of {space_name(space.id)}{f', with {holds}' if holds else ''}."
+
+
+def _fact_section(facts: Sequence[OomFact], choice: Choice | None) -> Section | None:
+    """The numbers of a message, and what they are in its dump."""
+    rows = [
         (
-            size_text(match.fact.size) if match.fact.size else "unknown",
-            " ".join(filter(None, (f"{match.fact.group}:" * bool(match.fact.group), match.fact.name, match.fact.note))),
-            *([_in_dump(match, choice)] if choice else []),
+            size_text(fact.size) or "unknown",
+            " ".join(filter(None, (fact.group and f"{fact.group}:", fact.name, fact.note))),
+            *([_in_dump(fact, choice)] if choice else []),
         )
-        for match in facts
-    )
+        for fact in facts
+    ]
     shown = table(f"size | <in the message{' | <in the dump' if choice else ''}", rows)
-    yield Section("What the numbers are" if choice else "What the message says", (shown, *_misnamed(facts, choice)))
+    misnamed = [_misnamed(fact, choice) for fact in facts if choice and fact.is_misnamed]
+    return Section("What the numbers are" if choice else "What the message says", (shown, *misnamed)) if rows else None
 
 
 _SUMS: Final = {
@@ -236,58 +186,55 @@ _SUMS: Final = {
 }
 
 
-def _in_dump(match: FactMatch, choice: Choice) -> str:
-    join, dump = choice.join, choice.analysis.dump
-    if match.equals:
+def _sum_name(choice: Choice, one: DumpSum) -> str:
+    return _SUMS[one].format(space=space_name(choice.analysis.dump.space_id(choice.join.color)))
+
+
+def _meant(fact: OomFact, choice: Choice) -> str:
+    """The size of the sum that the name of a number stands for, empty if it stands for none."""
+    one, sums = fact.meant, choice.join.sums
+    return f"{_sum_name(choice, one)} take {bounded_size(*sums[one])}" if one and one in sums else ""
+
+
+def _in_dump(fact: OomFact, choice: Choice) -> str:
+    sums, meant = choice.join.sums, _meant(fact, choice)
+    if fact.equals:
         # Sums that the message cannot tell apart differ in their last digits.
-        return ", or ".join(f"{_sum_name(dump, join, one)} ({join.sums[one][0]:,} bytes)" for one in match.equals)
-    if any(bound is not Bound.EXACT for _, bound in join.sums.values()):
+        return ", or ".join(f"{_sum_name(choice, one)} ({sums[one][0]:,} bytes)" for one in fact.equals)
+    if any(bound is not Bound.EXACT for _, bound in sums.values()):
         return f"unknown: {short_reason(choice.analysis.warrants)}"
-    if match.meant and match.meant in join.sums and match.fact.size:
-        return f"no such sum: {_sum_name(dump, join, match.meant)} take {_sum_size(join, match.meant)}"
-    return ""
+    return f"no such sum: {meant}" if fact.size and meant else ""
 
 
-def _sum_name(dump: DumpSet, join: OomJoin, one: DumpSum) -> str:
-    return _SUMS[one].format(space=space_name(dump.space_id(join.color)))
+def _misnamed(fact: OomFact, choice: Choice) -> str:
+    size, others = size_text(fact.size), " or ".join(_sum_name(choice, one) for one in fact.equals)
+    return f'The message calls {size} "{fact.name}", but {_meant(fact, choice)}. {size} is the size of {others}.'
 
 
-def _sum_size(join: OomJoin, one: DumpSum) -> str:
-    return bounded_size(*join.sums[one])
-
-
-def _misnamed(facts: Sequence[FactMatch], choice: Choice | None) -> Iterator[str]:
-    for match in facts:
-        if choice and match.is_misnamed and match.meant and match.fact.size:
-            dump, join, size = choice.analysis.dump, choice.join, size_text(match.fact.size)
-            others = " or ".join(_sum_name(dump, join, one) for one in match.equals)
-            yield (
-                f'The message calls {size} "{match.fact.name}", but {_sum_name(dump, join, match.meant)} take '
-                f"{_sum_size(join, match.meant)}. {size} is the size of {others}."
-            )
-
-
-def _buffer_sections(message: OomMessage, choice: Choice | None, top: int | None) -> Iterator[Section]:
-    if not message.buffers:
-        return
-    matches = _join(message, choice).buffers[:top]
-    titles = f"size | padding | <shape | <buffer{' | <in the dump' if choice else ''} | <source | <op_name"
-    rows = tuple(
+def _buffer_section(
+    buffers: Sequence[OomBuffer], message: OomMessage, choice: Choice | None, top: int | None
+) -> Section | None:
+    """The buffers that a message lists, and the values that they are in its dump."""
+    rows = [
         (
-            size_text(match.buffer.size) if match.buffer.size else "",
-            _padding(match.buffer),
-            Name(match.buffer.shape, role=Role.SHAPE) if match.buffer.shape else "",
-            _buffer_name(match.buffer),
-            *([_value(match, choice.analysis.dump)] if choice else []),
-            _source(match.buffer),
-            Name(match.buffer.op_name, role=Role.PATH) if match.buffer.op_name else "",
+            size_text(one.size),
+            size_text(one.padding) or ("none" if one.size and one.unpadded == one.size else ""),
+            _named(one.shape, Role.SHAPE),
+            "parameter" if one.is_parameter and not one.name else _named(one.name or one.label or one.tag, Role.NAME),
+            *([_value(one, choice.analysis.dump)] if choice else []),
+            _source(one),
+            _named(one.op_name, Role.PATH),
         )
-        for match in matches
-    )
-    blocks: list[Text | Table] = [table(titles, rows)]
-    if message.is_cut_off:
-        blocks.append("The message is cut off: the last buffer is incomplete, and there may be more.")
-    yield Section(f"Buffers that the message lists{_first(len(matches), len(message.buffers))}", tuple(blocks))
+        for one in buffers[:top]
+    ]
+    titles = f"size | padding | <shape | <buffer{' | <in the dump' if choice else ''} | <source | <op_name"
+    cut = ("The message is cut off: the last buffer is incomplete, and there may be more.",) * message.is_cut_off
+    title = f"Buffers that the message lists{_first(len(rows), len(buffers))}"
+    return Section(title, (table(titles, rows), *cut)) if buffers else None
+
+
+def _named(text: str | None, role: Role) -> Text:
+    return Name(text, role=role) if text else ""
 
 
 def _first(shown: int, count: int) -> str:
@@ -297,32 +244,17 @@ def _first(shown: int, count: int) -> str:
 def _source(buffer: OomBuffer) -> Text:
     if not buffer.source_file:
         return ""
-    name = re.split(r"[/\\]", buffer.source_file)[-1]
-    frame = StackFrame(buffer.source_file, buffer.source_line)
-    return Name(name if frame.line is None else f"{name}:{frame.line}", role=Role.SOURCE, target=frame)
+    name, line = re.split(r"[/\\]", buffer.source_file)[-1], buffer.source_line
+    target = StackFrame(buffer.source_file, line)
+    return Name(name if line is None else f"{name}:{line}", role=Role.SOURCE, target=target)
 
 
-def _padding(buffer: OomBuffer) -> str:
-    if buffer.padding:
-        return size_text(buffer.padding)
-    return "none" if buffer.unpadded and buffer.size and buffer.unpadded.text == buffer.size.text else ""
-
-
-def _buffer_name(buffer: OomBuffer) -> Text:
-    if buffer.name:
-        return Name(buffer.name)
-    if buffer.is_parameter:
-        return "parameter"
-    return Name(buffer.label or buffer.tag or "") if buffer.label or buffer.tag else ""
-
-
-def _value(match: BufferMatch, dump: DumpSet) -> Text:
-    if not match.values:
-        is_named = match.buffer.name or match.buffer.shape
-        return "not found" if is_named else "the message does not name it"
-    more = f" or {len(match.values) - 1:,} like it" if len(match.values) > 1 else ""
-    size = f", but {human(int(dump.values.size_bytes[match.values[0]]))}" if match.is_other_size else ""
-    return (value_link(dump, match.values[0]), f"{more}{size}{_MATCHED[match.by]}")
+def _value(buffer: OomBuffer, dump: DumpSet) -> Text:
+    if not buffer.values:
+        return "not found" if buffer.name or buffer.shape else "the message does not name it"
+    more = f" or {len(buffer.values) - 1:,} like it" if len(buffer.values) > 1 else ""
+    size = f", but {human(int(dump.values.size_bytes[buffer.values[0]]))}" if buffer.is_other_size else ""
+    return (value_link(dump, buffer.values[0]), f"{more}{size}{_MATCHED[buffer.matched_by]}")
 
 
 _MATCHED: Final = {
@@ -333,19 +265,14 @@ _MATCHED: Final = {
 }
 
 
-def _others(report: OomReport, places: Sequence[int]) -> Section:
-    shown = places[: report.top]
-    rows = tuple(
-        (
-            f"{message.line:,}",
-            f"{message.times:,}",
-            size_text(message.needed) if message.needed else "",
-            capitalized(_what(message)),
-        )
-        for message in (report.log.messages[place] for place in shown)
+def _others_section(others: Sequence[OomMessage], report: OomReport) -> Section | None:
+    rows = [(f"{one.line:,}", f"{one.times:,}", size_text(one.needed), _what(one)) for one in others[: report.top]]
+    more = _first(len(rows), len(others) + report.log.left_out)
+    return (
+        Section(f"Other messages in the log{more}", (table("line | times | size | <message", rows),))
+        if others
+        else None
     )
-    more = _first(len(shown), len(places) + report.log.left_out)
-    return Section(f"Other messages in the log{more}", (table("line | times | size | <message", rows),))
 
 
 # ---------------------------------------------------------------- JSON
@@ -353,51 +280,20 @@ def _others(report: OomReport, places: Sequence[int]) -> Section:
 
 def oom_data(report: OomReport) -> dict[str, Any]:
     """Return the messages as a JSON object; `docs/oom.schema.json` describes it."""
-    return {
-        "log": report.label,
-        "messages": [
-            _message_data(report, message, choice)
-            for message, choice in zip(report.log.messages, report.dumps, strict=True)
-        ],
-        "left_out": report.log.left_out,
-    }
+    pairs = zip(report.log.messages, report.dumps, strict=True)
+    messages = [_message_data(report, message, choice) for message, choice in pairs]
+    return {"log": report.label, "messages": messages, "left_out": report.log.left_out}
 
 
 def _message_data(report: OomReport, message: OomMessage, choice: Choice | None) -> dict[str, Any]:
-    join = _join(message, choice)
-    dump: dict[str, Any] | None = None
+    buffers = choice.join.buffers if choice else message.buffers
+    facts = choice.join.facts if choice else message.facts
+    data = asdict(replace(message, facts=facts, buffers=buffers[: report.top]))
+    data |= {"memory_space": data.pop("space"), "is_failure": message.is_failure, "dump": None}
     if choice:
-        sums = {one: {"size_bytes": size, "bound": bound} for one, (size, bound) in join.sums.items()}
-        dump = {"files": {**report.files[choice.place]}, "chosen_by": choice.by, "sums": sums}
-    facts = [_data(match.fact) | {"equals": match.equals, "meant": match.meant} for match in join.facts]
-    buffers = [_buffer_data(match, choice) for match in join.buffers[: report.top]]
-    own = {"is_failure": message.is_failure, "facts": facts, "buffers": buffers, "dump": dump}
-    data = _data(message) | own
-    return {"memory_space" if name == "space" else name: value for name, value in data.items()}
-
-
-def _buffer_data(match: BufferMatch, choice: Choice | None) -> dict[str, Any]:
-    values = [_value_data(choice.analysis.dump, value) for value in match.values] if choice else []
-    return _data(match.buffer) | {"values": values, "matched_by": match.by, "is_other_size": match.is_other_size}
-
-
-def _data(record: OomMessage | OomFact | OomBuffer) -> dict[str, Any]:
-    """The fields of a record, with None for empty texts and unknown sizes."""
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
-    sizes = {name: _size_data(value) for name, value in values.items() if isinstance(value, PrintedSize)}
-    return {name: None if value == "" else value for name, value in values.items()} | sizes
-
-
-def _size_data(size: PrintedSize) -> dict[str, Any]:
-    most_bytes = size.end_bytes - 1
-    return {"text": size.text, "size_bytes": size.size_bytes, "least_bytes": size.least_bytes, "most_bytes": most_bytes}
-
-
-def _value_data(dump: DumpSet, value: int) -> dict[str, Any]:
-    index = int(dump.values.index[value])
-    return {
-        "id": int(dump.values.id[value]),
-        "name": dump.label(int(dump.values.name[value]), NONE),
-        "index": dump.indices[index].decode() if index != NONE else None,
-        "size_bytes": int(dump.values.size_bytes[value]),
-    }
+        sums = {one: {"size_bytes": size, "bound": bound} for one, (size, bound) in choice.join.sums.items()}
+        files = dict(report.candidates[choice.place].files)
+        data["dump"] = {"files": files, "chosen_by": choice.by, "sums": sums}
+        for buffer in data["buffers"]:
+            buffer["values"] = [value_name(choice.analysis.dump, value, "size_bytes") for value in buffer["values"]]
+    return data

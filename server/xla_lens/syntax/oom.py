@@ -6,12 +6,12 @@
 """
 
 import re
-from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from typing import Any, Final
 
 # ---------------------------------------------------------------- sizes
@@ -22,44 +22,44 @@ _SIZE: Final = (
 )
 """A size in powers of 1024, which may have the exact one behind it: ``15.75G``, ``3.39GiB (3640655872B)``."""
 
-_EXACT: Final = re.compile(r"[^(]*\((?:\s*|rounded\sto\s)(\d[\d,]*(?:\s?bytes|B)?)\)")
-_PARTS: Final = re.compile(r"(?P<digits>\d[\d,]*)(?:\.(?P<fraction>\d+))?(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|B)\b)?")
+_PARTS_OF_SIZE: Final = re.compile(
+    r"(?:[^(]*\((?:\s*|rounded\sto\s)(?=\d[\d,]{0,25}(?:\s?bytes|B)?\)))?"
+    r"(?P<text>(?P<digits>\d[\d,]{0,25})(?:\.(?P<fraction>\d{1,9}))?"
+    r"(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|B)\b)?)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedSize:
     """A size as a message prints it, and the bytes that it stands for.
 
-    XLA rounds some sizes and truncates others. The real size is at least `least_bytes` and less than `end_bytes`.
+    XLA rounds some sizes and truncates others. The real size is at least `least_bytes` and at most `most_bytes`.
     """
 
     text: str
     size_bytes: int
     least_bytes: int
-    end_bytes: int
+    most_bytes: int
 
     @property
     def is_exact(self) -> bool:
         """Whether the message prints all digits."""
-        return self.end_bytes - self.least_bytes == 1
+        return self.least_bytes == self.most_bytes
 
     def may_be(self, size_bytes: int) -> bool:
         """Whether this text can stand for a number of bytes."""
-        return self.least_bytes <= size_bytes < self.end_bytes
+        return self.least_bytes <= size_bytes <= self.most_bytes
 
 
 def printed_size(text: str | None) -> PrintedSize | None:
     """Read a size, the exact one if the text has two; None if the text does not begin with one."""
-    exact = _EXACT.match(text or "")
-    match = _PARTS.match(exact[1] if exact else text or "")
+    match = _PARTS_OF_SIZE.match(text or "")
     if not match:
         return None
-    digits, fraction = match["digits"].replace(",", ""), match["fraction"] or ""
-    unit = 1024 ** ("KMGTPE".index(match["unit"]) + 1 if match["unit"] else 0)
-    if unit == 1 and not fraction:
-        return PrintedSize(match[0], int(digits), int(digits), int(digits) + 1)
-    value, digit = Decimal(f"{digits}.{fraction or 0}") * unit, Decimal(unit).scaleb(-len(fraction))
-    return PrintedSize(match[0], round(value), max(0, int(value - digit / 2)), int(value + digit) + 1)
+    unit, fraction = 1024 ** " KMGTPE".index(match["unit"] or " "), match["fraction"] or ""
+    value = Decimal(f"{match['digits'].replace(',', '')}.{fraction}") * unit
+    error = Decimal(unit).scaleb(-len(fraction)) if unit > 1 or fraction else Decimal(0)
+    return PrintedSize(match["text"], round(value), max(0, int(value - error / 2)), int(value + error))
 
 
 # ---------------------------------------------------------------- messages
@@ -81,16 +81,46 @@ class OomKind(StrEnum):
     LIST = "list"
 
 
+class DumpSum(StrEnum):
+    """A sum over the allocations of a memory space, or its peak. A program is everything but its parameters."""
+
+    RESERVED = "reserved"
+    TEMPORARIES = "temporaries"
+    PARAMETERS = "parameters"
+    PROGRAM = "program"
+    OUTPUTS = "outputs"
+    CONSTANTS = "constants"
+    PEAK = "peak"
+
+
 @dataclass(frozen=True, slots=True)
 class OomFact:
-    """A number in a message. `group` is the heading that it is under, empty in the sentence itself. `size` is None
+    """A number in a message. `group` is the heading that it is under, None in the sentence itself. `size` is None
     where the message says that it is unknown. `note` is what the message adds in brackets.
+
+    `join_oom` fills in the rest: `equals` are the sums of the dump that the number may be, within the rounding of the
+    message, and `meant` is the sum that its name stands for, None if the name stands for none.
     """
 
-    group: str
+    group: str | None
     name: str
     size: PrintedSize | None
-    note: str = ""
+    note: str | None = None
+    equals: tuple[DumpSum, ...] = ()
+    meant: DumpSum | None = None
+
+    @property
+    def is_misnamed(self) -> bool:
+        """Whether the number is another sum than the one that its name stands for."""
+        return self.meant is not None and bool(self.equals) and self.meant not in self.equals
+
+
+class MatchedBy(StrEnum):
+    """How a listed buffer was found in the dump: by its name, or by its shape and size, with or without its op_name."""
+
+    NAME = "name"
+    OP_NAME = "op_name"
+    SHAPE = "shape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +129,10 @@ class OomBuffer:
 
     `name` and `opcode` come from the XLA label, `op_name`, `source_file` and `source_line` from the operator.
     `is_parameter` is whether the message calls it an entry parameter.
+
+    `join_oom` fills in the rest: `values` are the rows of `DumpSet.values` that the buffer may be. Where there are
+    several, the message does not tell them apart. `is_other_size` is whether the dump has the name, but with another
+    size.
     """
 
     number: int | None = None
@@ -115,6 +149,9 @@ class OomBuffer:
     allocation_type: str | None = None
     tag: str | None = None
     is_parameter: bool = False
+    values: tuple[int, ...] = ()
+    matched_by: MatchedBy | None = None
+    is_other_size: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +206,9 @@ def read_oom_log(blocks: Iterable[bytes]) -> OomLog:
     """Return the out-of-memory messages in a log that is read in blocks."""
     found: dict[object, OomMessage] = {}
     left_out = 0
-    for message in (message for passage in _passages(blocks) for message in _messages(passage)):
+    for message in chain.from_iterable(map(_messages, _passages(blocks))):
         key = (message.kind, message.space, message.module, message.needed, message.capacity, message.free)
-        before = found.get(key)
-        if before:
+        if before := found.get(key):
             # Python prints an exception twice, and each process of a job prints its own. One copy may be cut off.
             best = max(before, message, key=lambda one: (len(one.buffers), len(one.facts)))
             found[key] = replace(best, line=before.line, times=before.times + 1)
@@ -194,7 +230,7 @@ compile: Ran out of memory in memory space <space>\.?(?: Used <needed> of <capac
   \w+(?:\. Exceeded \w+ capacity by <excess>)?)?
 compile-total: (?:Ran out of memory on \w+, the total memory required for )?<named> \(<needed>\)
   exceeds available <space> \(<capacity>\)(?:\. HLO module: <module>)?
-compile-cores: TPU TensorCore (?P<space>Hbm) usage: <tensorcore>, SparseCore Hbm usage:? <sparsecore>,
+compile-cores: TPU TensorCore (?P<space>Hbm) usage: <TensorCore_usage>, SparseCore Hbm usage:? <SparseCore_usage>,
   exceeding available bytes: <capacity>
 compile-allocation: Allocation \(size=<needed>\) would exceed memory \(size=<capacity>\)(?: :: #\w+
   \[shape = '<shape>', space=<space>(?:, size = 0x[\da-f]+)?(?:, tag = '<tag>')?)?
@@ -202,7 +238,7 @@ load-program: Error loading program(?: '<module>')?: Attempting to (?:reserve|al
   of memory)?\. That was not possible\. There are <free> free(?:, <reserved> reserved, and <reservable> reservable)?
 allocate: (?:Error allocating device buffer: )?Attempting to (?:allocate|reserve) <needed>(?: at the bottom
   of memory)?\. That was not possible\. There are <free> free(?:, <reserved> reserved, and <reservable> reservable)?
-  (?:\. The largest contiguous region of free memory is <contiguous>)?
+  (?:\. The largest contiguous region of free memory is <largest_free_block>)?
 allocate: Out of (?:(?P<space>host) )?memory (?:while trying to allocate|allocating) <needed>(?: with
   allocator <subject> on device \d+)?(?:\.?\s*\[executable_name='<module>'\])?
 allocator-warning: Allocator \(<subject>\) ran out of memory trying to allocate <needed>
@@ -210,19 +246,20 @@ allocate: Failed to allocate request for <needed> on device ordinal \d+
 allocator-warning: (?:(?P<subject>cuMemAllocAsync) )?failed to allocate <needed>(?: from device)?(?=[:\s]|$)
 shared-memory: Shared memory size limit exceeded: requested <needed>, available: <capacity>
 rematerialization: Can't reduce memory use below <capacity> by rematerialization; only reduced to <needed>(?:,
-  down from <original>)?
-list: Total <space> usage >= <total>:
+  down from <before_rematerialization>)?
+list: Total <space> usage >= [^:]{1,40}:
 list: Largest program allocations in <space>:
 list: BufferAssignment OOM Debugging\.
 """
-"""All forms of the first sentence: the kind of message and a regular expression, in which `<name>` is a part, by
-default a size, and a blank is any white space, since logs wrap lines. Indented lines go on, joined without a blank if
-they begin with a bracket. Where two forms match at the same place, the first one counts. A list without a sentence is a
-message of its own only if no message precedes it.
+"""All forms of the first sentence: the kind of message and a regular expression. A blank is any white space, since logs
+wrap lines. Indented lines go on, joined without a blank if they begin with a bracket. Where two forms match at the same
+place, the first one counts. A list without a sentence is a message of its own only if no message precedes it.
+
+`<name>` is a part: a field of the message, or the name that we give a number. By default it is a size.
 """
 
 _NAME: Final = r"[\w.-]{1,500}"
-_PARTS_OF_SENTENCES: Final = {
+_TEXTS: Final = {
     "space": r"\w+",
     "subject": _NAME,
     "module": _NAME,
@@ -230,95 +267,82 @@ _PARTS_OF_SENTENCES: Final = {
     "shape": r"\((?:[^()]|\([^()]{0,200}\)){0,2000}\)|\S{1,500}",
     "tag": r"[^']{1,2000}",
 }
+"""The parts that are no sizes."""
+
+_FIELD_NUMBERS: Final = ("needed", "capacity", "excess", "free")
+"""The sizes that are fields of the message. The others are facts."""
 
 
 def _pattern(sentence: str) -> re.Pattern[str]:
     spaced = re.sub(r"\s+", r"\\s+", re.sub(r"\n\s+(?=\()", "", sentence))
-    parts = re.sub(
-        r"(?<!P)<(\w+)>", lambda match: f"(?P<{match[1]}>{_PARTS_OF_SENTENCES.get(match[1], _SIZE)})", spaced
-    )
-    return re.compile(parts)
+    return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{_TEXTS.get(name[1], _SIZE)})", spaced))
 
 
-_PATTERNS: Final = [
-    (OomKind(kind), _pattern(sentence))
+_FORMS: Final = {
+    _pattern(sentence): OomKind(kind)
     for kind, sentence in (row.split(": ", 1) for row in re.split(r"\n(?! )", _SENTENCES.strip()))
-]
-
-_IN_SENTENCE: Final = {
-    "tensorcore": "TensorCore usage",
-    "sparsecore": "SparseCore usage",
-    "reserved": "reserved",
-    "reservable": "reservable",
-    "contiguous": "largest free block",
-    "original": "before rematerialization",
 }
-"""The other numbers of sentences, and how we name them."""
-
 _CODE: Final = re.compile(r"\b(E\d{4}):")
 
 
 def _messages(lines: "_Passage") -> Iterator[OomMessage]:
     text = "\n".join(line for _, line in lines)
-    found: list[tuple[OomKind, re.Match[str]]] = []
-    for start, _, kind, match in sorted(
-        (match.start(), row, kind, match)
-        for row, (kind, sentence) in enumerate(_PATTERNS)
-        for match in sentence.finditer(text)
-    ):
-        is_inside = found and start < found[-1][1].end()
-        is_list_below = kind is OomKind.LIST and found and found[-1][0] is not OomKind.REMATERIALIZATION
-        if not is_inside and not is_list_below:
-            found.append((kind, match))
-    starts = [*accumulate((len(line) + 1 for _, line in lines), initial=0)]
-    ends = [*(match.start() for _, match in found), len(text)]
-    for (kind, match), (_, end) in zip(found, pairwise(ends), strict=True):
-        line, _ = lines[bisect_right(starts, match.start()) - 1]
-        before = text[max(0, match.start() - 200) : match.start()]
+    found: list[re.Match[str]] = []
+    # The order of the forms decides between those that start at the same place.
+    for match in sorted(chain.from_iterable(form.finditer(text) for form in _FORMS), key=lambda one: one.start()):
+        above = _FORMS[found[-1].re] if found else None
+        is_list_below = _FORMS[match.re] is OomKind.LIST and above not in (None, OomKind.REMATERIALIZATION)
+        if not is_list_below and (not found or match.start() >= found[-1].end()):
+            found.append(match)
+    row = last = 0
+    for match, end in zip(found, [*(match.start() for match in found[1:]), len(text)], strict=False):
+        row, last = row + text.count("\n", last, match.start()), match.start()
+        before = text[max(0, last - 200) : last]
         codes = _CODE.findall(before[before.rfind("RESOURCE_EXHAUSTED") :])
-        below = text[match.start() if kind is OomKind.LIST else match.end() : end].split("\n")
-        yield _message(kind, match, line, codes[-1] if codes else None, below)
+        below = text[last if _FORMS[match.re] is OomKind.LIST else match.end() : end]
+        yield _message(match, lines[row][0], codes[-1] if codes else None, below)
 
 
-def _message(kind: OomKind, match: re.Match[str], line: int, code: str | None, below: Iterable[str]) -> OomMessage:
+def _message(match: re.Match[str], line: int, code: str | None, below: str) -> OomMessage:
+    kind = _FORMS[match.re]
     words = {name: " ".join(text.split()) for name, text in match.groupdict().items() if text}
-    numbers = ("needed", "capacity", "excess", "free")
-    needed, capacity, excess, free = (printed_size(words.get(name)) for name in numbers)
-    facts = [OomFact("", name, printed_size(words[group])) for group, name in _IN_SENTENCE.items() if group in words]
-    if "named" in words:
-        facts.append(OomFact("", words["named"], needed))
-    buffers = [*_buffer_of_sentence(kind, words, needed)]
-    space, is_cut_off = _read_below(below, facts, buffers)
+    sizes = {name: printed_size(text) for name, text in words.items() if name not in _TEXTS}
+    needed, capacity, excess, free = map(sizes.get, _FIELD_NUMBERS)
+    buffers, outside, is_cut_off = _buffers(below)
+    names = {**dict.fromkeys(_FIELD_NUMBERS, ""), "needed": words.get("named", "")}
+    own = ((names.get(name, name.replace("_", " ")), size) for name, size in sizes.items())
+    facts = (*(OomFact(None, name, size) for name, size in own if name), *_facts(outside))
     hbm = next((fact.size for fact in facts if fact.name == "HBM capacity"), None)
+    space = words.get("space") or next(iter(_SPACE.findall(outside)), "hbm" if hbm else None)
     return OomMessage(
         kind=kind,
         line=line,
         sentence=" ".join(match[0].split()),
         code=code,
-        space=(words.get("space") or space or ("hbm" if hbm else "")).lower() or None,
+        space=space.lower() if space else None,
         module=words.get("module", "").rstrip(".") or None,
         subject=words.get("subject"),
         needed=needed,
         capacity=capacity or hbm,
         excess=excess,
         free=free,
-        facts=tuple(facts),
-        buffers=tuple(buffers),
+        facts=facts,
+        buffers=(*_buffer_of_sentence(kind, words, needed), *buffers),
         is_cut_off=is_cut_off,
     )
 
 
 def _buffer_of_sentence(kind: OomKind, words: Mapping[str, str], needed: PrintedSize | None) -> Iterator[OomBuffer]:
     if "shape" in words:
-        tag = words.get("tag")
-        tagged = _TAGGED.search(tag or "")
+        tag = words.get("tag", "")
+        tagged = _TAGGED.search(tag)
         # The scratch memory of an instruction is not the buffer that it defines.
-        is_scratch = kind is OomKind.SCOPED or (tag or "").startswith("scoped")
+        is_scratch = kind is OomKind.SCOPED or tag.startswith("scoped")
         yield OomBuffer(
             size=None if is_scratch else needed,
             shape=None if tag and is_scratch else words["shape"],
             name=tagged[0] if tagged else words.get("subject"),
-            tag=tag,
+            tag=tag or None,
         )
 
 
@@ -327,94 +351,86 @@ _TAGGED: Final = re.compile(r"(?<=output of )[\w.-]+|(?<=scoped memory for )[\w.
 # ---------------------------------------------------------------- what is below a sentence
 
 # Loggers may print anything in front of a line, so these are searched.
+_SPACE: Final = re.compile(
+    r"(?:(?<=\bTotal )|(?<=\bProgram ))\w+(?= usage >=| requirement)|(?<=program allocations in )\w+"
+)
 _GROUP: Final = re.compile(
-    rf"(?P<name>Total (?P<space>\w+) usage(?= >=)|Program (?P<space2>\w+) requirement|BufferAssignment stats"
-    rf"|HBM capacity|Heap allocator status|Persistent allocations include some or all of"
-    rf"|Largest program allocations in (?P<space3>\w+))(?: >=)?\s*(?P<size>{_SIZE}|unknown(?: size)?)?\s*:"
+    r"(Total \w+ usage(?= >=)|Program \w+ requirement|BufferAssignment stats|HBM capacity|Heap allocator status"
+    rf"|Persistent allocations include some or all of)(?: >=)?\s*({_SIZE}|unknown(?: size)?)?\s*:"
 )
 _FACT: Final = re.compile(
-    rf"(?P<name>[A-Za-z_][\w -]{{1,40}}?(?:\s?\([^()]{{1,60}}\))?)(?::\s+|\s{{2,}}|(?<=\))\s)"
-    rf"(?P<size>{_SIZE}|unknown(?: size)?)\s*(?P<note>[(\[].*)?$"
+    r"([A-Za-z_][\w -]{1,40}?(?:\s?\([^()]{1,60}\))?)(?::\s+|\s{2,}|(?<=\))\s)"
+    rf"({_SIZE}|unknown(?: size)?)\s*([(\[].*)?$"
 )
-_OUTPUT: Final = re.compile(rf"Output size (?:(?P<size>{_SIZE})|unknown)(?:; shares (?P<shared>{_SIZE}))?")
-_ENTRY: Final = re.compile(r"\bBuffer (\d{1,9}):|(?:^|\s)(\d{1,9})\.\s+(?=Size: \d)")
-_END: Final = re.compile(r"={8,}")
+_OUTPUT: Final = re.compile(rf"Output size (?:({_SIZE})|unknown)(?:; shares ({_SIZE}))?")
+_LONGEST_FIELD: Final = 20_000
+
+
+def _facts(text: str) -> Iterator[OomFact]:
+    """The numbers below a sentence, outside the list of buffers."""
+    group = None
+    for line in (line[:_LONGEST_FIELD] for line in text.split("\n")):
+        if match := _GROUP.search(line):
+            group = match[1]
+            if match[2]:
+                yield OomFact(None, group, printed_size(match[2]))
+        elif match := _OUTPUT.search(line):
+            yield OomFact(None, "Output size", printed_size(match[1]))
+            if match[2]:
+                yield OomFact(None, "Output shared with arguments", printed_size(match[2]))
+        elif group and (match := _FACT.search(line)):
+            yield OomFact(group, match[1], printed_size(match[2]), match[3])
+
+
+_ENTRY: Final = re.compile(r"(?m)^.*?(?:\bBuffer (?=\d{1,9}:)|(?<!\S)(?=\d{1,9}\.[ \t]+Size: \d))(\d{1,9})[:.]")
+_END: Final = re.compile(r"\n.*={8}.*")
 _FIELDS: Final = {
     "Size": "size",
     "Operator": "operator",
     "Shape": "shape",
+    "Entry Parameter Subshape": "shape",
     "Unpadded size": "unpadded",
     "Extra memory due to padding": "padding",
     "XLA label": "label",
     "XLA Label": "label",
     "Allocation type": "allocation_type",
     "Tag": "tag",
-    "Entry Parameter Subshape": "parameter_shape",
 }
-_FIELD: Final = re.compile(rf"\b({'|'.join(_FIELDS)}): ?(.*)")
-_LABEL: Final = re.compile(
-    r"%?(?P<name>[\w.-]+) = (?:\(.{0,4000}\)\s|\S{1,500}\s)?(?P<opcode>[a-z][a-z0-9-]*)\(|(?P<only>[a-z][a-z0-9-]*)\Z"
+_FIELD: Final = re.compile(
+    r"(?m)^.*?\b(NAMES): ?(.*(?:\n(?!.*\b(?:NAMES):).*)*)".replace("NAMES", "|".join(_FIELDS)),
 )
-_METADATA: Final = re.compile(r'(op_name|source_file)="((?:[^"\\]|\\.)*)"|(source_line)=(\d{1,9})')
+"""A field of a buffer. Logs may wrap long labels and op_names."""
 
-_LONGEST_FIELD: Final = 20_000
-
-
-def _read_below(lines: Iterable[str], facts: list[OomFact], buffers: list[OomBuffer]) -> tuple[str | None, bool]:
-    """Read what is below a sentence into `facts` and `buffers`. Return the memory space that it names, and whether the
-    list of buffers is cut off.
-    """
-    entries: list[dict[str, str]] = []
-    space: str | None = None
-    is_open, group, last = False, "", ""
-    for whole in lines:
-        line = whole[:_LONGEST_FIELD]
-        if match := _ENTRY.search(line):
-            entries.append({"number": match[1] or match[2]})
-            is_open, last, line = True, "", line[match.end() :]
-        if is_open and _END.search(line):
-            is_open = False
-        elif is_open and (match := _FIELD.search(line)):
-            last = _FIELDS[match[1]]
-            entries[-1][last] = match[2]
-        elif is_open and last and line.strip():
-            # A long label or op_name that the log wraps.
-            entries[-1][last] = f"{entries[-1][last]} {line.strip()}"[:_LONGEST_FIELD]
-        elif match := _GROUP.search(line):
-            space = space or match["space"] or match["space2"] or match["space3"]
-            if not match["space3"]:
-                group = match["name"]
-                facts += [OomFact("", group, printed_size(match["size"]))] if match["size"] else []
-        elif match := _OUTPUT.search(line):
-            facts.append(OomFact("", "Output size", printed_size(match["size"])))
-            if match["shared"]:
-                facts.append(OomFact("", "Output shared with arguments", printed_size(match["shared"])))
-        elif group and (match := _FACT.search(line)):
-            facts.append(OomFact(group, match["name"], printed_size(match["size"]), match["note"] or ""))
-    buffers += map(_buffer, entries)
-    return space, is_open
+_LABEL: Final = re.compile(
+    r"(?:%?(?P<name>[\w.-]+) = (?:\(.{0,4000}\)\s|\S{1,500}\s)?)?(?P<opcode>[a-z][a-z0-9-]*)(?:\(|\Z)"
+)
+_METADATA: Final = re.compile(r'(op_name|source_file|source_line)=(?:"((?:[^"\\]|\\.)*)"|(\d{1,9}))')
 
 
-def _buffer(fields: Mapping[str, str]) -> OomBuffer:
-    label, parameter = fields.get("label"), fields.get("parameter_shape")
-    named = _LABEL.match(label or "")
-    operator: dict[str, Any] = {
-        match[1] or match[3]: match[2] or match[4] for match in _METADATA.finditer(fields.get("operator", ""))
+def _buffers(text: str) -> tuple[list[OomBuffer], str, bool]:
+    """The listed buffers, the text outside of the list, and whether the list is cut off."""
+    outside, *entries = _ENTRY.split(text)
+    buffers: list[OomBuffer] = []
+    is_cut_off = False
+    for number, entry in zip(entries[::2], entries[1::2], strict=True):
+        inside, *after = _END.split(entry, maxsplit=1)
+        is_cut_off = not after
+        outside += "".join(after)
+        buffers.append(_buffer(int(number), inside))
+    return buffers, outside, is_cut_off
+
+
+def _buffer(number: int, text: str) -> OomBuffer:
+    fields: dict[str, Any] = {
+        _FIELDS[name]: " ".join(filter(None, map(str.strip, value.split("\n"))))[:_LONGEST_FIELD] or None
+        for name, value in _FIELD.findall(text)
     }
-    return OomBuffer(
-        number=int(fields["number"]),
-        shape=(parameter or fields.get("shape", "")).strip() or None,
-        name=named["name"] if named else None,
-        opcode=named["opcode"] or named["only"] if named else None,
-        label=label,
-        op_name=operator.get("op_name"),
-        source_file=operator.get("source_file"),
-        source_line=int(operator["source_line"]) if "source_line" in operator else None,
-        allocation_type=fields.get("allocation_type"),
-        tag=fields.get("tag"),
-        is_parameter=parameter is not None,
-        **{name: printed_size(fields.get(name)) for name in ("size", "unpadded", "padding")},
-    )
+    label = _LABEL.match(fields.get("label") or "")
+    for name, word, line in _METADATA.findall(fields.pop("operator", None) or ""):
+        fields[name] = word or int(line)
+    fields |= {name: printed_size(fields.get(name)) for name in ("size", "unpadded", "padding")}
+    fields |= label.groupdict() if label else {}
+    return OomBuffer(number=number, is_parameter="Entry Parameter Subshape:" in text, **fields)
 
 
 # ---------------------------------------------------------------- logs
@@ -464,7 +480,7 @@ _WORKER: Final = re.compile(r"\s*\([^()]{0,80}\bpid=\d+[^()]{0,80}\)")
 """What Ray and vLLM print in front of each line of a worker. The lines of several workers alternate."""
 
 _PREFIX: Final = re.compile(
-    r"""(?:\s*(?:
+    r"""\A(?:\s*(?:
         \([^()]{0,80}\bpid=\d+[^()]{0,80}\)                                   # (EngineCore pid=106339)
       | \[?(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?!\S)
       | \d\d:\d\d:\d\d+(?:[.,]\d+)?:?(?!\S)                                   # 07:35:00.272763
@@ -492,14 +508,11 @@ def _passages(blocks: Iterable[bytes]) -> Iterator[_Passage]:
     for block in chain(blocks, (b"\n",)):
         data = rest + block
         has_needle = _has_needle(data)
-        if not lines and not has_needle:
-            number += data.count(b"\n")
-            rest = data[data.rfind(b"\n") + 1 :]
-            rest = rest if len(rest) <= _LONGEST_LINE else rest[-_LONGEST_NEEDLE:]
-            continue
-        *whole, rest = data.split(b"\n")
-        pieces, rest = (whole, rest) if len(rest) <= _LONGEST_LINE else ([*whole, rest], b"")
-        for place, line in enumerate(pieces, number):
+        # Without a needle, the lines are only counted.
+        *whole, rest = data.split(b"\n") if lines or has_needle else data.rsplit(b"\n", 1)
+        if len(rest) > _LONGEST_LINE:
+            whole, rest = ([*whole, rest], b"") if lines or has_needle else (whole, rest[-_LONGEST_NEEDLE:])
+        for place, line in enumerate(whole, number) if lines or has_needle else ():
             is_needle = has_needle and _has_needle(line)
             if lines or is_needle:
                 lines.append((place, line))
@@ -508,24 +521,19 @@ def _passages(blocks: Iterable[bytes]) -> Iterator[_Passage]:
             if idle >= _IDLE_LINES or size > _LONGEST_PASSAGE:
                 yield from _by_process(lines)
                 lines, size, idle = [], 0, 0
-        number += len(whole)
+        number += data.count(b"\n")
     yield from _by_process(lines)
 
 
 def _by_process(lines: Iterable[tuple[int, bytes]]) -> Iterator[_Passage]:
-    found: dict[str, _Passage] = {}
+    found: defaultdict[str, _Passage] = defaultdict(list)
     for number, line in lines:
         text = _ANSI.sub("", line.decode("utf-8", "replace"))
         if "\\n" in text and _has_needle(line):
             # A structured log, or the `repr` of an exception.
             text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
         worker = _WORKER.match(text)
-        own = found.setdefault(worker[0].strip() if worker else "", [])
         # Progress bars end with a carriage return.
-        own += ((number, _cleaned(part)) for part in re.split(r"[\r\n]", text) if part)
-    yield from (own for own in found.values() if own)
-
-
-def _cleaned(text: str) -> str:
-    prefix = _PREFIX.match(text)
-    return text[prefix.end() :].rstrip() if prefix else text.rstrip()
+        parts = ((number, _PREFIX.sub("", part).rstrip()) for part in re.split(r"[\r\n]", text) if part)
+        found[worker[0].strip() if worker else ""].extend(parts)
+    yield from filter(None, found.values())

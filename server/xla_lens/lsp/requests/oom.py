@@ -50,8 +50,8 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
     """Return the page as Markdown. Runs in a worker thread."""
     found = _messages(log, text)
     sets = next(filter(None, map(_sets_in, folders)), [])
-    pairs = [(Candidate(one.module, partial(_load, one)), one.labels) for one in sets]
-    answer = oom_report(log.name, found, pairs, _OPTIONS.top)
+    candidates = [Candidate(one.module, one.labels, partial(_load, one)) for one in sets]
+    answer = oom_report(log.name, found, candidates, _OPTIONS.top)
     lines = [*markdown_text(oom_outline(answer))]
     if choice := answer.dumps[answer.main]:
         files, capacity = sets[choice.place], found.messages[answer.main].hbm_capacity
