@@ -138,7 +138,7 @@ async def test_files_and_analysis_of_a_set_change_together(reader: Reader, hold:
     uri = reader.open(path)
     await reader.analysed(uri)
     (one,) = reader.editor.server.state.sets.open
-    read = hold(dump_set_state, "is_being_written")
+    read = hold(dump_set_state, "read")
     reader.replace(uri, *_WORSE)
     await read.done()
     assert one.analysis is not None
@@ -155,16 +155,13 @@ async def test_outdated_findings_against_a_module_are_dropped(reader: Reader, ho
     text = values.read_text()
     uri = reader.open(values, text.replace("f32[128,256]{1,0}", "f32[128,257]{1,0}", 1))
     (one,) = reader.editor.server.state.sets.open
-    checked = hold(dump_set_state, "with_module")
+    checked = hold(dump_set_state, "check")
     await checked.done()
-    written = hold(dump_set_state, "is_being_written")
-    checked.resume()
-    await written.done()
     reader.replace(uri, "f32[128,257]{1,0}", "f32[128,256]{1,0}")
     await reader.analysed(uri)
     await one.checked()
     now = one.analysis
-    written.resume()
+    checked.resume()
     await reader.analysed(uri)
     assert one.analysis is now
 

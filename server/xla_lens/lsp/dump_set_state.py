@@ -94,6 +94,16 @@ class _Load:
     done: float = 0.0
     """The fraction of the files that is read. A worker thread sets it, the event loop reads it."""
 
+    @property
+    def texts(self) -> dict[Path, Document]:
+        """The texts of the open documents."""
+        return {path: opened.document for path, opened in self.open.items()}
+
+    @property
+    def hooks(self) -> tuple[Callable[[], bool], Callable[[float], None]]:
+        """What functions that load call: whether the load is cancelled, and to report the fraction that is done."""
+        return lambda: self.is_cancelled, partial(setattr, self, "done")
+
 
 class DumpSetState:
     """One dump set. `key` identifies it, `path` is one of its files, and `generation` identifies its analysis."""
@@ -104,6 +114,10 @@ class DumpSetState:
         self.open: dict[Path, OpenDocument] = {}
         self.analysis: Analysis | None = None
         self.generation = 0
+        self.used = 0.0
+        """When the set was used last, by `time.monotonic`."""
+        self.is_awaited = False
+        """Whether a request may wait for the set although it has no open documents."""
         self.is_being_written = False
         """Whether findings are held back because another program seems to be writing the files."""
         self.why_empty = ""
@@ -289,10 +303,16 @@ class DumpSetState:
         while self._is_stale:
             if self.analysis is not None:
                 await self._debounce()
-            self._is_stale, load = False, _Load(dict(self.open))
-            self._load = load
+            self._is_stale, self._load = False, _Load(dict(self.open))
+            load = self._load
             try:
-                await self._load_once(load)
+                for step, run in zip(_Step, (self._load_files, self._load_module, self._check_module), strict=True):
+                    await run(load)
+                    load.step = step
+                    self._next_step.set_result(None)
+                    self._next_step = asyncio.get_running_loop().create_future()
+                    if self._is_stale:
+                        break
             except Cancelled:
                 pass
             except Exception:
@@ -302,40 +322,23 @@ class DumpSetState:
                 load.is_cancelled = True
         self._load = None
 
-    async def _load_once(self, load: _Load) -> None:
-        steps = {
-            _Step.ANALYSED: self._load_files,
-            _Step.MODULE_READ: self._load_module,
-            _Step.CHECKED: self._check_module,
-        }
-        for step, run in steps.items():
-            await run(load)
-            load.step = step
-            self._next_step.set_result(None)
-            self._next_step = asyncio.get_running_loop().create_future()
-            if self._is_stale:
-                return
-
     async def _load_files(self, load: _Load) -> None:
-        texts = {path: opened.document for path, opened in load.open.items()}
+        texts, known, before, started = load.texts, self._files, self._own, time.monotonic()
 
-        def read() -> tuple[dict[Path, LoadedFile], Analysis, str]:
-            is_cancelled, report = lambda: load.is_cancelled, partial(setattr, load, "done")
+        def read() -> tuple[dict[Path, LoadedFile], Analysis, bool, str]:
             found, why_empty = set_files(self.path, texts), ""
             others = [path for path in found.paths.values() if path in texts and split_name(path.name)[1] is None]
             if any(has_files(texts[path].data) for path in others):
                 found, why_empty = SetFiles(self.path, {}), _OUTPUT
-            files, analysis = load_set(found, texts, known, is_cancelled, report, before=before)
+            files, analysis = load_set(found, texts, known, *load.hooks, before=before)
             if not files and is_cached_module(self.path):
                 why_empty = f"This module was {CACHED}."
             if analysis is not before:
                 analysis.prepare()
-            return files, analysis, why_empty
+            return files, analysis, is_being_written(analysis, may_be_edited=True), why_empty
 
-        known, before, started = self._files, self._own, time.monotonic()
         async with self._events.loading(self.key.name, lambda: load.done):
-            files, analysis, why_empty = await in_thread(read)
-        is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
+            files, analysis, is_written, why_empty = await in_thread(read)
         # All at once: a request that came in between would see the new files with the last analysis.
         self._files, self.is_being_written, self.why_empty = files, is_written, why_empty
         if analysis is not self._own:
@@ -350,13 +353,12 @@ class DumpSetState:
         self._events.loaded(self)
 
     async def _load_module(self, load: _Load) -> None:
-        texts = {path: opened.document for path, opened in load.open.items()}
+        texts, known, started = load.texts, self._module, time.monotonic()
 
         def read_module() -> LoadedModule | None:
-            is_cancelled, report = lambda: load.is_cancelled, partial(setattr, load, "done")
-            return load_module(set_files(self.path, texts), texts, known, is_cancelled, report)
+            return load_module(set_files(self.path, texts), texts, known, *load.hooks)
 
-        known, load.done, started = self._module, 0.0, time.monotonic()
+        load.done = 0.0
         async with self._events.loading(f"the HLO module {self.key.name}", lambda: load.done):
             loaded = await in_thread(read_module)
         if load.is_cancelled:
@@ -368,10 +370,15 @@ class DumpSetState:
 
     async def _check_module(self, load: _Load) -> None:
         """Add the findings of the dump against its module to the analysis."""
-        if self._own is None or self.module is None:
+        own, module = self._own, self.module
+        if own is None or module is None:
             return
-        analysis = await in_thread(self._own.with_module, self.module, lambda: load.is_cancelled)
-        is_written = await in_thread(is_being_written, analysis, may_be_edited=True)
+
+        def check() -> tuple[Analysis, bool]:
+            analysis = own.with_module(module, load.hooks[0])
+            return analysis, is_being_written(analysis, may_be_edited=True)
+
+        analysis, is_written = await in_thread(check)
         if analysis is not self.analysis and not load.is_cancelled:
             self.is_being_written |= is_written
             self.analysis, self.generation = analysis, next(_GENERATIONS)

@@ -1,7 +1,7 @@
 """The index of the workspace: for each dump set, a summary to search and the findings to report.
 
-The sets on disk are read in a worker thread, which posts each finished set to the event loop; the event loop alone
-touches the index. Sets in memory are taken from there, so that unsaved changes count.
+The sets on disk are read one after another in worker threads; the event loop alone touches the index. Sets in memory
+are taken from there, so that unsaved changes count.
 """
 
 import asyncio
@@ -43,7 +43,8 @@ class _Read:
     found: dict[Path, IndexedSet] = field(default_factory=dict)
     progress: Progress | None = None
     check_seconds: float = 0.0
-    """The CPU time that it took to find the sets and to see which have changed, before any was read."""
+    """How long it took to find the sets and to see which have changed, before any was read."""
+    ended: float = float("-inf")
     is_outdated: bool = False
 
 
@@ -60,8 +61,6 @@ class WorkspaceIndex:
         self._known: Mapping[Path, IndexedSet] = {}
         self._in_memory: dict[Path, tuple[int, IndexedSet]] = {}
         self._read: _Read | None = None
-        self._read_at = float("-inf")
-        self._check_seconds = 0.0
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -92,7 +91,7 @@ class WorkspaceIndex:
         """Wait until the index matches the disk as it was at most a few seconds ago. Where the server or the editor
         polls, that may be longer ago in a big workspace, which takes long to check.
         """
-        is_read = self._is_fresh(self._check_seconds / _POLLING_SHARE if is_polling else 0.0)
+        is_read = self._is_fresh(is_polling=is_polling)
         while not (is_read and self._is_current()) and not self._is_closed:
             if not self.is_reading:
                 self._task = asyncio.get_running_loop().create_task(self._read_folders())
@@ -100,8 +99,11 @@ class WorkspaceIndex:
                 await asyncio.shield(self._task)
             is_read = True
 
-    def _is_fresh(self, seconds: float = 0.0) -> bool:
-        return not self.is_reading and time.monotonic() - self._read_at < max(_FRESH_SECONDS, seconds)
+    def _is_fresh(self, *, is_polling: bool = False) -> bool:
+        if self._read is None or self.is_reading:
+            return False
+        polling_seconds = self._read.check_seconds / _POLLING_SHARE if is_polling else 0.0
+        return time.monotonic() - self._read.ended < max(_FRESH_SECONDS, polling_seconds)
 
     def _is_current(self) -> bool:
         """Whether the last pass covers the folders of the workspace, no file has changed since it began, and the sets
@@ -120,9 +122,26 @@ class WorkspaceIndex:
 
     async def _read_folders(self) -> None:
         self._read = read = _Read(self.folders, self._keys_in_memory())
+        encoding, started = self._client.capabilities.encoding, time.monotonic()
+
+        def report_progress(progress: Progress) -> None:
+            # Called in a worker thread. The event loop only reads it.
+            read.check_seconds = read.check_seconds or time.monotonic() - started
+            read.progress = progress
+
+        found = index(
+            read.folders,
+            self._known,
+            left_out=read.excluded,
+            encoding=encoding,
+            convert=Converter({}, encoding).diagnostic,
+            is_cancelled=lambda: self._is_closed,
+            report_progress=report_progress,
+        )
         try:
             async with self._client.progress("Reading dump sets", measure=lambda: _measured(read.progress)):
-                await in_thread(self._read_in_thread, read, self._known, asyncio.get_running_loop())
+                while indexed := await in_thread(next, found, None):
+                    read.found[indexed.files.stem] = indexed
         except Cancelled:
             return
         self.is_truncated = read.progress is not None and read.progress.is_truncated
@@ -131,29 +150,7 @@ class WorkspaceIndex:
         # Sets in memory are listed as they were before while they are loaded.
         kept = {key: self._known[key] for key in read.excluded & self._known.keys()}
         self._known = kept | read.found
-        self._check_seconds = read.check_seconds
-        self._read_at = time.monotonic()
-
-    def _read_in_thread(self, read: _Read, known: Mapping[Path, IndexedSet], loop: asyncio.AbstractEventLoop) -> None:
-        """Read the folders. Runs in a worker thread: results reach the event loop as callbacks, in order, before the
-        end of this function does.
-        """
-        capabilities, started = self._client.capabilities, time.thread_time()
-
-        def report_progress(progress: Progress) -> None:
-            read.check_seconds = read.check_seconds or time.thread_time() - started
-            _post(loop, setattr, read, "progress", progress)
-
-        for indexed in index(
-            read.folders,
-            known,
-            left_out=read.excluded,
-            encoding=capabilities.encoding,
-            convert=Converter({}, capabilities.encoding).diagnostic,
-            is_cancelled=lambda: self._is_closed,
-            report_progress=report_progress,
-        ):
-            _post(loop, read.found.__setitem__, indexed.files.stem, indexed)
+        read.ended = time.monotonic()
 
     # ---------------------------------------------------------------- the sets
 
@@ -190,15 +187,6 @@ class WorkspaceIndex:
         if state in self._sets:
             self._in_memory[state.key] = generation, indexed
         return indexed
-
-
-def _post(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:
-    """Run a callback on the event loop. Called from a worker thread."""
-    try:
-        loop.call_soon_threadsafe(callback, *arguments)
-    except RuntimeError as error:
-        # The loop is closed: the server is exiting.
-        raise Cancelled from error
 
 
 def _measured(progress: Progress | None) -> tuple[str, int]:

@@ -19,7 +19,7 @@ from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import Change, apply_changes
+from xla_lens.lsp.documents import Change
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
@@ -146,8 +146,8 @@ class State:
         encoding = self.client.capabilities.encoding
         if item.uri in self.source_documents:
             self.source_documents.did_change(item.uri, changes, encoding)
-        elif before := self.sets.text(item.uri):
-            self.sets.change_document(item.uri, item.version, *apply_changes(before, changes, encoding))
+        else:
+            self.sets.change_document(item.uri, item.version, changes, encoding)
 
     def did_close(self, uri: str) -> None:
         """Remove a document. Does nothing if it is not open."""
