@@ -61,14 +61,14 @@ def test_aligned_steps_share_a_place_and_no_step_is_lost(data: st.DataObject, ol
         )
         for steps in (old_count, new_count)
     )
-    axis = common_axis(old, new, old_count, new_count)
-    assert axis.old[old].tolist() == axis.new[new].tolist()
-    for places, steps in ((axis.old, old_count), (axis.new, new_count)):
+    old_places, new_places = common_axis(old, new, old_count, new_count)
+    assert old_places[old].tolist() == new_places[new].tolist()
+    for places, steps in ((old_places, old_count), (new_places, new_count)):
         assert len(places) == steps + 1
         assert (np.diff(places) > 0).all()
         assert places[0] >= 0
-        assert places[-1] == axis.length
+    assert old_places[-1] == new_places[-1]
     # The axis is as long as the longer schedule in each gap, and no longer.
-    assert axis.length <= old_count + new_count
+    assert old_places[-1] <= old_count + new_count
     if count == 0:
-        assert axis.length == max(old_count, new_count)
+        assert old_places[-1] == max(old_count, new_count)

@@ -1,1 +1,1 @@
-"""Comparisons: what they contain (`options`), their facts (`facts`), and which dumps of two folders belong together."""
+"""Comparisons: what they contain (`options`) and their facts (`facts`)."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xla_lens.model.diff.breakdowns import By, Owner
+from xla_lens.model.diff.breakdowns import Owner
 from xla_lens.model.diff.comparison import SpaceSide
 from xla_lens.model.diff.traits import plain_op_name
 from xla_lens.model.warrants import Bound
@@ -50,38 +50,31 @@ def _baseline(report: Mapping[str, Any], label: str) -> Baseline:
 
 
 def _space(space: Mapping[str, Any]) -> SpaceSide:
-    def bound(name: str) -> Bound:
-        return Bound(space["bounds"].get(name, Bound.EXACT)) if space[name] is not None else Bound.UNKNOWN
-
-    peak, reserved, needed = (int(space[name] or 0) for name in ("peak_live_bytes", "reserved_bytes", "needed_bytes"))
-    owners = tuple(_owners(space))
+    bounds = {name: Bound(bound) for name, bound in space["bounds"].items()}
+    bounds |= {name: Bound.UNKNOWN for name in ("peak_live_bytes", "reserved_bytes") if space[name] is None}
+    owners = tuple(_owners(space, space.get("sources"), space.get("lines")))
     is_whole = sum(one.size_bytes for one in owners) == space["peak_live_bytes"]
     return SpaceSide(
-        peak_live_bytes=peak,
-        live_bound=bound("peak_live_bytes"),
+        peak_live_bytes=int(space["peak_live_bytes"] or 0),
+        live_bound=bounds.get("peak_live_bytes", Bound.EXACT),
         peak_step=space["peak_step"],
-        reserved_bytes=reserved,
-        reserved_bound=bound("reserved_bytes"),
-        needed_bytes=needed,
+        reserved_bytes=int(space["reserved_bytes"] or 0),
+        reserved_bound=bounds.get("reserved_bytes", Bound.EXACT),
+        needed_bytes=int(space["needed_bytes"] or 0),
         owners=owners if is_whole else None,
     )
 
 
-def _owners(space: Mapping[str, Any]) -> Iterator[Owner]:
+def _owners(space: Mapping[str, Any], sources: Any, lines: Any) -> Iterator[Owner]:
     """The values that own bytes at the peak, if the report has them with their sources."""
-    sources, lines = space.get("sources"), space.get("lines")
     if not sources or not lines:
         return
-    line_of = {
-        value: (line["file"], line["line"] or 0)
-        for line in lines["lines"]
-        if line["file"] is not None
-        for value in line["values"]
-    }
-    by_op_name, by_opcode, by_kind, by_parameter = (
-        dict(_leaves(sources[f"by_{by.value}"], "" if by is By.PARAMETER else "/"))
-        for by in (By.OP_NAME, By.OPCODE, By.KIND, By.PARAMETER)
+    known = [line for line in lines["lines"] if line["file"] is not None]
+    line_of = {value: (line["file"], line["line"] or 0) for line in known for value in line["values"]}
+    by_op_name, by_opcode, by_kind = (
+        dict(_leaves(sources[f"by_{name}"], "/")) for name in ("op_name", "opcode", "kind")
     )
+    by_parameter = dict(_leaves(sources["by_parameter"], ""))
     for value in space["live_at_peak"]:
         number = value["id"]
         if size_bytes := int(value["owned_bytes"]):
@@ -99,8 +92,8 @@ def _owners(space: Mapping[str, Any]) -> Iterator[Owner]:
 
 def _leaves(node: Mapping[str, Any], separator: str, path: str | None = None) -> Iterator[tuple[int, str | None]]:
     """The values below a node of a tree, each with its path."""
-    if node["name"] is not None:
-        path = node["name"] if path is None else f"{path}{separator}{node['name']}"
-    yield from ((value, path) for value in node["values"])
+    for value in node["values"]:
+        yield value, path
     for child in node["children"]:
-        yield from _leaves(child, separator, path)
+        name = child["name"]
+        yield from _leaves(child, separator, name if path is None or name is None else f"{path}{separator}{name}")

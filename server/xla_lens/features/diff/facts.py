@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.options import DiffOptions, Increase
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_paths
-from xla_lens.model.diff.breakdowns import Owner, Pair
+from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import (
@@ -32,6 +31,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import Column
 from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
@@ -55,12 +55,12 @@ class DiffSide:
     @property
     def name(self) -> str | None:
         """The name of the HLO module, None if the names of the files do not contain it."""
-        return next((name for label in self.files.values() if (name := module_name(label))), None)
+        return next(filter(None, map(module_name, self.files.values())), None)
 
     @property
     def changelist(self) -> int | None:
         """The changelist of libtpu, None if the names of the files do not contain it."""
-        return next((number for label in self.files.values() if (number := changelist(label)) is not None), None)
+        return next((number for number in map(changelist, self.files.values()) if number is not None), None)
 
     @property
     def dump(self) -> DumpSet:
@@ -96,9 +96,24 @@ class Diff:
         return next((space for space in self.memory_spaces if space.color == DEFAULT_COLOR), None)
 
 
-def diff(old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
-    """Compare two dumps."""
-    return diff_of(compare_analyses(old.analysis, old.module, new.analysis, new.module), old, new, options)
+def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
+    """Compare two dumps, or a dump with the report of an older one: totals, and the breakdowns that the report has."""
+    if isinstance(old, DiffSide):
+        return diff_of(compare_analyses(old.analysis, old.module, new.analysis, new.module), old, new, options)
+    paths = {one.path for side in old.spaces.values() for one in side.owners or () if one.path}
+    old_spaces = old.spaces
+    if not parameter_paths(new.dump):
+        old_spaces = {
+            color: replace(side, owners=side.owners and tuple(replace(one, path=None) for one in side.owners))
+            for color, side in old.spaces.items()
+        }
+    spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.module, paths), new.dump.space_id)
+    has_no_live_ranges = not len(new.dump.live_ranges)
+    found = (
+        *unreadable_files(new.analysis),
+        *lacking(DifferenceKind.NO_LIVE_RANGES, is_old=False, is_new=has_no_live_ranges),
+    )
+    return Diff(old, new, options, spaces, None, found, (), np.zeros(0, np.int64))
 
 
 def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
@@ -109,43 +124,20 @@ def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffO
         *other(DifferenceKind.COMPILER, old.changelist, new.changelist),
         *other(DifferenceKind.FLAGS, old.flags, new.flags),
     )
-    rows = _biggest_first(comparison)
     because = tuple(causes(comparison, old.module, new.module))
-    return Diff(old, new, options, comparison.memory_spaces, comparison, found, because, rows)
-
-
-def diff_with_baseline(old: Baseline, new: DiffSide, options: DiffOptions) -> Diff:
-    """Compare a dump with the report of an older one: totals, and the breakdowns that the report has."""
-    old_spaces, has_paths = old.spaces, bool(parameter_paths(new.dump))
-    paths = {one.path for side in old_spaces.values() for one in side.owners or () if one.path}
-    if paths and not has_paths:
-        old_spaces = {color: replace(side, owners=_without_paths(side.owners)) for color, side in old_spaces.items()}
-    spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.module, paths), new.dump.space_id)
-    has_no_live_ranges = not len(new.dump.live_ranges)
-    missing = chain(
-        unreadable_files(new.analysis), lacking(DifferenceKind.NO_LIVE_RANGES, is_old=False, is_new=has_no_live_ranges)
-    )
-    return Diff(old, new, options, spaces, None, tuple(missing), (), np.zeros(0, np.int64))
-
-
-def _without_paths(owners: tuple[Owner, ...] | None) -> tuple[Owner, ...] | None:
-    """The values of a report as if its parameters had no paths, as those of the other dump."""
-    return tuple(replace(one, path=None) for one in owners) if owners is not None else None
+    return Diff(old, new, options, comparison.memory_spaces, comparison, found, because, _biggest_first(comparison))
 
 
 def _biggest_first(comparison: Comparison) -> Column:
-    values = comparison.values
-    old, new = (_bytes(*side) for side in ((comparison.old.dump, values.old), (comparison.new.dump, values.new)))
+    values, sides = comparison.values, (comparison.old.dump.values, comparison.new.dump.values)
+    # A value that one dump does not have has no bytes there.
+    old, new = (
+        np.maximum(taken(of.size_bytes, rows), 0) for of, rows in zip(sides, (values.old, values.new), strict=True)
+    )
     change = np.abs(new * values.is_at_new_peak - old * values.is_at_old_peak)
     order = np.lexsort((-np.maximum(old, new), -change))
     rows: Column = order[values.value_class[order] != ValueClass.UNCHANGED]
     return rows
-
-
-def _bytes(dump: DumpSet, values: Column) -> Column:
-    sizes: Column = np.append(np.maximum(dump.values.size_bytes, 0), 0)
-    found: Column = sizes[values]
-    return found
 
 
 # ---------------------------------------------------------------- limits, for continuous integration

@@ -7,10 +7,8 @@ anchors. This takes O(n log n), whatever the keys are.
 """
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.syntax.columns import NONE, Column
 
@@ -31,62 +29,42 @@ class Alignment:
     def align(self, old_keys: Column, new_keys: Column, level: int) -> None:
         """Pair equal keys between the anchors, as new anchors. Elements with the key NONE stay alone."""
         for is_unique in (True, False):
-            old, new = self._free(old_keys, new_keys)
-            anchors = self.anchors()
-            gaps = [of.searchsorted(free) for of, free in zip(anchors, (old, new), strict=True)]
-            keys = combined([np.concatenate(gaps), np.concatenate((old_keys[old], new_keys[new]))])
-            first, second = _pairs(keys[: len(old)], keys[len(old) :], is_unique=is_unique)
-            kept = longest_chain(new[second])
-            self._add(old[first[kept]], new[second[kept]], level)
-            self.is_anchor[old[first[kept]]] = True
+            old, new = self._equal(old_keys, new_keys, self.anchors(), is_unique=is_unique)
+            kept = longest_chain(new)
+            self._add(old[kept], new[kept], level)
+            self.is_anchor[old[kept]] = True
 
     def pair_anywhere(self, old_keys: Column, new_keys: Column, level: int) -> None:
         """Pair the remaining equal keys in order, wherever they are."""
-        old, new = self._free(old_keys, new_keys)
-        first, second = _pairs(old_keys[old], new_keys[new], is_unique=False)
-        self._add(old[first], new[second], level)
+        self._add(*self._equal(old_keys, new_keys, np.zeros((2, 0), np.int64), is_unique=False), level)
 
-    def anchors(self) -> tuple[Column, Column]:
+    def anchors(self) -> Column:
         """Return the anchors as ascending elements of both sequences."""
         old = np.flatnonzero(self.is_anchor)
-        return old, self.partner[old]
+        return np.stack((old, self.partner[old]))
 
-    def _free(self, old_keys: Column, new_keys: Column) -> tuple[Column, Column]:
-        return (
-            np.flatnonzero((self.partner == NONE) & (old_keys != NONE)),
-            np.flatnonzero((self.old_partner == NONE) & (new_keys != NONE)),
-        )
+    def _equal(self, old_keys: Column, new_keys: Column, anchors: Column, *, is_unique: bool) -> tuple[Column, Column]:
+        """The elements that are free and have equal keys between the same anchors, in the order of the old ones: the
+        n-th belongs to the n-th; or only those that each side has once.
+        """
+        sides = (self.partner, old_keys, anchors[0]), (self.old_partner, new_keys, anchors[1])
+        free = [np.flatnonzero((partner == NONE) & (keys != NONE)) for partner, keys, _ in sides]
+        parts = [(of.searchsorted(rows), keys[rows]) for (_, keys, of), rows in zip(sides, free, strict=True)]
+        both = combined([np.concatenate(columns) for columns in zip(*parts, strict=True)])
+        keys = np.split(both, [len(free[0])])
+        counts = np.stack([np.bincount(of_side, minlength=len(both)) for of_side in keys])
+        count = np.where(is_unique & (counts.max(axis=0) > 1), 0, counts.min(axis=0))
+        found = []
+        for rows, of_side in zip(free, keys, strict=True):
+            order = np.argsort(of_side, kind="stable")
+            ordered = of_side[order]
+            nth = np.arange(len(order)) - ordered.searchsorted(ordered)
+            found.append(rows[order[nth < count[ordered]]])
+        in_order = np.argsort(found[0])
+        return found[0][in_order], found[1][in_order]
 
     def _add(self, old: Column, new: Column, level: int) -> None:
         self.partner[old], self.old_partner[new], self.level[old] = new, old, level
-
-
-def _pairs(old_keys: Column, new_keys: Column, *, is_unique: bool) -> tuple[Column, Column]:
-    """The pairs of equal keys, the n-th with the n-th, in the order of the old keys; or only of those that each
-    side has once.
-    """
-    old, new = np.arange(len(old_keys)), np.arange(len(new_keys))
-    if is_unique:
-        old, new = old[_is_unique(old_keys)], new[_is_unique(new_keys)]
-    nth = np.concatenate((_equal_before(old_keys[old]), _equal_before(new_keys[new])))
-    keys = combined([np.concatenate((old_keys[old], new_keys[new])), nth])
-    _, first, second = np.intersect1d(keys[: len(old)], keys[len(old) :], assume_unique=True, return_indices=True)
-    in_order = np.argsort(first)
-    return old[first[in_order]], new[second[in_order]]
-
-
-def _is_unique(keys: Column) -> NDArray[np.bool_]:
-    _, numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    found: NDArray[np.bool_] = counts[numbers] == 1
-    return found
-
-
-def _equal_before(keys: Column) -> Column:
-    """How many equal keys come before each key."""
-    order = np.argsort(keys, kind="stable")
-    found = np.empty_like(order)
-    found[order] = np.arange(len(keys)) - keys[order].searchsorted(keys[order])
-    return found
 
 
 def longest_chain(numbers: Column) -> Column:
@@ -108,7 +86,7 @@ def longest_chain(numbers: Column) -> Column:
     return np.array(chain[::-1], np.int64)
 
 
-def combined(columns: list[NDArray[np.int64]]) -> Column:
+def combined(columns: list[Column]) -> Column:
     """Return one key for each row of some columns, equal where all columns are equal."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -120,38 +98,25 @@ def combined(columns: list[NDArray[np.int64]]) -> Column:
 # ---------------------------------------------------------------- a common axis
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Axis:
-    """A common time axis of two schedules, with some `length`, on which aligned steps are at the same place. `old` and
-    `new` are the places of the steps of each schedule, and one more entry that equals the length.
-    """
-
-    length: int
-    old: Column
-    new: Column
-
-
-def common_axis(old_steps: Column, new_steps: Column, old_count: int, new_count: int) -> Axis:
-    """Return the axis of two schedules with some numbers of steps. The aligned steps are ascending.
+def common_axis(old_steps: Column, new_steps: Column, old_count: int, new_count: int) -> tuple[Column, Column]:
+    """Return a common time axis of two schedules with some numbers of steps, on which aligned steps are at the same
+    place: the places of the steps of each schedule, and as one more entry the length of the axis. The aligned steps are
+    ascending.
 
     Between two aligned steps, the axis has as many places as the schedule with more steps there. The other schedule's
     last step before the gap ends is stretched over the rest.
     """
-    is_known = (old_steps < old_count) & (new_steps < new_count) & (old_steps >= 0) & (new_steps >= 0)
-    old_anchors = np.append(-1, old_steps[is_known])
-    new_anchors = np.append(-1, new_steps[is_known])
-    if old_anchors[-1] < old_count - 1 and new_anchors[-1] < new_count - 1:
+    counts, steps = np.array((old_count, new_count)), np.stack((old_steps, new_steps))
+    steps = steps[:, ((steps >= 0) & (steps < counts[:, None])).all(axis=0)]
+    anchors = np.concatenate((np.full((2, 1), -1), steps), axis=1)
+    if (anchors[:, -1] < counts - 1).all():
         # The ends of both programs.
-        old_anchors, new_anchors = np.append(old_anchors, old_count - 1), np.append(new_anchors, new_count - 1)
-    gaps = np.maximum(np.diff(old_anchors), np.diff(new_anchors))
-    places = np.append(-1, np.cumsum(gaps) - 1)
-    old, new = (_places(places, *side) for side in ((old_anchors, old_count), (new_anchors, new_count)))
-    length = int(max(old.max(initial=-1), new.max(initial=-1))) + 1
-    return Axis(length, np.append(old, length), np.append(new, length))
-
-
-def _places(places: Column, anchors: Column, count: int) -> Column:
-    steps = np.arange(count)
-    before = anchors.searchsorted(steps, "right") - 1
-    found: Column = places[before] + steps - anchors[before]
-    return found
+        anchors = np.column_stack((anchors, counts - 1))
+    places = np.append(-1, np.cumsum(np.diff(anchors).max(axis=0)) - 1)
+    found = []
+    for of_side, count in zip(anchors, counts, strict=True):
+        before = of_side.searchsorted(np.arange(count), "right") - 1
+        found.append(places[before] + np.arange(count) - of_side[before])
+    length = 1 + max(column.max(initial=-1) for column in found)
+    old, new = (np.append(column, length) for column in found)
+    return old, new

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
@@ -23,8 +23,7 @@ from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.text.positions import decode
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A number of both dumps."""
 
     old: int
@@ -123,11 +122,12 @@ def owners_at(
     one.
     """
     sizes = dict(owners(dump, step, color))
-    origins, kinds, found = Origins(dump, module), allocation_kinds(dump), []
+    origins, kinds = Origins(dump, module), allocation_kinds(dump)
     paths = paths_of(origins, sizes, other_paths) if other_paths else {}
-    for value, size_bytes in sizes.items():
+
+    def owner(value: int, size_bytes: int) -> Owner:
         origin, opcode = origins.of_value(value), dump.opcode(int(dump.values.name[value]))
-        owner = Owner(
+        return Owner(
             size_bytes,
             KIND_NAMES[kinds[dump.values.allocation[value]]],
             value,
@@ -138,8 +138,8 @@ def owners_at(
             (origin.line.file, origin.line.line or 0) if origin.line else None,
             origin.derived is not None,
         )
-        found.append(owner)
-    return tuple(found)
+
+    return tuple(owner(*one) for one in sizes.items())
 
 
 def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[Source, str]) -> tuple[Row, ...]:
@@ -149,10 +149,9 @@ def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[S
         for one in of_side:
             line = texts.get(one.source) or _line_text(*one.source) if one.source else None
             found[_key(by, one, line)][side].append(one)
-    rows = [Row(key, *map(Pair, *(_sums(side, by) for side in sides))) for key, sides in found.items()]
-    return tuple(
-        sorted(rows, key=lambda row: (-abs(row.change), -max(row.size_bytes.old, row.size_bytes.new), str(row.key)))
-    )
+    rows = (Row(key, *map(Pair, _sums(old, by), _sums(new, by))) for key, (old, new) in found.items())
+    order = sorted(rows, key=lambda row: (-abs(row.change), -max(row.size_bytes.old, row.size_bytes.new), str(row.key)))
+    return tuple(order)
 
 
 def _key(by: By, one: Owner, line: str | None) -> Key:
@@ -193,21 +192,20 @@ def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]
     Buffers that differ only in their lines correspond in the order of the lines, if these are equally many. An old line
     that is still there keeps its text only if no other line took it.
     """
-    votes: Counter[tuple[Source, Source]] = Counter()
+    votes, sums = Counter[tuple[Source, Source]](), Counter[tuple[str, Source]]()
     before, after = _lines_by_rest(old), _lines_by_rest(new)
     for rest, lines in before.items():
         others = after[rest]
         if len(lines) == len(others):
             for line, other in zip(sorted(lines), sorted(others), strict=True):
-                votes[line, other] += min(lines[line], others[other])
-    sums = Counter[Source](), Counter[Source]()
-    for pair, count in votes.items():
-        for side, line in zip(sums, pair, strict=True):
-            side[line] += count
+                count = min(lines[line], others[other])
+                votes[line, other] += count
+                sums["old", line] += count
+                sums["new", other] += count
     moved = {
         line: _line_text(*other)
         for (line, other), count in votes.items()
-        if line != other and line[0] == other[0] and 2 * count > max(sums[0][line], sums[1][other])
+        if line != other and line[0] == other[0] and 2 * count > max(sums["old", line], sums["new", other])
     }
     taken = {*moved.values()}
     stayed = {line: _line_text(*line) for lines in before.values() for line in lines if line not in moved}

@@ -4,11 +4,11 @@ whether only the schedule differs.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from xla_lens.model.diff.traits import parameter_values
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct, taken
+from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
@@ -70,7 +70,7 @@ class ChangeCause:
     count: Pair
     size_bytes: Pair | None = None
     examples: tuple[str, ...] = ()
-    copies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    copies: tuple[tuple[str, ...], ...] = ((), ())
 
 
 def causes(
@@ -79,12 +79,8 @@ def causes(
     """Yield the causes that two dumps prove in their default memory space, the most telling first. Only HLO modules
     have what is inside of fusions.
     """
-    donation = tuple(_donation(compared))
-    yield from donation
-    outputs = [_outputs(one.dump) for one in (compared.old, compared.new)]
-    count, size_bytes = (Pair(*numbers) for numbers in zip(*outputs, strict=True))
-    if count.change * size_bytes.change > 0:
-        yield ChangeCause(CauseKind.OUTPUTS, count, size_bytes)
+    yield from _donation(compared)
+    yield from _outputs(compared)
     yield from _resized(compared)
     if old_module and new_module:
         yield from _refused(compared, old_module, new_module)
@@ -96,35 +92,37 @@ def causes(
     padding, unknown = (space and space.exact(name) for name in ("padding_bytes", "unknown_padding_bytes"))
     if padding and padding.change and unknown and not unknown.change:
         yield ChangeCause(CauseKind.PADDING, Pair(0, 0), padding)
-    values = compared.values
-    moved = values.count(ValueClass.MOVED)
-    if moved and not donation and moved + values.count(ValueClass.UNCHANGED) == len(values):
+    moved, unchanged = map(compared.values.count, (ValueClass.MOVED, ValueClass.UNCHANGED))
+    if moved and moved + unchanged == len(compared.values) and not any(_donation(compared)):
         yield ChangeCause(CauseKind.SCHEDULE, Pair(0, moved))
 
 
-# ---------------------------------------------------------------- donation
+def _cause(
+    kind: CauseKind,
+    sizes: Sequence[Collection[int]],
+    examples: Iterable[str] = (),
+    copies: tuple[tuple[str, ...], ...] = ((), ()),
+) -> ChangeCause:
+    """A cause that is about the things of both dumps that have some sizes."""
+    count, size_bytes = Pair(*map(len, sizes)), Pair(*map(sum, sizes))
+    return ChangeCause(kind, count, size_bytes, tuple(examples), copies)
 
 
 def _donation(compared: Comparison) -> Iterator[ChangeCause]:
     """Parameters that only one of the dumps donates. Those without a certain partner say nothing about donation."""
     old, new, matching = compared.old.dump, compared.new.dump, compared.matching
     first = np.intersect1d(parameter_values(old)[1], np.flatnonzero(matching.confidence == Confidence.HIGH))
+    first = first[np.isin(matching.new_of_old[first], parameter_values(new)[1])]
     second = matching.new_of_old[first]
-    is_parameter = np.isin(second, parameter_values(new)[1])
-    first, second = first[is_parameter], second[is_parameter]
     is_old, is_new = _is_donated(old, first), _is_donated(new, second)
     is_lost, is_gained = is_old & ~is_new, is_new & ~is_old
     if is_lost.any() or is_gained.any():
-        lost, gained = old.values.size_bytes[first[is_lost]], new.values.size_bytes[second[is_gained]]
-        yield ChangeCause(
-            CauseKind.DONATION,
-            Pair(len(lost), len(gained)),
-            Pair(sum(lost.tolist()), sum(gained.tolist())),
-            copies=(
-                _copies(old, first[is_gained], matching.new_of_old == NONE),
-                _copies(new, second[is_lost], matching.old_of_new == NONE),
-            ),
+        sizes = old.values.size_bytes[first[is_lost]].tolist(), new.values.size_bytes[second[is_gained]].tolist()
+        copies = (
+            _copies(old, first[is_gained], matching.new_of_old == NONE),
+            _copies(new, second[is_lost], matching.old_of_new == NONE),
         )
+        yield _cause(CauseKind.DONATION, sizes, copies=copies)
 
 
 def _is_donated(dump: DumpSet, values: Column) -> NDArray[np.bool_]:
@@ -137,43 +135,45 @@ def _is_donated(dump: DumpSet, values: Column) -> NDArray[np.bool_]:
 def _copies(dump: DumpSet, parameters: Column, is_unmatched: NDArray[np.bool_]) -> tuple[str, ...]:
     """The names of the copies of some parameters whose values only this dump has."""
     is_read = np.isin(taken(dump.value_of_used_value, dump.uses.value), parameters)
-    readers = distinct(dump.uses.name[is_read])
-    readers = readers[np.isin(readers, dump.values.name[is_unmatched])]
-    copies = (name for name in readers.tolist() if dump.opcode(name) in (b"copy", b"copy-start"))
-    return tuple(decode(dump.names[name]) for name in copies)
+    readers = np.intersect1d(dump.uses.name[is_read], dump.values.name[is_unmatched]).tolist()
+    return tuple(decode(dump.names[name]) for name in readers if dump.opcode(name) in (b"copy", b"copy-start"))
 
 
-# ---------------------------------------------------------------- shapes
+def _outputs(compared: Comparison) -> Iterator[ChangeCause]:
+    """Allocations in the default memory space that hold outputs, if more of them have more bytes."""
+    sides = []
+    for table in (compared.old.dump.allocations, compared.new.dump.allocations):
+        is_output = (table.kind & int(Kind.MAYBE_LIVE_OUT) != 0) & (table.color == DEFAULT_COLOR)
+        sides.append(table.size_bytes[is_output].tolist())
+    found = _cause(CauseKind.OUTPUTS, sides)
+    if found.size_bytes and found.count.change * found.size_bytes.change > 0:
+        yield found
 
 
 def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     """Matched values that are in the default memory space at both peaks, and whose shapes differ. If one is not, its
     time or its place is what makes the difference.
     """
-    values, dumps = compared.values, (compared.old.dump, compared.new.dump)
+    values, old, new = compared.values, compared.old.dump, compared.new.dump
     is_resized = (values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0)
     is_resized &= (values.change & Change.MEMORY_SPACE == 0) & values.is_at_old_peak & values.is_at_new_peak
+    is_resized &= taken(old.values.color, values.old) == DEFAULT_COLOR
     sizes: defaultdict[CauseKind, list[tuple[int, int]]] = defaultdict(list)
     examples: defaultdict[CauseKind, Counter[str]] = defaultdict(Counter)
-    for row in np.flatnonzero(is_resized).tolist():
-        pair = int(values.old[row]), int(values.new[row])
-        if dumps[0].values.color[pair[0]] != DEFAULT_COLOR:
-            continue
-        old_bytes, new_bytes = (int(dump.values.size_bytes[value]) for dump, value in zip(dumps, pair, strict=True))
-        shapes = [dump.shape(value) or b"" for dump, value in zip(dumps, pair, strict=True)]
+    for one, other in zip(values.old[is_resized].tolist(), values.new[is_resized].tolist(), strict=True):
+        shapes = old.shape(one) or b"", new.shape(other) or b""
         if any(map(is_tuple, shapes)):
             continue
         # The element type and the dimensions.
-        old, new = (_WORD.findall(decode(without_layout(shape))) for shape in shapes)
-        kind = CauseKind.TYPE if old[1:] == new[1:] else CauseKind.SIZE
-        changes = zip(old, new, strict=True) if len(old) == len(new) else ()
-        sizes[kind].append((old_bytes, new_bytes))
-        for example in dict.fromkeys(f"{before} → {after}" for before, after in changes if before != after):
-            examples[kind][example] += abs(new_bytes - old_bytes)
+        before, after = (_WORD.findall(decode(without_layout(shape))) for shape in shapes)
+        kind = CauseKind.TYPE if before[1:] == after[1:] else CauseKind.SIZE
+        size_bytes = Pair(int(old.values.size_bytes[one]), int(new.values.size_bytes[other]))
+        sizes[kind].append(size_bytes)
+        changes = zip(before, after, strict=True) if len(before) == len(after) else ()
+        for example in {f"{word} → {new_word}": None for word, new_word in changes if word != new_word}:
+            examples[kind][example] += abs(size_bytes.change)
     for kind in sorted(sizes, reverse=True):
-        all_bytes = Pair(*map(sum, zip(*sizes[kind], strict=True)))
-        count = len(sizes[kind])
-        yield ChangeCause(kind, Pair(count, count), all_bytes, tuple(text for text, _ in examples[kind].most_common()))
+        yield _cause(kind, [*zip(*sizes[kind], strict=True)], dict(examples[kind].most_common()))
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -188,35 +188,35 @@ _MAX_INSTRUCTIONS: Final = 2000
 
 
 def _refused(compared: Comparison, *modules: HloModule) -> Iterator[ChangeCause]:
-    """Operations that have a buffer in one dump and are inside of fusions, which have none, in the other: the other
-    module has as many instructions with their op_name and shape, or none of them has a buffer. So an added layer is no
-    split fusion.
-    """
-    values, only_of = compared.values, (Counter[str](), Counter[str]())
-    dumps = compared.old.dump, compared.new.dump
-    only = (
-        (values.old, (values.value_class == ValueClass.REMOVED) & values.is_at_old_peak),
-        (values.new, (values.value_class == ValueClass.ADDED) & values.is_at_new_peak),
-    )
-    for side, (rows, is_wanted) in enumerate(only):
-        dump, other = dumps[side], dumps[1 - side]
-        sizes, table = Counter[tuple[str, bytes]](), dump.values
-        for value in rows[is_wanted].tolist():
-            instruction, shape = dump.instruction(int(table.name[value])), dump.shape(value)
-            if instruction and instruction.op_name and shape and table.color[value] == DEFAULT_COLOR:
-                sizes[instruction.op_name, without_layout(shape)] += int(table.size_bytes[value])
-        for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
-            here, there = (_operations(module, op_name, shape) for module in (modules[side], modules[1 - side]))
-            counts = [sum(one.opcode != b"fusion" for one in found) for found in (here, there)]
-            have_no_buffer = not any(other.instruction(other.name_number(one.name)) for one in there)
-            if all(counts) and (have_no_buffer or counts[0] <= counts[1]):
-                only_of[side][op_name] += size_bytes
-    fused, split = only_of
+    """Operations that have a buffer in one dump and are inside of fusions, which have none, in the other."""
+    values, (old, new) = compared.values, zip((compared.old.dump, compared.new.dump), modules, strict=True)
+    is_removed = (values.value_class == ValueClass.REMOVED) & values.is_at_old_peak
+    is_added = (values.value_class == ValueClass.ADDED) & values.is_at_new_peak
+    fused, split = _fused_in(new, old, values.old[is_removed]), _fused_in(old, new, values.new[is_added])
     if fused or split:
         names = dict.fromkeys(name.rpartition("/")[2] for name, _ in (fused + split).most_common())
-        yield ChangeCause(
-            CauseKind.FUSION, Pair(len(fused), len(split)), Pair(fused.total(), split.total()), tuple(names)
-        )
+        yield _cause(CauseKind.FUSION, (fused.values(), split.values()), names)
+
+
+_Program: TypeAlias = tuple[DumpSet, HloModule]
+
+
+def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str]:
+    """The bytes of values by operation that are inside of fusions in another program: that has as many instructions
+    with their op_name and shape, or none of them has a buffer. So an added layer is no split fusion.
+    """
+    dump, sizes, found = program[0], Counter[tuple[str, bytes]](), Counter[str]()
+    for value in values.tolist():
+        instruction, shape = dump.instruction(int(dump.values.name[value])), dump.shape(value)
+        if instruction and instruction.op_name and shape and dump.values.color[value] == DEFAULT_COLOR:
+            sizes[instruction.op_name, without_layout(shape)] += int(dump.values.size_bytes[value])
+    for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
+        here, there = (_operations(module, op_name, shape) for _, module in (program, other))
+        counts = [sum(one.opcode != b"fusion" for one in found) for found in (here, there)]
+        have_no_buffer = not any(other[0].instruction(other[0].name_number(one.name)) for one in there)
+        if all(counts) and (have_no_buffer or counts[0] <= counts[1]):
+            found[op_name] += size_bytes
+    return found
 
 
 def _operations(module: HloModule, op_name: str, shape: bytes) -> list[Instruction]:
@@ -228,13 +228,6 @@ def _operations(module: HloModule, op_name: str, shape: bytes) -> list[Instructi
 
 
 # ---------------------------------------------------------------- numbers of each dump
-
-
-def _outputs(dump: DumpSet) -> tuple[int, int]:
-    """The number of allocations in the default memory space that hold outputs, and their bytes."""
-    table = dump.allocations
-    is_output = (table.kind & int(Kind.MAYBE_LIVE_OUT) != 0) & (table.color == DEFAULT_COLOR)
-    return int(is_output.sum()), sum(table.size_bytes[is_output].tolist())
 
 
 def _checkpointed(dump: DumpSet) -> int:

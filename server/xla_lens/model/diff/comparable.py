@@ -98,15 +98,14 @@ def _parameters(old: DumpSet, new: DumpSet) -> Iterator[Difference]:
     """
     if old.assignment is None or new.assignment is None:
         return
-    shapes = entry_parameters(old), entry_parameters(new)
-    first = next((key for key in sorted({**shapes[0], **shapes[1]}) if shapes[0].get(key) != shapes[1].get(key)), None)
+    shapes = before, after = entry_parameters(old), entry_parameters(new)
+    first = min((key for key in {**before, **after} if before.get(key) != after.get(key)), default=None)
     if first is not None:
-        sides = (
-            (len(of_side), _parameter_bytes(dump), of_side.get(first))
-            for of_side, dump in zip(shapes, (old, new), strict=True)
-        )
-        before, after = sides
-        yield Difference(DifferenceKind.PARAMETERS, {"old": before, "new": after, "first": first[0]})
+        sides = [
+            (len(of), sum(dump.allocations.size_bytes[dump.allocations.parameter != NONE].tolist()), of.get(first))
+            for of, dump in zip(shapes, (old, new), strict=True)
+        ]
+        yield Difference(DifferenceKind.PARAMETERS, {"old": sides[0], "new": sides[1], "first": first[0]})
 
 
 def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
@@ -120,10 +119,6 @@ def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
         for number, index, start, end in zip(*(column.tolist() for column in columns), strict=True)
         if NONE not in (number, start)
     }
-
-
-def _parameter_bytes(dump: DumpSet) -> int:
-    return sum(dump.allocations.size_bytes[dump.allocations.parameter != NONE].tolist())
 
 
 # ---------------------------------------------------------------- devices
@@ -145,8 +140,8 @@ def device_count(module: HloModule | None) -> int | None:
 
 # ---------------------------------------------------------------- flags
 
-_FIELD: Final = re.compile(r"^(\w+)(?:: ?(.*)| ?\{)$")
-_EXTRA: Final = re.compile(r'^\s+(key|value): ?"(.*)"$')
+_FLAG: Final = re.compile(r'^(\w+): ?(.*)$|^\s+key: ?"(.*)"\s+value: ?"(.*)"$', re.MULTILINE)
+"""A flag, or one of `xla_backend_extra_options`, which has its name and its value on lines of their own."""
 
 _ABOUT_OUTPUT: Final = ("xla_dump_", "xla_enable_dumping", "xla_detailed_logging")
 """How the names of flags begin that change no program. JAX sets `xla_detailed_logging` for some compilations only."""
@@ -158,13 +153,8 @@ def parse_flags(text: str) -> Mapping[str, str]:
     repeated ones are joined.
     """
     found: dict[str, str] = {}
-    key = ""
-    for line in text.splitlines():
-        match, extra = _FIELD.match(line), _EXTRA.match(line)
-        name, value = (match[1], match[2]) if match else (key, extra[2] if extra else None)
-        if extra and extra[1] == "key":
-            key = extra[2]
-        elif value is not None and not name.startswith(_ABOUT_OUTPUT):
-            value = value.strip('"') if match else value
+    for match in _FLAG.finditer(text):
+        name, value = (match[1], match[2].strip('"')) if match[1] else (match[3], match[4])
+        if not name.startswith(_ABOUT_OUTPUT):
             found[name] = f"{found[name]}, {value}" if name in found else value
     return found

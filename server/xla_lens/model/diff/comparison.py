@@ -1,6 +1,6 @@
 """The comparison of two dumps: totals, where the change of each peak comes from, and what happened to each value."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import By, Owner, Pair, Row, moved_lines, owners_at, rows_by
 from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
+from xla_lens.model.diff.traits import read_traits
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
@@ -135,39 +136,36 @@ class Comparison:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing differs but names, ids and the order of allocations."""
-        spaces = self.memory_spaces
-        return not any(
-            (
-                self.instructions.change,
-                self.values.value_class.any(),
-                *(space.peak_live_bytes.change or space.reserved_bytes.change for space in spaces),
-                *(row.change for space in spaces for rows in space.breakdowns.values() for row in rows),
-                *(row.change for space in spaces for row in space.reserved_by_kind or ()),
-            )
+        rows = (
+            row
+            for space in self.memory_spaces
+            for rows in (*space.breakdowns.values(), space.reserved_by_kind or ())
+            for row in rows
         )
+        totals = (pair for space in self.memory_spaces for pair in (space.peak_live_bytes, space.reserved_bytes))
+        has_changes = any(one.change for one in (self.instructions, *totals)) or any(row.change for row in rows)
+        return not has_changes and not self.values.value_class.any()
 
 
 def compare_analyses(
     old: Analysis, old_module: HloModule | None, new: Analysis, new_module: HloModule | None
 ) -> Comparison:
     """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
-    matching = match_values(old.dump, new.dump)
+    numbers: dict[Hashable, int] = {}
+    sides = [(one.dump, read_traits(one.dump, numbers)) for one in (old, new)]
+    matching = match_values(*sides)
     old_paths, new_paths = (frozenset(parameter_paths(one.dump).values()) for one in (old, new))
     if old_module is None or new_module is None:
         # What only one module says of its dump is no difference between the two.
         old_module = new_module = None
-    old_spaces, new_spaces = space_sides(old, old_module, new_paths), space_sides(new, new_module, old_paths)
-
-    def space_id(color: int) -> SpaceId:
-        return (new if color in new_spaces else old).dump.space_id(color)
-
+    spaces = space_sides(old, old_module, new_paths), space_sides(new, new_module, old_paths)
     return Comparison(
         old=old,
         new=new,
         instructions=Pair(len(old.dump.schedule), len(new.dump.schedule)),
-        values=value_changes(old.dump, old.memory, new.dump, new.memory, matching),
+        values=value_changes(sides[0], old.memory, sides[1], new.memory, matching),
         matching=matching,
-        memory_spaces=compare_spaces(old_spaces, new_spaces, space_id),
+        memory_spaces=compare_spaces(*spaces, lambda color: (new if color in spaces[1] else old).dump.space_id(color)),
     )
 
 

@@ -6,15 +6,14 @@ anywhere. No level uses the numbers in the names of instructions, because each c
 """
 
 import zlib
-from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xla_lens.model.diff.alignment import Alignment, combined
-from xla_lens.model.diff.traits import Traits, read_traits
+from xla_lens.model.diff.traits import Traits
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column
@@ -44,39 +43,45 @@ class Matching:
     new_steps: Column
 
 
-def match_values(old: DumpSet, new: DumpSet) -> Matching:
+Side: TypeAlias = tuple[DumpSet, Traits]
+"""A dump and what its values are matched by."""
+
+
+def match_values(old: Side, new: Side) -> Matching:
     """Match the values of two dumps. Swapping the dumps swaps the pairs and changes nothing else."""
-    numbers: dict[Hashable, int] = {}
-    sides = [(dump, read_traits(dump, numbers)) for dump in (old, new)]
     # Where two pairings are equally good, the choice depends on the order of the dumps, so that order is fixed here.
-    if _signature(*sides[0]) <= _signature(*sides[1]):
-        return _matched(*sides)
-    found = _matched(*sides[::-1])
-    confidence = taken(found.confidence, found.old_of_new)
-    return Matching(found.old_of_new, found.new_of_old, confidence, found.new_steps, found.old_steps)
-
-
-def _matched(old: tuple[DumpSet, Traits], new: tuple[DumpSet, Traits]) -> Matching:
-    alignment = _aligned(old, new)
-    paired = np.flatnonzero(alignment.partner != NONE)
-    old_values, new_values = old[1]["value"][paired], new[1]["value"][alignment.partner[paired]]
-    new_of_old, confidence = np.full((2, len(old[0].values)), NONE)
-    old_of_new = np.full(len(new[0].values), NONE)
-    new_of_old[old_values], old_of_new[new_values] = new_values, old_values
-    confidence[old_values] = alignment.level[paired]
-    anchors = alignment.anchors()
-    steps = np.stack([traits["step"][rows] for (_, traits), rows in zip((old, new), anchors, strict=True)])
+    if _signature(*new) < _signature(*old):
+        found = match_values(new, old)
+        confidence = taken(found.confidence, found.old_of_new)
+        return Matching(found.old_of_new, found.new_of_old, confidence, found.new_steps, found.old_steps)
+    alignment, orders = _aligned(old, new), (old[1]["order"], new[1]["order"])
+    places = zip((old, new), orders, alignment.anchors(), strict=True)
+    steps = np.stack([traits["step"][order[rows]] for (_, traits), order, rows in places])
     steps = steps[:, (steps != NONE).all(axis=0)]
     # An instruction may define several values, which may have partners in several instructions.
     for side in (0, 1):
         steps = steps[:, np.append(True, np.diff(steps[side]) > 0)[: steps.shape[1]]]
-    return Matching(new_of_old, old_of_new, confidence, *steps)
+    return Matching(*_partners(alignment, *orders), _unordered(alignment.level, orders[0]), *steps)
 
 
 def _signature(dump: DumpSet, traits: Traits) -> tuple[int, ...]:
     values = dump.values
-    columns = (values.size_bytes, values.start_step, values.end_step, traits["step"], values.offset)
+    columns = (values.size_bytes, values.start_step, values.end_step, traits["step"][traits["order"]], values.offset)
     return len(values), *(zlib.crc32(column.tobytes()) for column in columns)
+
+
+def _partners(alignment: Alignment, old_order: Column, new_order: Column) -> tuple[Column, Column]:
+    """The partner of each value of both dumps."""
+    return (
+        _unordered(taken(new_order, alignment.partner), old_order),
+        _unordered(taken(old_order, alignment.old_partner), new_order),
+    )
+
+
+def _unordered(column: Column, order: Column) -> Column:
+    found = np.empty_like(column)
+    found[order] = column
+    return found
 
 
 _LEVELS: Final = (
@@ -94,35 +99,35 @@ little at a level of low confidence, so it pairs values only between others that
 """
 
 
-def _aligned(old: tuple[DumpSet, Traits], new: tuple[DumpSet, Traits]) -> Alignment:
-    old_count, new_count = (len(traits["value"]) for _, traits in (old, new))
-    alignment = Alignment(old_count, new_count)
+def _aligned(old: Side, new: Side) -> Alignment:
+    orders = old_order, new_order = old[1]["order"], new[1]["order"]
+    alignment = Alignment(len(old_order), len(new_order))
     for level, names, required in _LEVELS:
+        new_of_old, old_of_new = _partners(alignment, *orders)
         # A matched value has the number of the old one on both sides.
-        numbers = np.where(alignment.partner != NONE, np.arange(old_count), NONE), alignment.old_partner
+        numbers = np.where(new_of_old != NONE, np.arange(len(new_of_old)), NONE), old_of_new
         columns = [
-            traits | (_readers(dump, traits, number) if "reader" in names else {})
+            traits | (_readers(dump, number) if "reader" in names else {})
             for (dump, traits), number in zip((old, new), numbers, strict=True)
         ]
         both = {name: np.concatenate([of_side[name] for of_side in columns]) for name in names}
-        keys = combined([both[name] for name in names])
+        keys = combined([*both.values()])
         for name in required:
-            keys = np.where(both[name] == NONE, NONE, keys)
-        sides = keys[:old_count], keys[old_count:]
-        alignment.align(*sides, level)
+            keys[both[name] == NONE] = NONE
+        ordered = keys[: len(old_order)][old_order], keys[len(old_order) :][new_order]
+        alignment.align(*ordered, level)
         if level is not Confidence.LOW:
-            alignment.pair_anywhere(*sides, level)
+            alignment.pair_anywhere(*ordered, level)
     return alignment
 
 
-def _readers(dump: DumpSet, traits: Traits, number: Column) -> Traits:
+def _readers(dump: DumpSet, number: Column) -> Traits:
     """For each value the number of the first matched value whose instruction reads it, and as which operand. `number`
     has a number for each value that is matched.
     """
-    row_of_value = np.argsort(traits["value"])
     first_value = first_rows(np.arange(len(dump.names)), dump.values.name, np.arange(len(dump.values)))
     value, reader = taken(dump.value_of_used_value, dump.uses.value), taken(first_value, dump.uses.name)
-    reader_number = np.where(reader != NONE, number[row_of_value[reader]], NONE)
+    reader_number = taken(number, reader)
     uses = np.flatnonzero((value != NONE) & (reader_number != NONE) & (value != reader))
-    first_use = first_rows(traits["value"], value[uses], uses)
+    first_use = first_rows(np.arange(len(number)), value[uses], uses)
     return {"reader": taken(reader_number, first_use), "operand": taken(dump.uses.operand, first_use)}

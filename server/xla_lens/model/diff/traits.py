@@ -21,9 +21,9 @@ Traits: TypeAlias = dict[str, Column]
 
 
 def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
-    """Return one row for each value, in the order of the schedule; NONE for what is unknown. Dumps share `numbers`.
+    """Return one row for each value; NONE for what is unknown. Dumps share `numbers`.
 
-    - `value`: the row of `DumpSet.values`.
+    - `order`: the values in the order of the schedule.
     - `step`: the step of the instruction that defines it. `opcode`: its opcode, or else its name without numbers.
     - `index`: the index in the result of that instruction.
     - `shape`, `bare_shape`: with and without the layout.
@@ -35,7 +35,7 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
         found = [NONE if text is None else numbers.setdefault(text, len(numbers)) for text in texts]
         return np.array(found, np.int64)
 
-    values = dump.values
+    values, indices = dump.values, dump.indices
     names, of_name = np.unique(values.name, return_inverse=True)
     opcodes = (dump.opcode(name) or _NUMBERS.sub(b"", dump.names[name]) for name in names.tolist())
     op_names = _op_names(dump, names)
@@ -43,27 +43,26 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     shape = taken(shape, values.slice)
     index = np.maximum(values.index, 0)
     step = taken(dump.schedule.step, dump.schedule_row_of_name[values.name])
-    columns = {
-        "value": np.arange(len(values)),
+    rows, parameters = parameter_values(dump)
+    of_parameter = dump.allocations.parameter[rows].tolist(), dump.allocations.parameter_index[rows].tolist()
+    parameter = np.full(len(values), NONE)
+    parameter[parameters] = numbered(
+        (number, indices[max(0, index)]) for number, index in zip(*of_parameter, strict=True)
+    )
+    # A number in an index can have several digits: {2} comes before {10}.
+    by_length = sorted(range(len(indices)), key=lambda row: (len(indices[row]), indices[row]))
+    place = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
+    return {
+        "order": np.lexsort((values.id, np.argsort(by_length)[index], place)),
         "step": step,
-        "index": numbered(dump.indices)[index],
+        "index": numbered(indices)[index],
         "opcode": numbered(opcodes)[of_name],
         "shape": taken(numbered(shapes), shape),
         "bare_shape": taken(numbered(map(without_layout, shapes)), shape),
         "op_name": numbered(op_names)[of_name],
         "operation": numbered(name and name.rpartition("/")[2] for name in op_names)[of_name],
-        "parameter": np.full(len(values), NONE),
+        "parameter": parameter,
     }
-    rows, parameters = parameter_values(dump)
-    of_parameter = dump.allocations.parameter[rows].tolist(), dump.allocations.parameter_index[rows].tolist()
-    columns["parameter"][parameters] = numbered(
-        (number, dump.indices[index] if index != NONE else b"{}") for number, index in zip(*of_parameter, strict=True)
-    )
-    # A number in an index can have several digits: {2} comes before {10}.
-    by_length = sorted(range(len(dump.indices)), key=lambda row: (len(dump.indices[row]), dump.indices[row]))
-    place = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
-    order = np.lexsort((values.id, np.argsort(by_length)[index] if by_length else index, place))
-    return {name: column[order] for name, column in columns.items()}
 
 
 _NUMBERS: Final = re.compile(rb"[._]?\d+")

@@ -1,10 +1,9 @@
 """Comparisons as JSON. The format is described in `docs/diff.schema.json`, which the tests validate."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from xla_lens.features.diff.baseline import Baseline
-from xla_lens.features.diff.facts import Diff, DiffSide
+from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Key, Pair, Row
 from xla_lens.model.diff.causes import ChangeCause
@@ -24,8 +23,8 @@ def diff_data(one: Diff) -> dict[str, Any]:
     """Return a comparison as a JSON object. Parts that were not requested are left out."""
     return {
         "module": one.name,
-        "old": _side(one.old),
-        "new": _side(one.new),
+        "old": side_data(one.old),
+        "new": side_data(one.new),
         "is_unchanged": one.comparison.is_unchanged if one.comparison else None,
         "warnings": [plain_text(difference_text(difference)) for difference in one.differences],
         "causes": [_cause(cause) for cause in one.causes],
@@ -35,13 +34,18 @@ def diff_data(one: Diff) -> dict[str, Any]:
     }
 
 
-def unpaired_data(name: str | None, files: Mapping[FileKind, str], *, is_old: bool) -> dict[str, Any]:
-    """Return a module that only one of two folders has as a JSON object."""
-    side = {"module": name, "files": {kind.value: path for kind, path in files.items()}}
-    return {"module": name, "old": side if is_old else None, "new": None if is_old else side}
+class _Side(Protocol):
+    """A side of a comparison."""
+
+    @property
+    def name(self) -> str | None: ...
+
+    @property
+    def files(self) -> Mapping[FileKind, str]: ...
 
 
-def _side(side: DiffSide | Baseline) -> dict[str, Any]:
+def side_data(side: _Side) -> dict[str, Any]:
+    """Return the module and the files of one side."""
     return {"module": side.name, "files": {kind.value: path for kind, path in side.files.items()}}
 
 

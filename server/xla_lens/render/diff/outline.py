@@ -70,7 +70,7 @@ def _title(one: Diff) -> Text:
     if space is None:
         return (name, ": no buffer assignment to compare")
     needed = space.exact("needed_bytes")
-    needs = f"; needs {grown_text(needed, f'{human(needed.new)} as before')}" if needed else ""
+    needs = f"; needs {grown_text(needed, '{} as before')}" if needed else ""
     return (name, f": {_peak_text(space)}{needs}")
 
 
@@ -80,7 +80,7 @@ def _peak_text(space: SpaceComparison) -> str:
     if peak is None:
         old, new = (bounded_size(side.peak_live_bytes, side.live_bound) for side in (space.old, space.new))
         return f"{space_name(space.id)} peak {old} → {new}"
-    return f"{space_name(space.id)} peak {grown_text(peak, f'unchanged, {human(peak.new)}')}"
+    return f"{space_name(space.id)} peak {grown_text(peak, 'unchanged, {}')}"
 
 
 def _answer(one: Diff) -> Iterator[Text]:
@@ -360,4 +360,4 @@ def folder_outline(
 
 
 def _grown(pair: Pair | None) -> str:
-    return grown_text(pair, human(pair.new)) if pair else "unknown"
+    return grown_text(pair, "{}") if pair else "unknown"

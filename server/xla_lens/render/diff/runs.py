@@ -13,10 +13,11 @@ from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, ta
 
 @dataclass(frozen=True, slots=True)
 class RunOfModule:
-    """A module in one run: what it needs of the default memory space and its peak there, None if unknown, and the
-    source line or argument with most bytes at the peak.
+    """A module in one run, if that has it: what it needs of the default memory space and its peak there, None if
+    unknown, and the source line or argument with most bytes at the peak.
     """
 
+    has_module: bool = False
     needed_bytes: int | None = None
     peak_live_bytes: int | None = None
     line: str | None = None
@@ -25,20 +26,20 @@ class RunOfModule:
 
 @dataclass(frozen=True, slots=True)
 class ModuleInRuns:
-    """A module in all runs, None for those without it."""
+    """A module in all runs."""
 
     name: str
-    runs: tuple[RunOfModule | None, ...]
+    runs: tuple[RunOfModule, ...]
 
     @property
     def needed_bytes(self) -> list[int]:
         """What it needs in the runs in which that is known."""
-        return [run.needed_bytes for run in self.runs if run and run.needed_bytes is not None]
+        return [run.needed_bytes for run in self.runs if run.needed_bytes is not None]
 
     @property
     def is_unchanged(self) -> bool:
         """Whether all runs have the module, with the same sizes."""
-        return len({(run.needed_bytes, run.peak_live_bytes) if run else None for run in self.runs}) == 1
+        return len({(run.has_module, run.needed_bytes, run.peak_live_bytes) for run in self.runs}) == 1
 
 
 def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: int) -> Outline:
@@ -46,23 +47,19 @@ def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: in
     shown = [one for one in modules if not one.is_unchanged or len(modules) == 1]
     same, more = len(modules) - len(shown), len(shown) - len(shown[:top])
     counts = ((same, "with the same sizes in all runs"), (more, "that changed and need less"))
-    answer = [f"{counted(count, 'more module')} {words}." for count, words in counts if count]
+    answer = tuple(f"{counted(count, 'more module')} {words}." for count, words in counts if count)
     parts = tuple((_section(one, labels),) for one in shown[:top])
-    return Outline(f"{counted(len(modules), 'module')} in {counted(len(labels), 'run')}", (), parts, tuple(answer))
+    return Outline(f"{counted(len(modules), 'module')} in {counted(len(labels), 'run')}", (), parts, answer)
 
 
 def _section(one: ModuleInRuns, labels: Sequence[str]) -> Section:
-    known = one.needed_bytes
-    last = one.runs[-1]
-    words = ""
-    if last and last.needed_bytes is not None:
-        pair = Pair(known[0], last.needed_bytes)
-        words = f": needs {grown_text(pair, f'{human(pair.new)} as before') if len(known) > 1 else human(pair.new)}"
-    title = (Name(one.name), f"{words}{_trend(known)}")
+    known, last, words = one.needed_bytes, one.runs[-1].needed_bytes, ""
+    if last is not None:
+        words = f": needs {grown_text(Pair(known[0], last), '{} as before' if len(known) > 1 else '{}')}"
     titles = "needs | change | peak | <run | <most bytes at the peak"
-    changes = ("", *(_change(*pair) for pair in pairwise(one.runs)))
+    changes = ("", *(_change(*pair) for pair in pairwise(run.needed_bytes for run in one.runs)))
     rows = zip(one.runs, changes, labels, strict=True)
-    return Section(title, (table(titles, (tuple(_cells(*row)) for row in rows)),))
+    return Section((Name(one.name), f"{words}{_trend(known)}"), (table(titles, (tuple(_cells(*row)) for row in rows)),))
 
 
 def _trend(sizes: Sequence[int]) -> str:
@@ -72,25 +69,24 @@ def _trend(sizes: Sequence[int]) -> str:
     return f"  {sparkline((8 * (size - least) + span for size in sizes), 9 * span)}" if span else ""
 
 
-def _change(before: RunOfModule | None, run: RunOfModule | None) -> str:
-    sizes = [one.needed_bytes if one else None for one in (before, run)]
-    old, new = sizes
+def _change(old: int | None, new: int | None) -> str:
     return change_text(Pair(old, new)) if old is not None and new is not None and old != new else ""
 
 
-def _cells(run: RunOfModule | None, change: str, label: str) -> Iterator[Text]:
-    if run is None:
-        yield from ("not there", "", "", Name(label), "")
-        return
-    needed, peak = ("unknown" if size is None else human(size) for size in (run.needed_bytes, run.peak_live_bytes))
-    yield from (needed, change, peak, Name(label))
+def _cells(run: RunOfModule, change: str, label: str) -> Iterator[Text]:
+    missing = "unknown" if run.has_module else "not there"
+    yield from (missing if run.needed_bytes is None else human(run.needed_bytes), change)
+    yield "" if not run.has_module else missing if run.peak_live_bytes is None else human(run.peak_live_bytes)
+    yield Name(label)
     yield (f"{human(run.line_bytes or 0)}  ", Name(run.line, role=Role.SOURCE)) if run.line else ""
 
 
 def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return the modules as JSON, each with its runs."""
-    return [{"module": one.name, "runs": [*map(_run_data, one.runs, labels)]} for one in modules]
-
-
-def _run_data(run: RunOfModule | None, label: str) -> dict[str, Any]:
-    return {"path": label, "has_module": run is not None, **asdict(run or RunOfModule())}
+    return [
+        {
+            "module": one.name,
+            "runs": [{"path": label, **asdict(run)} for label, run in zip(labels, one.runs, strict=True)],
+        }
+        for one in modules
+    ]

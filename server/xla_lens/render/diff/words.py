@@ -41,12 +41,12 @@ _LARGEST_PERCENT: Final = 10
 
 
 def grown_text(pair: Pair, unchanged: str) -> str:
-    """Sizes before and after, and their change: ``157.54 MiB → 180.04 MiB, +22.50 MiB (+14.3 %)``; `unchanged` if they
-    look the same.
+    """Sizes before and after, and their change: ``157.54 MiB → 180.04 MiB, +22.50 MiB (+14.3 %)``; if they look the
+    same, `unchanged` with the size in place of braces.
     """
     if human(pair.old) == human(pair.new) and not signed_percent(pair):
-        return unchanged
-    return f"{apart(pair.old, pair.new)} → {human(pair.new)}, {change_text(pair)}"
+        return unchanged.format(human(pair.new))
+    return f"{apart(*pair)} → {human(pair.new)}, {change_text(pair)}"
 
 
 def steps_longer(steps: int, less: str) -> str:

@@ -24,8 +24,8 @@ _CATEGORIES: Final = (
 def _categories(compared: Comparison) -> Column:
     """The number of the category of each row of the values."""
     values = compared.values
-    sizes = (side.dump.values.size_bytes for side in (compared.old, compared.new))
-    old, new = (taken(column, rows) for column, rows in zip(sizes, (values.old, values.new), strict=True))
+    old = taken(compared.old.dump.values.size_bytes, values.old)
+    new = taken(compared.new.dump.values.size_bytes, values.new)
     cases = (
         values.value_class == ValueClass.ADDED,
         values.value_class == ValueClass.REMOVED,
@@ -44,48 +44,39 @@ def compared_maps(one: Diff, old_uri: str = "", new_uri: str = "") -> contract.C
     assert compared is not None
     assert isinstance(one.old, DiffSide)
     old, new = (memory_map_data(side.analysis, side.module) for side in (one.old, one.new))
-    matching, values, found = compared.matching, compared.values, _categories(compared)
-    axis = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
-    own = _move(old, axis.old, axis.length), _move(new, axis.new, axis.length)
-    old["comparison"] = _comparison(old, "old", own[0], found[values.of_old], matching.new_of_old)
-    new["comparison"] = _comparison(new, "new", own[1], found[values.of_new], matching.old_of_new)
+    matching, values, categories = compared.matching, compared.values, _categories(compared)
+    axes = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
+    _compare(old, "old", axes[0], categories[values.of_old], matching.new_of_old)
+    _compare(new, "new", axes[1], categories[values.of_new], matching.old_of_new)
     return {"old": old, "new": new, "oldUri": old_uri, "newUri": new_uri}
 
 
-def _move(data: contract.MemoryMap, places: Column, length: int) -> Column:
-    """Move a map to the axis. Return the step of the dump at each place, NONE before the first one."""
+def _compare(
+    data: contract.MemoryMap, side: Literal["old", "new"], places: Column, category: Column, partner: Column
+) -> None:
+    """Move a map to the axis, on which its steps have some `places`, and add the comparison."""
 
-    def start(steps: list[int]) -> list[int]:
+    def moved(steps: list[int], next_step: int = 0) -> list[int]:
+        """The first place of each step; with a `next_step` of 1 its last place."""
         column = np.array(steps, np.int64)
-        moved: list[int] = np.where(column < 0, NONE, places[np.clip(column, 0, len(places) - 1)]).tolist()
-        return moved
+        of_step = places[np.clip(column + next_step, 0, len(places) - 1)] - next_step
+        found: list[int] = np.where(column < 0, NONE, of_step).tolist()
+        return found
 
-    def end(steps: list[int]) -> list[int]:
-        column = np.array(steps, np.int64)
-        moved: list[int] = np.where(column < 0, NONE, places[np.clip(column + 1, 0, len(places) - 1)] - 1).tolist()
-        return moved
-
-    own: Column = places[:-1].searchsorted(np.arange(length), "right") - 1
-    steps = np.array(data["steps"], np.int64)
-    data["steps"] = np.where(own < 0, NONE, steps[own]).tolist() if len(steps) else [NONE] * length
+    # The step of the dump at each place, NONE before the first one.
+    own = places[:-1].searchsorted(np.arange(places[-1]), "right") - 1
+    data["steps"] = taken(np.array(data["steps"], np.int64), own).tolist()
+    values, printed_peak = data["values"], data["printedPeak"]
     for space in data["spaces"]:
-        space["curveStep"] = start(space["curveStep"])
-        (space["peakStep"],) = start([space["peakStep"]])
-    if data["printedPeak"]:
-        (data["printedPeak"]["step"],) = start([data["printedPeak"]["step"]])
-    values = data["values"]
-    values["startStep"], values["endStep"] = start(values["startStep"]), end(values["endStep"])
-    return own
-
-
-def _comparison(
-    data: contract.MemoryMap, side: Literal["old", "new"], own_step: Column, category: Column, partner: Column
-) -> contract.MapComparison:
+        space["curveStep"], (space["peakStep"],) = moved(space["curveStep"]), moved([space["peakStep"]])
+    if printed_peak:
+        (printed_peak["step"],) = moved([printed_peak["step"]])
+    values["startStep"], values["endStep"] = moved(values["startStep"]), moved(values["endStep"], 1)
     first = len(data["strings"])
     data["strings"] += _CATEGORIES
-    return {
+    data["comparison"] = {
         "side": side,
-        "ownStep": own_step.tolist(),
+        "ownStep": own.tolist(),
         "change": (category + first).tolist(),
         "partner": partner.tolist(),
     }
