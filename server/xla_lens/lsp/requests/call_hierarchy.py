@@ -11,7 +11,6 @@ from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, ou
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.hlo.mentions import HloComputation
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Instruction
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.positions import decode, encode
 
@@ -22,7 +21,7 @@ FLOW_LIMIT: Final = 1_000
 def prepare_call_hierarchy(
     snapshot: Snapshot, params: lsp.CallHierarchyPrepareParams
 ) -> list[lsp.CallHierarchyItem] | None:
-    """The value, instruction or computation at a position."""
+    """The instruction or computation at a position."""
     mention = snapshot.mention(params.position)
     item = prepare(snapshot.dump, snapshot.module, mention) if mention else None
     return [_item(snapshot, item)] if item else None
@@ -51,29 +50,25 @@ def _flows(
     what: str,
 ) -> list[Flow]:
     data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
-    name, index, is_computation = data.get("name"), data.get("index"), data.get("isComputation") is True
+    name, is_computation = data.get("name"), data.get("isComputation") is True
     if not isinstance(name, str):
         return []
     module = snapshot.module if snapshot.is_module else None
-    given = encode(name), encode(index) if isinstance(index, str) else None
-    known = find_item(snapshot.dump, module, *given, is_computation=is_computation)
+    known = find_item(snapshot.dump, module, encode(name), is_computation=is_computation)
     found = find(snapshot.dump, module, known, FLOW_LIMIT + 1) if known else []
     return snapshot.truncate(found, FLOW_LIMIT, what)
 
 
 def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:
     place, is_computation = item.place, isinstance(item.target, HloComputation)
-    is_function = is_computation or isinstance(item.target, Instruction)
-    data: dict[str, Any] = {"uri": snapshot.uri, "name": decode(item.name), "isComputation": is_computation}
-    data["index"] = None if item.index is None else decode(item.index)
     return lsp.CallHierarchyItem(
-        name=item.label,
-        kind=lsp.SymbolKind.Function if is_function else lsp.SymbolKind.Variable,
+        name=decode(item.name),
+        kind=lsp.SymbolKind.Function if is_computation else lsp.SymbolKind.Variable,
         uri=snapshot.convert.uri(place.file),
         range=snapshot.convert.range(place.file, place.start, place.end),
         selection_range=snapshot.convert.range(place.file, item.selection.start, item.selection.end),
         detail=item.detail,
-        data=data,
+        data={"uri": snapshot.uri, "name": decode(item.name), "isComputation": is_computation},
     )
 
 

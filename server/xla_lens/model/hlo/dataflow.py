@@ -11,7 +11,6 @@ from operator import itemgetter
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
@@ -19,19 +18,6 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Positions, Uses
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
-
-
-def defined_values(dump: DumpSet, name: int) -> Column:
-    """Return the values that an instruction defines and that have a header in `Used values`."""
-    return np.flatnonzero((dump.values.name == name) & (dump.values.used_value != NONE))
-
-
-def shown_values(dump: DumpSet, name: int) -> Column:
-    """Return the values that have a position at the instruction of a name and a header in `Used values`."""
-    used_values = np.unique(dump.positions.value[dump.positions.name == name])
-    values = taken(dump.value_of_used_value, used_values)
-    readable: Column = values[values != NONE]
-    return readable
 
 
 def uses(dump: DumpSet, values: Column) -> Column:
@@ -43,13 +29,11 @@ def uses(dump: DumpSet, values: Column) -> Column:
     return np.concatenate(rows)
 
 
-def is_by_defining(dump: DumpSet, rows: Column) -> NDArray[np.bool_]:
-    """Return for some rows of `DumpSet.uses` whether the reading instruction defines a value that has a header."""
-    return np.isin(dump.uses.name[rows], dump.values.name[dump.values.used_value != NONE])
-
-
 def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
-    """Group rows of `DumpSet.uses` by the name of the reading instruction, in the order of the schedule."""
+    """Group rows of `DumpSet.uses` by the name of the reading instruction, in the order of the schedule, without those
+    whose reader defines no value.
+    """
+    rows = rows[np.isin(dump.uses.name[rows], dump.values.name[dump.values.used_value != NONE])]
     rows = rows[np.argsort(dump.uses.name[rows], kind="stable")]
     names, first = np.unique(dump.uses.name[rows], return_index=True)
     steps = taken(dump.schedule.step, dump.schedule_row_of_name[names])
