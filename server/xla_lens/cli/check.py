@@ -4,14 +4,14 @@ Lens does not know.
 
 import argparse
 from collections import Counter
-from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from xla_lens.cli.ci import ci_report
 from xla_lens.cli.output import print_json, print_lines
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
-from xla_lens.features.unknown_text import Form, UnknownText, unknown_text, unknown_text_data, unknown_text_lines
+from xla_lens.features.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
@@ -92,12 +92,8 @@ def _summary(findings: list[Finding], sets: int) -> str:
 def run_unknown(options: argparse.Namespace) -> int:
     """Run `xla-lens check --unknown` and return the exit status."""
     dumps = find_dumps(options.paths)
-    forms: dict[Form, UnknownText] = {}
-    for loaded in dumps.load():
-        for one in unknown_text(loaded.analysis, loaded.read_module(is_prepared=False)[1]):
-            before = forms.get(one.form)
-            forms[one.form] = replace(before, count=before.count + one.count) if before else one
-    found = sorted(forms.values(), key=lambda one: -one.count)
+    texts = (unknown_text(one.analysis, one.read_module(is_prepared=False)[1]) for one in dumps.load())
+    found = by_form(chain.from_iterable(texts))
     if options.output_format == "json":
         print_json(unknown_text_data(found))
     else:

@@ -1,11 +1,9 @@
 """References and document highlights: where a dump set mentions a thing, or an HLO module and its dump."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
 from itertools import chain, groupby, islice
-from typing import TypeAlias
 
 import numpy as np
 
@@ -46,8 +44,7 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction import read_instruction
+from xla_lens.syntax.columns import NONE, place_in
 from xla_lens.syntax.numbers import integer
 
 # ---------------------------------------------------------------- occurrences
@@ -72,74 +69,63 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
     printed peak, the schedule entry of its instruction, and each operand in an instruction that reads it or passes it
     on.
     """
-    parts = (part for part in _parts(dump, target) if part[0] and file in (None, part[0]))
-    return chain.from_iterable(find(part_file) for part_file, find in parts if part_file)
+    for role, place, word in _found(dump, target):
+        if place and file in (None, place.file):
+            yield Occurrence(place, role, word or place)
 
 
-_Find: TypeAlias = Callable[[DumpFile], Iterable[Occurrence]]
-
-
-def _parts(dump: DumpSet, target: Target) -> list[tuple[DumpFile | None, _Find]]:
-    """What finds the occurrences of something in a file, in the order of the dump; None for a missing file."""
+def _found(dump: DumpSet, target: Target) -> Iterator[tuple[Role, Place | None, Place | None]]:
+    """What `occurrences` yields, with None for missing places and for words that are the whole place."""
+    used, live, peaks = dump.used, dump.live, dump.peaks
     match target:
         case Value(row):
-            scheduled = int(dump.schedule_row_of_name[dump.values.name[row]])
-            return [
-                (dump.assignment, lambda _: _known(slice_place(dump, row), Role.SLICE)),
-                (dump.used, lambda _: _known(used_value_place(dump, row), Role.USED_VALUE)),
-                (dump.used, partial(_positions_and_uses, dump, int(dump.values.used_value[row]))),
-                (dump.live, lambda _: _known(live_range_place(dump, row), Role.LIVE_RANGE)),
-                (dump.live, partial(_peak_buffers, dump, row)),
-                (dump.live, lambda _: _known(schedule_place(dump, scheduled), Role.SCHEDULE)),
-                (dump.used, partial(_operands_of_value, dump, int(dump.values.used_value[row]))),
-            ]
+            used_value = int(dump.values.used_value[row])
+            has_uses = used is not None and used_value != NONE
+            yield Role.SLICE, slice_place(dump, row), None
+            yield Role.USED_VALUE, used_value_place(dump, row), None
+            if used and has_uses:
+                positions = row_places(used, dump.positions, dump.positions_of(used_value))
+                yield from ((Role.POSITION, place, None) for place in positions)
+                for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
+                    yield Role.OPERAND, place, Place(used, user_end + len(b", "), place.end)
+            yield Role.LIVE_RANGE, live_range_place(dump, row), None
+            if live:
+                rows = np.flatnonzero(dump.value_of_peak_buffer == row)
+                spans = (row_places(live, dump.peak_buffers, rows, end=end) for end in ("end", "value_end"))
+                yield from ((Role.PEAK, place, word) for place, word in zip(*spans, strict=True))
+            yield Role.SCHEDULE, schedule_place(dump, int(dump.schedule_row_of_name[dump.values.name[row]])), None
+            if used and has_uses:
+                yield from ((Role.INSTRUCTION_TEXT, place, None) for place in _operands(dump, used_value, used))
         case Allocation(row):
-            return [
-                (dump.assignment, lambda _: _known(allocation_place(dump, row), Role.ALLOCATION_HEADER)),
-                (dump.assignment, lambda file: _each(value_places(dump, file, row), Role.SLICE)),
-                *((file, partial(_reported, dump, row)) for file in dump.files),
-            ]
+            yield Role.ALLOCATION_HEADER, allocation_place(dump, row), None
+            if dump.assignment:
+                yield from ((Role.SLICE, place, None) for place in value_places(dump, dump.assignment, row))
+            for file in dump.files:
+                reported = file.columns.report_allocations
+                rows = np.flatnonzero(reported.index == dump.allocations.index[row])
+                yield from ((Role.REPORT, place, None) for place in row_places(file, reported, rows))
         case Instruction(name):
-            scheduled = int(dump.schedule_row_of_name[name])
-            return [
-                (dump.live, lambda _: _known(schedule_place(dump, scheduled), Role.SCHEDULE)),
-                (dump.used, partial(_users, dump, name)),
-            ]
-        case Step(step):
-            peaks = np.flatnonzero(dump.peaks.step == step)
-            return [
-                (dump.live, partial(_step, dump, step)),
-                (dump.live, lambda file: _each(row_places(file, dump.peaks, peaks), Role.PEAK)),
-            ]
-        case Peak(row):
-            return [(dump.live, lambda file: _known(row_place(file, dump.peaks, row), Role.PEAK))]
+            yield Role.SCHEDULE, schedule_place(dump, int(dump.schedule_row_of_name[name])), None
+            if used:
+                for place, user_end in use_places(dump, used, np.flatnonzero(dump.uses.name == name)):
+                    yield Role.USER, place, Place(used, place.start, user_end)
+        case Step(step) if live:
+            row, ranges = dump.schedule_row(step), dump.live_ranges
+            yield Role.SCHEDULE, schedule_place(dump, row), step_place(dump, row)
+            for row in np.flatnonzero((ranges.start_step == step) | (ranges.end_step == step)).tolist():
+                place, words = row_place(live, ranges, row), live_range_steps(live, ranges, row)
+                for word, steps in zip(words, (ranges.start_step, ranges.end_step), strict=True):
+                    if steps[row] == step:
+                        yield Role.LIVE_RANGE, place, word
+            yield from (
+                (Role.PEAK, place, None) for place in row_places(live, peaks, np.flatnonzero(peaks.step == step))
+            )
+        case Peak(row) if live:
+            yield Role.PEAK, row_place(live, peaks, row), None
 
 
-def _known(place: Place | None, role: Role) -> Iterable[Occurrence]:
-    return [Occurrence(place, role, place)] if place else []
-
-
-def _each(places: Iterable[Place], role: Role) -> Iterator[Occurrence]:
-    return (Occurrence(place, role, place) for place in places)
-
-
-def _peak_buffers(dump: DumpSet, value: int, file: DumpFile) -> Iterator[Occurrence]:
-    for row in np.flatnonzero(dump.value_of_peak_buffer == value).tolist():
-        place = row_place(file, dump.peak_buffers, row)
-        yield Occurrence(place, Role.PEAK, Place(file, place.start, int(dump.peak_buffers.value_end[row])))
-
-
-def _positions_and_uses(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Occurrence]:
-    if used_value == NONE:
-        return
-    yield from _each(row_places(used, dump.positions, dump.positions_of(used_value)), Role.POSITION)
-    for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
-        yield Occurrence(place, Role.OPERAND, Place(used, user_end + len(b", "), place.end))
-
-
-def _operands_of_value(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Occurrence]:
-    if used_value == NONE:
-        return
+def _operands(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Place]:
+    """The operands that are a value in all quotes of the instructions that read it or pass it on."""
     uses = dump.uses_of(used_value)
     read = set(zip(dump.uses.name[uses].tolist(), dump.uses.operand[uses].tolist(), strict=True))
     passed_on = set()
@@ -148,60 +134,20 @@ def _operands_of_value(dump: DumpSet, used_value: int, used: DumpFile) -> Iterat
         index = dump.indices[dump.positions.index[row]].strip(b"{}") if dump.positions.index[row] != NONE else b""
         if index.isdigit():
             passed_on.add((int(dump.positions.name[row]), integer(index)))
-    operands = sorted(read | passed_on)
-    rows, quoted = dump.quoting_rows
-    names = np.array([name for name, _ in operands], np.int64)
-    copies = zip(quoted.searchsorted(names).tolist(), quoted.searchsorted(names, "right").tolist(), strict=True)
-    for operand, (first, last) in zip(operands, copies, strict=True):
-        if first < last:
-            places = _operand(dump, used, operand[1], rows[first:last], is_read=operand in read)
-            yield from _each(places, Role.INSTRUCTION_TEXT)
-
-
-def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
-    """The places of an operand in every quote of an instruction. Each of its values, rows of `DumpSet.used_values`,
-    quotes the whole instruction.
-    """
-    data, starts = used.document.data, dump.used_values.instruction_start[copies].tolist()
-    first, end = starts[0], int(dump.used_values.instruction_end[copies[0]])
-    instruction = read_instruction(data, first, end)
-    if instruction is None or not (is_read or instruction.opcode == b"tuple"):
-        return []
-    found = instruction.operand(operand)
-    if found is None:
-        return []
-    found_start, found_end = found.start - first, found.end - first
-    # A broken file can end in the middle of a quote.
-    name_start = found_start + len(b"%")
-    return [
-        Place(used, start + found_start, start + found_end)
-        for start in starts
-        if data.startswith(found.name, start + name_start)
-    ]
-
-
-def _reported(dump: DumpSet, allocation: int, file: DumpFile) -> Iterator[Occurrence]:
-    reported = file.columns.report_allocations
-    rows = np.flatnonzero(reported.index == dump.allocations.index[allocation])
-    return _each(row_places(file, reported, rows), Role.REPORT)
-
-
-def _users(dump: DumpSet, name: int, used: DumpFile) -> Iterator[Occurrence]:
-    for place, user_end in use_places(dump, used, np.flatnonzero(dump.uses.name == name)):
-        yield Occurrence(place, Role.USER, Place(used, place.start, user_end))
-
-
-def _step(dump: DumpSet, step: int, live: DumpFile) -> Iterator[Occurrence]:
-    row = dump.schedule_row(step)
-    name, number = schedule_place(dump, row), step_place(dump, row)
-    if name and number:
-        yield Occurrence(name, Role.SCHEDULE, number)
-    ranges = dump.live_ranges
-    for row in np.flatnonzero((ranges.start_step == step) | (ranges.end_step == step)).tolist():
-        place = row_place(live, ranges, row)
-        for word, own in zip(live_range_steps(live, ranges, row), (ranges.start_step, ranges.end_step), strict=True):
-            if own[row] == step:
-                yield Occurrence(place, Role.LIVE_RANGE, word)
+    data, (rows, quoted) = used.document.data, dump.quoting_rows
+    for name, number in sorted(read | passed_on):
+        instruction = dump.instruction(name)
+        is_passing = (name, number) in read or (instruction is not None and instruction.opcode == b"tuple")
+        operand = instruction.operand(number) if instruction and is_passing else None
+        if instruction is None or operand is None:
+            continue
+        # Each value of an instruction quotes the whole instruction.
+        copies = rows[place_in(quoted, name) : place_in(quoted, name, "right")]
+        for start in dump.used_values.instruction_start[copies].tolist():
+            place = Place(used, start + operand.start - instruction.start, start + operand.end - instruction.start)
+            # A broken file can end in the middle of a quote.
+            if data.startswith(operand.name, place.start + len(b"%")):
+                yield place
 
 
 # ---------------------------------------------------------------- references

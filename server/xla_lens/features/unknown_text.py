@@ -3,10 +3,10 @@ grouped by their form: material for a bug report.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from xla_lens import __version__
 from xla_lens.model.analysis import Analysis
@@ -35,52 +35,49 @@ class TextKind(StrEnum):
     SHAPE = "shape"
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What texts of the same form have in common. `text` has N for each number and … for each string."""
-
-    kind: TextKind
-    file: FileKind
-    section: Section | None
-    text: str
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class UnknownText:
-    """How often a form appears in a dump, and where first."""
+    """How often texts of one form appear in a section, and where first. `form` has N for each number and … for each
+    string.
+    """
 
-    form: Form
-    count: int
+    kind: TextKind
+    section: Section | None
+    form: str
     first: Place
+    count: int = 1
 
 
-def unknown_text(analysis: Analysis, module: HloModule | None) -> list[UnknownText]:
-    """Return all forms of text that are not known, the most frequent first."""
-    found = [text for file in analysis.dump.files for text in (*_unknown_lines(file), *_unknown_hlo(file))]
+def unknown_text(analysis: Analysis, module: HloModule | None) -> Iterator[UnknownText]:
+    """Yield all text of a dump that is not known."""
+    for file in analysis.dump.files:
+        yield from _unknown_lines(file)
+        yield from _unknown_hlo(file)
     if module:
-        found += (*_unknown_lines_of_module(module), *_unknown_instructions(module))
-    forms: dict[Form, UnknownText] = {}
-    for kind, section, text, place in found:
-        form = Form(kind, place.file.kind, section, _form(text))
-        before = forms.get(form)
-        forms[form] = replace(before, count=before.count + 1) if before else UnknownText(form, 1, place)
-    return sorted(forms.values(), key=lambda one: -one.count)
+        yield from _unknown_lines_of_module(module)
+        yield from _unknown_instructions(module)
 
 
-_Text: TypeAlias = tuple[TextKind, Section | None, bytes, Place]
-"""A text that is not known, with its section and its place."""
+def by_form(texts: Iterable[UnknownText]) -> list[UnknownText]:
+    """Return the forms of some unknown texts, the most frequent first."""
+    found: dict[tuple[object, ...], UnknownText] = {}
+    for one in texts:
+        key = one.kind, one.first.file.kind, one.section, one.form
+        found[key] = replace(found[key], count=found[key].count + one.count) if key in found else one
+    return sorted(found.values(), key=lambda one: -one.count)
 
 
-def _unknown_lines(file: DumpFile) -> Iterator[_Text]:
+def _unknown_lines(file: DumpFile) -> Iterator[UnknownText]:
     document, unknown = file.document, file.columns.unknown_lines
     for start, end in zip(unknown.start.tolist(), unknown.end.tolist(), strict=True):
         line_start = document.line_span(document.row(start))[0]
         is_part = bool(document.data[line_start:start].strip())
-        text = document.data[start if is_part else line_start : end]
-        yield TextKind.PART if is_part else TextKind.LINE, section_at(file, start), text, Place(file, start, end)
+        form = _form(document.data[start if is_part else line_start : end])
+        kind = TextKind.PART if is_part else TextKind.LINE
+        yield UnknownText(kind, section_at(file, start), form, Place(file, start, end))
 
 
-def _unknown_hlo(file: DumpFile) -> Iterator[_Text]:
+def _unknown_hlo(file: DumpFile) -> Iterator[UnknownText]:
     """Each instruction and shape that the grammar of HLO does not know, at its first error."""
     used, slices = file.columns.used_values, file.columns.slices
     quoted = used.instruction_start != NONE
@@ -89,7 +86,9 @@ def _unknown_hlo(file: DumpFile) -> Iterator[_Text]:
     yield from _errors(file, TextKind.SHAPE, Section.BUFFER_ASSIGNMENT, slices.shape_start, slices.end)
 
 
-def _errors(file: DumpFile, kind: TextKind, section: Section | None, starts: Column, ends: Column) -> Iterator[_Text]:
+def _errors(
+    file: DumpFile, kind: TextKind, section: Section | None, starts: Column, ends: Column
+) -> Iterator[UnknownText]:
     """Each text that does not parse, at its first error."""
     data, known = file.document.data, dict[bytes, int | None]()
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -101,16 +100,16 @@ def _errors(file: DumpFile, kind: TextKind, section: Section | None, starts: Col
         error = first_error(text) if known[digest] is not None else None
         if error is not None:
             around = text[max(error - _BEFORE, 0) : error + _AFTER]
-            yield kind, section, around, Place(file, start + error, end)
+            yield UnknownText(kind, section, _form(around), Place(file, start + error, end))
 
 
-def _unknown_lines_of_module(module: HloModule) -> Iterator[_Text]:
+def _unknown_lines_of_module(module: HloModule) -> Iterator[UnknownText]:
     """Each line of a module that belongs to none of its parts."""
     for span in map(module.file.document.line_span, module.unknown_rows.tolist()):
-        yield TextKind.LINE, None, module.data[slice(*span)], Place(module.file, *span)
+        yield UnknownText(TextKind.LINE, None, _form(module.data[slice(*span)]), Place(module.file, *span))
 
 
-def _unknown_instructions(module: HloModule) -> Iterator[_Text]:
+def _unknown_instructions(module: HloModule) -> Iterator[UnknownText]:
     """Each instruction of a module that the grammar does not know, and each unknown opcode."""
     table = module.columns.instructions
     yield from _errors(module.file, TextKind.INSTRUCTION, None, table.start, table.end)
@@ -118,7 +117,7 @@ def _unknown_instructions(module: HloModule) -> Iterator[_Text]:
         instruction = read_instruction(module.data[start:end])
         if instruction and instruction.opcode not in OPCODES:
             place = Place(module.file, start + instruction.opcode_start, end)
-            yield TextKind.OPCODE, None, instruction.opcode, place
+            yield UnknownText(TextKind.OPCODE, None, _form(instruction.opcode), place)
 
 
 _BEFORE: Final = 16
@@ -146,19 +145,18 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
         return [f"{checked}, no unknown text"]
     lines = [f"{checked}, {counted(len(found), 'form')} of unknown text"]
     for one in found:
-        form, place = one.form, one.first
-        section = f", below `{_HEADERS[form.section]}`" if form.section is not None else ""
+        section = f", below `{_HEADERS[one.section]}`" if one.section is not None else ""
+        file = "an HLO module" if one.first.file.kind is FileKind.HLO else f"a {one.first.file.kind} file"
         lines += [
             "",
-            f"{one.count:,} × {form.kind} of {_FILES.get(form.file, f'a {form.file} file')}{section}",
-            f"  form   {form.text}",
-            f"  first  {place.file.label}:{_position(one)['row']}",
+            f"{one.count:,} × {one.kind} of {file}{section}",
+            f"  form   {one.form}",
+            f"  first  {one.first.file.label}:{_position(one)['row']}",
             f"  text   {_example(one)}",
         ]
     return lines
 
 
-_FILES: Final = {FileKind.HLO: "an HLO module"}
 _HEADERS: Final = {
     Section.BUFFER_ASSIGNMENT: "BufferAssignment:",
     Section.USED_VALUES: "Used values:",
@@ -175,10 +173,10 @@ def unknown_text_data(found: Sequence[UnknownText]) -> list[dict[str, Any]]:
     """The forms of all dumps as JSON."""
     return [
         {
-            "kind": one.form.kind.value,
-            "file": one.form.file.value,
-            "section": None if one.form.section is None else one.form.section.name.lower(),
-            "form": one.form.text,
+            "kind": one.kind.value,
+            "file": one.first.file.kind.value,
+            "section": None if one.section is None else one.section.name.lower(),
+            "form": one.form,
             "count": one.count,
             "text": _example(one),
             "filename": one.first.file.label,

@@ -8,8 +8,7 @@ among equals.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +55,8 @@ def parse_query(text: str) -> Query:
 @dataclass(frozen=True, slots=True)
 class WorkspaceSymbol:
     """A match. Its name is in the file `label`, at `row` from `start_column` to `end_column`, in the encoding of its
-    summary; a module is the whole file. `peak_bytes` is the peak of the memory space if the match is live there. Facts
-    that are unknown or do not apply are None.
+    summary; a module is the whole file. `peak_bytes` is the peak of the memory space if the match is live there. Texts
+    that do not apply are empty, numbers NONE.
     """
 
     name: str
@@ -68,11 +67,10 @@ class WorkspaceSymbol:
     row: int
     start_column: int
     end_column: int
-    size_bytes: int | None
+    size_bytes: int
     space: SpaceId | None
-    allocation_kind: str | None
-    is_at_peak: bool
-    peak_bytes: int | None
+    allocation_kind: str
+    peak_bytes: int
     warrants: Warrants
 
 
@@ -89,15 +87,15 @@ def container_text(symbol: WorkspaceSymbol) -> str:
     ``jit_step · buffer-assignment · 1.42 GiB · temp · live at the peak``.
     """
     is_module, live = symbol.kind is EntryKind.MODULE, symbol.warrants.of(Quantity.LIVE)
-    size = symbol.size_bytes
-    parts = ["" if is_module else symbol.module, symbol.file_kind.value]
-    if size is not None:
-        parts.append(f"peak {warranted_size(size, live)}" if is_module else human(size))
-    parts.append(symbol.allocation_kind or "")
-    if symbol.space and symbol.space.color:
-        parts.append(space_name(symbol.space))
-    if symbol.is_at_peak and live.is_known:
-        parts.append("live at the peak")
+    size = f"peak {warranted_size(symbol.size_bytes, live)}" if is_module else human(symbol.size_bytes)
+    parts = (
+        "" if is_module else symbol.module,
+        symbol.file_kind.value,
+        size if symbol.size_bytes != NONE else "",
+        symbol.allocation_kind,
+        space_name(symbol.space) if symbol.space and symbol.space.color else "",
+        "live at the peak" if symbol.peak_bytes != NONE and live.is_known else "",
+    )
     return " · ".join(filter(None, parts))
 
 
@@ -113,13 +111,9 @@ def search(summaries: Sequence[SetSummary], query: Query, limit: int) -> Found:
 
 
 _Matches: TypeAlias = tuple[Column, Column]
-"""The rows of the matching entries of a set, and their ranks."""
-
-
-class _Rank(IntEnum):
-    EXACT = 0
-    PREFIX = 1
-    INSIDE = 2
+"""The rows of the matching entries of a set, and their ranks: 0 for a label that is the text, 1 for one that begins
+with it, else 2.
+"""
 
 
 def _fits(entries: Entries, query: Query) -> NDArray[np.bool_]:
@@ -136,7 +130,7 @@ def _matches(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> _Matches
     """The entries that match the bounds and have a text in their label."""
     if not text:
         rows = np.flatnonzero(fits)
-        return rows, np.where(entries.kind[rows] == EntryKind.MODULE, _Rank.EXACT, _Rank.INSIDE)
+        return rows, np.where(entries.kind[rows] == EntryKind.MODULE, 0, 2)
     if text not in entries.folded:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     # Change the first byte of each occurrence and compare: a million names take 20 to 40 ms.
@@ -147,7 +141,7 @@ def _matches(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> _Matches
     hits, rows = hits[is_wanted], rows[is_wanted]
     is_prefix = hits == entries.label_start[rows]
     is_exact = is_prefix & (hits + len(text) + 1 == entries.label_start[rows + 1])
-    return rows, np.select([is_exact, is_prefix], [_Rank.EXACT, _Rank.PREFIX], _Rank.INSIDE)
+    return rows, 2 - is_prefix.astype(np.int64) - is_exact
 
 
 def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: int) -> Iterator[WorkspaceSymbol]:
@@ -167,27 +161,21 @@ def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: i
 
 def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     entries = summary.entries
-    (label, file_kind), start = summary.files[entries.file[row]], int(entries.column[row])
-    color, allocation_kind = int(entries.color[row]), int(entries.allocation_kind[row])
-    is_at_peak = bool(entries.is_at_peak[row])
-    peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and is_at_peak)
+    cells = (entries.file, entries.row, entries.column, entries.width, entries.color, entries.allocation_kind)
+    file, line, start, width, color, allocation_kind = (int(column[row]) for column in cells)
+    peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and entries.is_at_peak[row])
     return WorkspaceSymbol(
         name=entries.label(row),
         kind=EntryKind(int(entries.kind[row])),
         module=summary.module,
-        file_kind=file_kind,
-        label=label,
-        row=int(entries.row[row]),
+        file_kind=summary.files[file][1],
+        label=summary.files[file][0],
+        row=line,
         start_column=start,
-        end_column=start + int(entries.width[row]),
-        size_bytes=_known(entries.size_bytes[row]),
+        end_column=start + width,
+        size_bytes=int(entries.size_bytes[row]),
         space=SpaceId(color, summary.backend) if color != NONE else None,
-        allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else None,
-        is_at_peak=is_at_peak,
-        peak_bytes=next(peaks, None),
+        allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else "",
+        peak_bytes=next(peaks, NONE),
         warrants=summary.warrants,
     )
-
-
-def _known(number: "np.signedinteger[Any]") -> int | None:
-    return int(number) if number != NONE else None

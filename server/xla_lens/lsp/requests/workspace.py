@@ -104,10 +104,10 @@ def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocum
         "kind": _KINDS[symbol.kind][1],
         "name": symbol.name,
         "module": symbol.module,
-        "allocationKind": symbol.allocation_kind or "",
+        "allocationKind": symbol.allocation_kind,
         "space": space_name(symbol.space) if symbol.space else "",
-        "sizeBytes": NONE if symbol.size_bytes is None else symbol.size_bytes,
-        "peakBytes": symbol.peak_bytes if is_exact and symbol.peak_bytes is not None else NONE,
+        "sizeBytes": symbol.size_bytes,
+        "peakBytes": symbol.peak_bytes if is_exact else NONE,
         "source": source,
         "location": to_json(_location(symbol, opened)),
     }

@@ -4,12 +4,13 @@ A name means a position, and a position means the value that holds it: a bitcast
 A name without a value means the instruction, if it is scheduled.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from xla_lens.model.places.places import live_range_steps, report_table_allocation, use_places
+import numpy as np
+
+from xla_lens.model.places.places import live_range_steps, report_table_allocations, use_places
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import row_at
@@ -89,17 +90,29 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     """Return what the text at a byte of a file means. A byte right after a word counts as the word. In rows about one
     thing, every byte means that thing.
     """
-    for holder, name, rows in _ROWS:
-        row = row_at(getattr(file.columns, name), offset) if file is getattr(dump, holder, file) else NONE
-        if row == NONE:
-            continue
-        if not isinstance(rows, _Rows):
-            return rows(dump, file, row, offset)
-        target = rows.target_of(dump, file, row)
-        start, end = (int(getattr(getattr(file.columns, name), column)[row]) for column in (rows.start, rows.end))
-        printed = int(dump.positions.name[row]) if rows.role is Role.POSITION else NONE
-        return Mention(target, rows.role, start, end, printed) if target else None
+    for name, (holder, _) in _ROWS.items():
+        if file is getattr(dump, holder, file):
+            row = row_at(getattr(dump if holder else file.columns, name), offset)
+            if row != NONE:
+                return _mention_in_row(dump, file, name, row, offset)
     return _in_instruction_text(dump, offset) if file is dump.used else None
+
+
+_ROWS: Final = {
+    "allocations": ("assignment", Role.ALLOCATION_HEADER),
+    "slices": ("assignment", Role.SLICE),
+    "used_values": ("used", Role.USED_VALUE),
+    "positions": ("used", Role.POSITION),
+    "uses": ("used", Role.USER),
+    "schedule": ("live", Role.SCHEDULE),
+    "live_ranges": ("live", Role.LIVE_RANGE),
+    "peaks": ("live", Role.PEAK),
+    "peak_buffers": ("live", Role.PEAK),
+    "stack_traces": ("live", Role.STACK_TRACE),
+    "report_allocations": ("", Role.REPORT),
+    "report_rows": ("", Role.REPORT),
+}
+"""The tables by name, each with the file that has to hold it, empty for any."""
 
 
 _DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
@@ -140,16 +153,62 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
     return None
 
 
-# ---------------------------------------------------------------- rows about one thing
+# ---------------------------------------------------------------- rows
 
 
-class _Rows(NamedTuple):
-    """Rows that mean one thing, from one column to another."""
-
-    role: Role
-    target_of: Callable[[DumpSet, DumpFile, int], Target | None]
-    start: str = "start"
-    end: str = "end"
+def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: int) -> Mention | None:
+    """What the text at a byte means in a row of the table with a name."""
+    target: Target | None = None
+    holder, role = _ROWS[name]
+    table: Any = getattr(dump if holder else file.columns, name)
+    start, end, printed = int(table.start[row]), int(table.end[row]), NONE
+    match name:
+        case "allocations" if table.index[row] != NONE:
+            target = Allocation(row)
+        case "slices":
+            start, end = int(table.value_start[row]), int(table.value_end[row])
+            target = _value(dump.value_of_slice[row])
+        case "used_values":
+            target = _value(dump.value_of_used_value[row])
+        case "positions":
+            printed = int(table.name[row])
+            target = _owner(dump, table.value[row]) or _value(dump.value_at(printed, int(table.index[row])))
+        case "uses":
+            ((_, user_end),) = use_places(dump, file, range(row, row + 1))
+            if offset > user_end:
+                role, start, target = Role.OPERAND, user_end + len(b", "), _owner(dump, table.value[row])
+            else:
+                end, printed = user_end, int(table.name[row])
+                target = meaning(dump, printed)
+        case "schedule" if offset < table.name_start[row]:
+            end, target = int(table.name_start[row]) - len(b":"), Step(int(table.step[row]))
+        case "schedule":
+            start, printed = int(table.name_start[row]), int(table.name[row])
+            target = meaning(dump, printed)
+        case "live_ranges":
+            first, last = live_range_steps(file, table, row)
+            if offset < first.start:
+                end, target = int(table.value_end[row]), meaning(dump, int(table.name[row]), int(table.index[row]))
+            else:
+                place, steps = (first, table.start_step) if offset <= first.end else (last, table.end_step)
+                start, end, target = place.start, place.end, Step(int(steps[row]))
+        case "peaks":
+            target = Peak(row)
+        case "peak_buffers":
+            end = int(table.value_end[row])
+            target = _value(dump.value_of_peak_buffer[row]) or meaning(dump, int(table.name[row]))
+        case "stack_traces":
+            # Leaves without an op_name print the name and index of the value.
+            start, end = int(table.name_start[row]), int(table.name_end[row])
+            target = meaning(dump, *position_of(dump, file.document.data[start:end]))
+        case "report_allocations" if (allocation := dump.allocation_row(int(table.index[row]))) != NONE:
+            target = Allocation(allocation)
+        case "report_rows" if (allocation := int(report_table_allocations(dump, table, np.array([row]))[0])) != NONE:
+            # The biggest of the values that the row stands for.
+            values = dump.values_of_allocation(allocation)
+            values = values[dump.values.offset[values] == table.offset[row]]
+            target = Value(int(values[dump.values.size_bytes[values].argmax()])) if len(values) else None
+    return Mention(target, role, start, end, printed) if target else None
 
 
 def _value(row: int) -> Value | None:
@@ -160,55 +219,6 @@ def _owner(dump: DumpSet, used_value: int) -> Value | None:
     return _value(dump.value_of_used_value[used_value]) if used_value != NONE else None
 
 
-def _of_allocation(dump: DumpSet, _: DumpFile, row: int) -> Allocation | None:
-    return Allocation(row) if dump.allocations.index[row] != NONE else None
-
-
-def _of_position(dump: DumpSet, _: DumpFile, row: int) -> Value | None:
-    table = dump.positions
-    return _owner(dump, int(table.value[row])) or _value(dump.value_at(int(table.name[row]), int(table.index[row])))
-
-
-def _of_peak_buffer(dump: DumpSet, _: DumpFile, row: int) -> Target | None:
-    return _value(dump.value_of_peak_buffer[row]) or meaning(dump, int(dump.peak_buffers.name[row]))
-
-
-def _of_stack_trace(dump: DumpSet, file: DumpFile, row: int) -> Target | None:
-    """Leaves without an op_name print the name and index of the value."""
-    start, end = dump.stack_traces.name_start[row], dump.stack_traces.name_end[row]
-    return meaning(dump, *position_of(dump, file.document.data[start:end]))
-
-
-def _of_report_allocation(dump: DumpSet, file: DumpFile, row: int) -> Allocation | None:
-    allocation = dump.allocation_row(int(file.columns.report_allocations.index[row]))
-    return Allocation(allocation) if allocation != NONE else None
-
-
-def _of_report_row(dump: DumpSet, file: DumpFile, row: int) -> Value | None:
-    """The biggest of the values that a row of a report stands for."""
-    rows = file.columns.report_rows
-    allocation = report_table_allocation(dump, rows, row)
-    values = dump.values_of_allocation(allocation) if allocation != NONE else dump.value_of_slice[:0]
-    values = values[dump.values.offset[values] == rows.offset[row]]
-    return Value(int(values[dump.values.size_bytes[values].argmax()])) if len(values) else None
-
-
-# ---------------------------------------------------------------- rows about several things
-
-
-def _in_use(dump: DumpSet, file: DumpFile, row: int, offset: int) -> Mention | None:
-    ((place, user_end),) = use_places(dump, file, range(row, row + 1))
-    if offset > user_end:
-        value = _owner(dump, int(dump.uses.value[row]))
-        return Mention(value, Role.OPERAND, user_end + len(b", "), place.end) if value else None
-    return _named(dump, int(dump.uses.name[row]), Role.USER, place.start, user_end)
-
-
-def _named(dump: DumpSet, name: int, role: Role, start: int, end: int) -> Mention | None:
-    target = meaning(dump, name)
-    return Mention(target, role, start, end, name) if target else None
-
-
 def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.used_values
     row = place_in(table.start, offset, "right") - 1
@@ -217,46 +227,10 @@ def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     start, text = int(table.instruction_start[row]), dump.instruction_text(row)
     operand = reference_at(text, offset - start) if text else None
     name = dump.name_number(operand.name) if operand else NONE
-    return _named(dump, name, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end) if operand else None
-
-
-def _in_schedule(dump: DumpSet, _: DumpFile, row: int, offset: int) -> Mention | None:
-    table = dump.schedule
-    start, name_start, end = (int(column[row]) for column in (table.start, table.name_start, table.end))
-    if offset < name_start:
-        return Mention(Step(int(table.step[row])), Role.SCHEDULE, start, name_start - len(b":"))
-    return _named(dump, int(table.name[row]), Role.SCHEDULE, name_start, end)
-
-
-def _in_live_range(dump: DumpSet, file: DumpFile, row: int, offset: int) -> Mention | None:
-    table = dump.live_ranges
-    first, last = live_range_steps(file, table, row)
-    if offset >= first.start:
-        place, step = (first, table.start_step[row]) if offset <= first.end else (last, table.end_step[row])
-        return Mention(Step(int(step)), Role.LIVE_RANGE, place.start, place.end)
-    target = meaning(dump, int(table.name[row]), int(table.index[row]))
-    return Mention(target, Role.LIVE_RANGE, int(table.start[row]), int(table.value_end[row])) if target else None
-
-
-_ROWS: Final[tuple[tuple[str, str, _Rows | Callable[[DumpSet, DumpFile, int, int], Mention | None]], ...]] = (
-    ("assignment", "allocations", _Rows(Role.ALLOCATION_HEADER, _of_allocation)),
-    (
-        "assignment",
-        "slices",
-        _Rows(Role.SLICE, lambda dump, _, row: _value(dump.value_of_slice[row]), "value_start", "value_end"),
-    ),
-    ("used", "used_values", _Rows(Role.USED_VALUE, lambda dump, _, row: _owner(dump, row))),
-    ("used", "positions", _Rows(Role.POSITION, _of_position)),
-    ("used", "uses", _in_use),
-    ("live", "schedule", _in_schedule),
-    ("live", "live_ranges", _in_live_range),
-    ("live", "peaks", _Rows(Role.PEAK, lambda _, __, row: Peak(row))),
-    ("live", "peak_buffers", _Rows(Role.PEAK, _of_peak_buffer, end="value_end")),
-    ("live", "stack_traces", _Rows(Role.STACK_TRACE, _of_stack_trace, "name_start", "name_end")),
-    ("", "report_allocations", _Rows(Role.REPORT, _of_report_allocation)),
-    ("", "report_rows", _Rows(Role.REPORT, _of_report_row)),
-)
-"""The tables, with the file that has to hold each, empty for any."""
+    target = meaning(dump, name)
+    if operand is None or target is None:
+        return None
+    return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end, name)
 
 
 def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:

@@ -113,11 +113,6 @@ def total_place(dump: DumpSet) -> Place | None:
     return row_place(file, dump.totals, 0) if file and len(dump.totals) else None
 
 
-def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:
-    """Return the allocation of a table or row of a report, NONE if there is none."""
-    return int(report_table_allocations(dump, table, np.array([row]))[0])
-
-
 def report_table_allocations(dump: DumpSet, table: ReportTables | ReportRows, rows: Column) -> Column:
     """Return the allocations of tables or rows of a report, NONE where there is none. A report identifies an allocation
     by its index, or by its rank by size in its memory space.
