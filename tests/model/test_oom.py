@@ -20,6 +20,7 @@ from xla_lens.model.oom import (
     join_oom,
 )
 from xla_lens.model.warrants import Bound
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.oom import DumpSum, MatchedBy, OomMessage, read_oom_log
 
 TPUS = [path for path in assignments() if path.parent.parent.name.startswith("tpu")]
@@ -220,8 +221,8 @@ def choose(found: OomMessage, candidates: Sequence[tuple[str | None, Path]]) -> 
         loaded.append(path)
         return analysis_of(path)
 
-    (choice,) = choose_dumps([found], [Candidate(module, {}, partial(load, path)) for module, path in candidates])
-    return choice, loaded
+    sets = [Candidate(module, {FileKind.HLO: str(path)}, partial(load, path)) for module, path in candidates]
+    return choose_dumps([found], sets).get(found), loaded
 
 
 def total(text: str) -> OomMessage:
@@ -235,7 +236,7 @@ def test_named_module_is_chosen_and_no_other_loaded() -> None:
     other = next(path for path in TPUS if path != MLP)
     choice, loaded = choose(total("44.36G"), [("jit_f", other), ("jit_train_step", MLP)])
     assert choice
-    assert (choice.place, choice.by, loaded) == (1, ChosenBy.MODULE, [MLP])
+    assert (choice.candidate.files, choice.by, loaded) == ({FileKind.HLO: str(MLP)}, ChosenBy.MODULE, [MLP])
     assert choose(total("44.36G"), [("jit_f", other)]) == (None, [])
 
 
@@ -246,16 +247,16 @@ def test_of_several_dumps_of_a_module_the_number_decides() -> None:
     reserved = sum(size for size, _ in headers_of(MLP))
     choice, _ = choose(total(printed(reserved)), candidates)
     assert choice
-    assert (choice.place, choice.by, choice.count) == (1, ChosenBy.NUMBER, 2)
+    assert (choice.candidate.files, choice.by, choice.count) == ({FileKind.HLO: str(MLP)}, ChosenBy.NUMBER, 2)
     choice, _ = choose(total("999.00G"), candidates)
     assert choice
-    assert (choice.place, choice.by) == (0, ChosenBy.BIGGEST)
+    assert (choice.candidate.files, choice.by) == ({FileKind.HLO: str(other)}, ChosenBy.BIGGEST)
 
 
 def test_buffers_decide_where_the_message_names_no_module() -> None:
     choice, loaded = choose(tpu_message(rows_of(MLP)[:8]), [(None, path) for path in TPUS])
     assert choice
-    assert (TPUS[choice.place], choice.by, loaded) == (MLP, ChosenBy.BUFFERS, TPUS)
+    assert (choice.candidate.files, choice.by, loaded) == ({FileKind.HLO: str(MLP)}, ChosenBy.BUFFERS, TPUS)
     strange = [row._replace(name=f"strange.{row.id}") for row in rows_of(MLP)[:8]]
     assert choose(tpu_message(strange), [("jit_f", MLP)])[0] is None
 
@@ -264,12 +265,10 @@ def test_failures_get_a_dump_before_warnings() -> None:
     warnings = [
         message(f"Allocator (GPU_0_bfc) ran out of memory trying to allocate {size}.00MiB") for size in range(1, 60)
     ]
-    *others, last = choose_dumps(
-        [*warnings, total("44.36G")], [Candidate("jit_train_step", {}, partial(analysis_of, MLP))]
-    )
-    assert last
-    assert last.by is ChosenBy.MODULE
-    assert sum(choice is not None for choice in others) == MOST_CHOICES - 1
+    failure = total("44.36G")
+    chosen = choose_dumps([*warnings, failure], [Candidate("jit_train_step", {}, partial(analysis_of, MLP))])
+    assert chosen[failure].by is ChosenBy.MODULE
+    assert len(chosen) == MOST_CHOICES
 
 
 # ---------------------------------------------------------------- the collection's out-of-memory set

@@ -69,19 +69,18 @@ def print_answer(
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
     """
-    candidates = [Candidate(files.module, files.labels, partial(_load, dumps, files)) for files in dumps.files]
-    answer = oom_report(label, found, candidates, options.top)
-    choice = answer.dumps[answer.main]
+    sets = {Candidate(files.module, files.labels, partial(_load, dumps, files)): files for files in dumps.files}
+    answer = oom_report(label, found, [*sets], options.top)
+    choice = answer.choice
     last = None
     if choice:
-        capacity = found.messages[answer.main].hbm_capacity
+        capacity = answer.main.hbm_capacity
         if capacity and options.budget_bytes is None:
             # The advice has the plan for the budget, so the part of that name would repeat it.
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
-        last = report_of(
-            LoadedSet(dumps.files[choice.place], choice.analysis, dumps.opened, dumps.are_several), options
-        )
+        files = sets[choice.candidate]
+        last = report_of(LoadedSet(files, choice.analysis, dumps.opened, dumps.are_several), options)
     if arguments.output_format == "json":
         print_json(oom_data(answer) | {"report": last and report_data(last)})
     else:

@@ -201,60 +201,57 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The dump of a message: its place among the candidates, and of how many with the module's name."""
+    """The dump of a message, which is one of `count` that may be of its module."""
 
-    place: int
+    candidate: Candidate
     analysis: Analysis
     join: OomJoin
     by: ChosenBy
     count: int
 
-    @property
-    def rank(self) -> tuple[int, bool, int]:
-        """What the best of several dumps has the most of."""
-        reserved, _ = self.join.sums.get(DumpSum.RESERVED, (0, Bound.EXACT))
-        return self.join.found_names, self.join.has_number, reserved
-
 
 MOST_CHOICES: Final = 20
 
 
-def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]) -> tuple[Choice | None, ...]:
-    """Return the dump of each message, None where no candidate fits. Loads only candidates that may fit, each once.
+def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]) -> dict[OomMessage, Choice]:
+    """Return the dump of each message for which a candidate fits. Loads only candidates that may fit, each once.
 
     Of more than `MOST_CHOICES` messages, only the first failures get a dump.
     """
-    count = len(candidates)
-    order = sorted(range(len(messages)), key=lambda number: not messages[number].is_failure)[:MOST_CHOICES]
-    fitting = {number: [_is_module(messages[number], one, count) for one in candidates] for number in order}
-    best: dict[int, Choice] = {}
-    for place, candidate in enumerate(candidates):
-        wanted = [number for number in order if fitting[number][place]]
+    best: dict[OomMessage, Choice] = {}
+    first = sorted(messages, key=lambda message: not message.is_failure)[:MOST_CHOICES]
+    fitting = {message: [one for one in candidates if _may_fit(message, one, candidates)] for message in first}
+    for candidate in candidates:
+        wanted = [message for message, fits in fitting.items() if candidate in fits]
         if not wanted:
             continue
         analysis = candidate.load()
-        for number in wanted:
-            join, alike = join_oom(messages[number], analysis), sum(fitting[number])
-            if by := _chosen_by(join, candidate.module, alike, count):
-                choice = Choice(place, analysis, join, by, alike)
-                best[number] = max(best.get(number, choice), choice, key=lambda one: one.rank)
-    return tuple(map(best.get, range(len(messages))))
+        for message in wanted:
+            join, count = join_oom(message, analysis), len(fitting[message])
+            if by := _chosen_by(join, candidate, count, is_only=len(candidates) == 1):
+                choice = Choice(candidate, analysis, join, by, count)
+                best[message] = max(best.get(message, choice), choice, key=_rank)
+    return best
 
 
-def _is_module(message: OomMessage, candidate: Candidate, count: int) -> bool:
-    is_unknown = message.module is None or (candidate.module is None and count == 1)
-    return is_unknown or message.module == candidate.module
+def _rank(choice: Choice) -> tuple[int, bool, int]:
+    reserved, _ = choice.join.sums.get(DumpSum.RESERVED, (0, Bound.EXACT))
+    return choice.join.found_names, choice.join.has_number, reserved
 
 
-def _chosen_by(join: OomJoin, module: str | None, alike: int, count: int) -> ChosenBy | None:
-    is_named = join.message.module is not None and join.message.module == module
+def _may_fit(message: OomMessage, one: Candidate, candidates: Sequence[Candidate]) -> bool:
+    return message.module in (None, one.module) or (one.module is None and len(candidates) == 1)
+
+
+def _chosen_by(join: OomJoin, candidate: Candidate, count: int, *, is_only: bool) -> ChosenBy | None:
+    is_named = join.message.module is not None and join.message.module == candidate.module
     named = sum(buffer.name is not None for buffer in join.message.buffers)
     reasons = {
-        ChosenBy.MODULE: is_named and alike == 1,
+        ChosenBy.MODULE: is_named and count == 1,
         ChosenBy.BUFFERS: named and 2 * join.found_names >= named,
         ChosenBy.NUMBER: join.has_number and not join.is_refuted,
         ChosenBy.BIGGEST: is_named,
         # The same program may have been compiled with other sizes.
-        ChosenBy.ONLY: count == 1 and not join.is_refuted and (not named or join.has_name),
+        ChosenBy.ONLY: is_only and not join.is_refuted and (not named or join.has_name),
     }
     return next((by for by, is_reason in reasons.items() if is_reason), None)

@@ -1,7 +1,7 @@
 """Out-of-memory messages for people: what a message says, and which numbers and values of the dump it means."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -20,27 +20,30 @@ from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OomReport:
-    """The messages of a log, and the dump of each.
-
-    `dumps` has one item for each message, None where none of the `candidates` fits. `top` limits the rows of each list.
+    """The messages of a log, and the dumps of those for which a candidate fits. The answer is about the message `main`.
+    `top` limits the rows of each list.
     """
 
     label: str
     log: OomLog
+    main: OomMessage
     candidates: Sequence[Candidate]
-    dumps: tuple[Choice | None, ...]
+    dumps: Mapping[OomMessage, Choice]
     top: int | None
 
     @property
-    def main(self) -> int:
-        """The place of the message that the answer is about: the first failure, if possible with a dump."""
-        places = range(len(self.dumps))
-        return min(places, key=lambda one: (not self.log.messages[one].is_failure, self.dumps[one] is None))
+    def choice(self) -> Choice | None:
+        """The dump of the message that the answer is about."""
+        return self.dumps.get(self.main)
 
 
 def oom_report(label: str, log: OomLog, candidates: Sequence[Candidate], top: int | None) -> OomReport:
-    """Find the dump of each message of a log, which has one at least, among some dumps."""
-    return OomReport(label, log, candidates, choose_dumps(log.messages, candidates), top)
+    """Find the dump of each message of a log, which has one at least, among some dumps. The answer is about the first
+    failure, if possible with a dump.
+    """
+    dumps = choose_dumps(log.messages, candidates)
+    main = min(log.messages, key=lambda one: (not one.is_failure, one not in dumps))
+    return OomReport(label, log, main, candidates, dumps, top)
 
 
 def nothing_found(label: str) -> str:
@@ -75,7 +78,7 @@ _SPACE_WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "ho
 
 def oom_outline(report: OomReport) -> Outline:
     """Return what the messages say, and what the dumps say about them, as blocks."""
-    message, choice = report.log.messages[report.main], report.dumps[report.main]
+    message, choice = report.main, report.choice
     others = [one for one in report.log.messages if one is not message]
     times = f", {message.times:,} times" if message.times > 1 else ""
     code = f", error code {message.code}" if message.code else ""
@@ -136,7 +139,7 @@ def _dump_section(report: OomReport, message: OomMessage, choice: Choice | None)
     """The dump of a message, or why it has none, if there are dumps."""
     count = len(report.candidates)
     if choice:
-        first = next(iter(report.candidates[choice.place].files.values()))
+        first = next(iter(choice.candidate.files.values()))
         why = _CHOSEN_BY[choice.by].format(count=choice.count)
         other = (_OTHER_RUN,) if choice.join.is_refuted else ()
         return Section(("Dump: ", Name(first, role=Role.PATH)), (why, *other, *_contents(choice)))
@@ -280,20 +283,17 @@ def _others_section(others: Sequence[OomMessage], report: OomReport) -> Section 
 
 def oom_data(report: OomReport) -> dict[str, Any]:
     """Return the messages as a JSON object; `docs/oom.schema.json` describes it."""
-    pairs = zip(report.log.messages, report.dumps, strict=True)
-    messages = [_message_data(report, message, choice) for message, choice in pairs]
+    messages = [_message_data(message, report.dumps.get(message), report.top) for message in report.log.messages]
     return {"log": report.label, "messages": messages, "left_out": report.log.left_out}
 
 
-def _message_data(report: OomReport, message: OomMessage, choice: Choice | None) -> dict[str, Any]:
-    buffers = choice.join.buffers if choice else message.buffers
-    facts = choice.join.facts if choice else message.facts
-    data = asdict(replace(message, facts=facts, buffers=buffers[: report.top]))
+def _message_data(message: OomMessage, choice: Choice | None, top: int | None) -> dict[str, Any]:
+    source = choice.join if choice else message
+    data = asdict(replace(message, facts=source.facts, buffers=source.buffers[:top]))
     data |= {"memory_space": data.pop("space"), "is_failure": message.is_failure, "dump": None}
     if choice:
         sums = {one: {"size_bytes": size, "bound": bound} for one, (size, bound) in choice.join.sums.items()}
-        files = dict(report.candidates[choice.place].files)
-        data["dump"] = {"files": files, "chosen_by": choice.by, "sums": sums}
+        data["dump"] = {"files": {**choice.candidate.files}, "chosen_by": choice.by, "sums": sums}
         for buffer in data["buffers"]:
             buffer["values"] = [value_name(choice.analysis.dump, value, "size_bytes") for value in buffer["values"]]
     return data

@@ -269,7 +269,7 @@ _TEXTS: Final = {
 }
 """The parts that are no sizes."""
 
-_FIELD_NUMBERS: Final = ("needed", "capacity", "excess", "free")
+_NUMBERS: Final = ("needed", "capacity", "excess", "free")
 """The sizes that are fields of the message. The others are facts."""
 
 
@@ -282,7 +282,8 @@ _FORMS: Final = {
     _pattern(sentence): OomKind(kind)
     for kind, sentence in (row.split(": ", 1) for row in re.split(r"\n(?! )", _SENTENCES.strip()))
 }
-_CODE: Final = re.compile(r"\b(E\d{4}):")
+_CODE: Final = re.compile(r"(?s)RESOURCE_EXHAUSTED(?!.*RESOURCE_EXHAUSTED).*\b(E\d{4}):")
+"""An error code, such as E1000, shortly before a sentence."""
 
 
 def _messages(lines: "_Passage") -> Iterator[OomMessage]:
@@ -297,21 +298,20 @@ def _messages(lines: "_Passage") -> Iterator[OomMessage]:
     row = last = 0
     for match, end in zip(found, [*(match.start() for match in found[1:]), len(text)], strict=False):
         row, last = row + text.count("\n", last, match.start()), match.start()
-        before = text[max(0, last - 200) : last]
-        codes = _CODE.findall(before[before.rfind("RESOURCE_EXHAUSTED") :])
+        code = _CODE.search(text, max(0, last - 200), last)
         below = text[last if _FORMS[match.re] is OomKind.LIST else match.end() : end]
-        yield _message(match, lines[row][0], codes[-1] if codes else None, below)
+        yield _message(match, lines[row][0], code and code[1], below)
 
 
 def _message(match: re.Match[str], line: int, code: str | None, below: str) -> OomMessage:
     kind = _FORMS[match.re]
     words = {name: " ".join(text.split()) for name, text in match.groupdict().items() if text}
     sizes = {name: printed_size(text) for name, text in words.items() if name not in _TEXTS}
-    needed, capacity, excess, free = map(sizes.get, _FIELD_NUMBERS)
+    needed, capacity, excess, free = map(sizes.get, _NUMBERS)
     buffers, outside, is_cut_off = _buffers(below)
-    names = {**dict.fromkeys(_FIELD_NUMBERS, ""), "needed": words.get("named", "")}
-    own = ((names.get(name, name.replace("_", " ")), size) for name, size in sizes.items())
-    facts = (*(OomFact(None, name, size) for name, size in own if name), *_facts(outside))
+    own = {name.replace("_", " "): size for name, size in sizes.items() if name not in _NUMBERS}
+    own |= {words["named"]: needed} if "named" in words else {}
+    facts = (*(OomFact(None, name, size) for name, size in own.items()), *_facts(outside))
     hbm = next((fact.size for fact in facts if fact.name == "HBM capacity"), None)
     space = words.get("space") or next(iter(_SPACE.findall(outside)), "hbm" if hbm else None)
     return OomMessage(

@@ -50,11 +50,11 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
     """Return the page as Markdown. Runs in a worker thread."""
     found = _messages(log, text)
     sets = next(filter(None, map(_sets_in, folders)), [])
-    candidates = [Candidate(one.module, one.labels, partial(_load, one)) for one in sets]
-    answer = oom_report(log.name, found, candidates, _OPTIONS.top)
+    candidates = {Candidate(one.module, one.labels, partial(_load, one)): one for one in sets}
+    answer = oom_report(log.name, found, [*candidates], _OPTIONS.top)
     lines = [*markdown_text(oom_outline(answer))]
-    if choice := answer.dumps[answer.main]:
-        files, capacity = sets[choice.place], found.messages[answer.main].hbm_capacity
+    if choice := answer.choice:
+        files, capacity = candidates[choice.candidate], answer.main.hbm_capacity
         analysis, module = load_module_or_finding(files, {}, choice.analysis)
         options = replace(_OPTIONS, budget_bytes=capacity.size_bytes if capacity else None)
         made = report(analysis.with_module(module), files.labels, options, module)
