@@ -1,7 +1,7 @@
 """Where the server departs from the protocol of pygls, and why.
 
 - Documents are kept as UTF-8 with a table of lines (`State`): the documents of pygls split the text at each access.
-- The parameters of requests are checked strictly, and requests out of order get an error.
+- Parameters of the wrong type and requests after `shutdown` get an error.
 - Commands can be cancelled like all requests.
 """
 
@@ -12,12 +12,7 @@ from typing import Any
 
 from cattrs import Converter
 from lsprotocol import types as lsp
-from pygls.exceptions import (
-    JsonRpcException,
-    JsonRpcInvalidRequest,
-    JsonRpcMethodNotFound,
-    JsonRpcServerNotInitialized,
-)
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCRequestMessage, LanguageServerProtocol, lsp_method
 
@@ -44,7 +39,7 @@ class Protocol(LanguageServerProtocol):
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:
         # pygls reads all attributes when it is initialized.
-        self.is_initialized = self.is_shut_down = False
+        self.is_shut_down = False
         self.running: set[asyncio.Task[Any]] = set()
         """The requests that are being handled."""
         super().__init__(server, converter)
@@ -63,45 +58,23 @@ class Protocol(LanguageServerProtocol):
         if not isinstance(message, dict):
             logger.warning("ignored: not a message")
             return
-        found: Any = None
-        method, error = message.get("method"), None
         is_request = "method" in message and isinstance(message.get("id"), int | str)
-        if is_request:
-            error = self._refusal(method)
-        elif "method" in message and not self._takes(method):
-            return
-        try:
-            found = None if error else super().structure_message(message)
-        except JsonRpcException as wrong:
-            reason = f"invalid parameters of {method}: {_first(wrong.__cause__ or wrong)}"
-            error = InvalidParams(reason)
-            if not is_request:
-                logger.warning("ignored: %s", reason)
-                return
-        if error:
-            found = JsonRPCRequestMessage(id=message["id"], method=_REFUSED, jsonrpc=self.VERSION, params=error)
-        super().handle_message(found)
-
-    def _refusal(self, method: Any) -> JsonRpcException | None:
-        """Why a request of a method is refused, None if it is not."""
-        if self.is_shut_down:
-            return JsonRpcInvalidRequest("the server is shutting down")
-        if not self.is_initialized and method != lsp.INITIALIZE:
-            return JsonRpcServerNotInitialized("the first request must be `initialize`")
-        if self.is_initialized and method == lsp.INITIALIZE:
-            return JsonRpcInvalidRequest("the server is already initialized")
-        if not self._is_known(method) or self.get_result_type(method) is None:
-            return JsonRpcMethodNotFound(f"no such method: {method}")
-        return None
-
-    def _takes(self, method: Any) -> bool:
-        """Whether a notification of a method is handled now."""
-        is_running = self.is_initialized and not self.is_shut_down
-        is_known = self._is_known(method) and self.get_result_type(method) is None
-        return method == lsp.EXIT or (is_running and (method == lsp.CANCEL_REQUEST or is_known))
-
-    def _is_known(self, method: Any) -> bool:
-        return isinstance(method, str) and (method in self.fm.features or method in self.fm.builtin_features)
+        error: JsonRpcException | None = None
+        if is_request and self.is_shut_down:
+            error = JsonRpcInvalidRequest("the server is shutting down")
+        else:
+            try:
+                message = super().structure_message(message)
+            except JsonRpcException as wrong:
+                reason = _first(wrong.__cause__ or wrong)
+                error = InvalidParams(f"invalid parameters of {message.get('method')}: {reason}")
+        if error is None:
+            super().handle_message(message)
+        elif is_request:
+            refused = JsonRPCRequestMessage(id=message["id"], method=_REFUSED, jsonrpc=self.VERSION, params=error)
+            super().handle_message(refused)
+        else:
+            logger.warning("ignored: %s", error)
 
     # ---------------------------------------------------------------- lifecycle
 
@@ -116,7 +89,6 @@ class Protocol(LanguageServerProtocol):
         if client.has_pull_diagnostics and not client.pulls_diagnostics:
             # The editor would show the published diagnostics and the pulled ones.
             capabilities.diagnostic_provider = None
-        self.is_initialized = True
         return result
 
     @lsp_method(lsp.SHUTDOWN)
