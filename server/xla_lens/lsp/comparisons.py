@@ -4,24 +4,20 @@ While a comparison is active, lenses and hovers say what a value was in the othe
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from xla_lens.features.diff.facts import Diff, DiffSide, diff
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.files import SetFiles, read_flags
-from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.diff.comparable import parse_flags
 from xla_lens.model.diff.comparison import Comparison
-from xla_lens.model.places.places import Place, value_place
-from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.render.diff.values import OtherValue, compared_lenses, other_value
-from xla_lens.syntax.columns import NONE
-from xla_lens.text.encoding import Encoding
+from xla_lens.render.diff.values import OtherValue, other_value
 
 Keys = tuple[Path, Path]
 """The keys of the old and of the new set of a comparison."""
@@ -88,11 +84,10 @@ class Comparisons:
         analysis.
         """
         last = self._last
-        if last is None or tuple(state.key for state, _ in last.sources) != self.active:
-            return None
-        for is_old, side in ((False, last.diff.new), (True, last.diff.old)):
-            if isinstance(side, DiffSide) and side.analysis is analysis:
-                return ActiveComparison(last, is_old)
+        if last and last.diff.comparison and tuple(state.key for state, _ in last.sources) == self.active:
+            for is_old, side in ((False, last.diff.new), (True, last.diff.old)):
+                if isinstance(side, DiffSide) and side.analysis is analysis:
+                    return ActiveComparison(last.diff.comparison, is_old, last.sources[not is_old][0].open)
         return None
 
     def end(self) -> None:
@@ -102,32 +97,15 @@ class Comparisons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActiveComparison:
-    """The active comparison as seen from one of its dumps."""
+    """The active comparison as seen from one of its dumps. `open` are the open documents of the other one."""
 
-    compared: Compared
+    values: Comparison
     is_old: bool
-
-    def lenses(self, file: DumpFile, limit: int) -> Iterator[tuple[int, int]]:
-        """Yield the lenses of a file: offsets of lines with ids of values."""
-        return compared_lenses(self._comparison, file, is_old=self.is_old, limit=limit)
+    open: Mapping[Path, OpenDocument]
 
     def other(self, value: int) -> OtherValue | None:
         """Return what a value is in the other dump."""
-        return other_value(self._comparison, value, is_old=self.is_old)
-
-    def other_place(self, other: OtherValue) -> Place | None:
-        """Return where the other dump describes a value."""
-        return value_place(other.dump, other.value) if other.value != NONE else None
-
-    def converter(self, encoding: Encoding) -> Converter:
-        """Return a converter of places in the files of the other dump."""
-        state, _ = self.compared.sources[not self.is_old]
-        return Converter(state.open, encoding)
-
-    @property
-    def _comparison(self) -> Comparison:
-        assert self.compared.diff.comparison is not None
-        return self.compared.diff.comparison
+        return other_value(self.values, value, is_old=self.is_old)
 
 
 async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:

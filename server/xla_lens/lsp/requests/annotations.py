@@ -1,7 +1,7 @@
 """What an editor adds to the text of a dump: inlay hints, code lenses, code actions and links to source files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict
 from typing import Final
 
 from lsprotocol import types as lsp
@@ -18,6 +18,7 @@ from xla_lens.features.lenses import LENS_LIMIT, Click, lenses
 from xla_lens.features.links import frame_tooltip, links
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
+from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson, to_json
 from xla_lens.lsp.handlers import ACTION_KIND, Command
 from xla_lens.lsp.snapshot import Snapshot
@@ -28,7 +29,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, value_place
-from xla_lens.render.diff.values import other_title
+from xla_lens.render.diff.values import compared_lenses, other_title
 from xla_lens.render.markdown import escaped
 from xla_lens.syntax.columns import NONE
 
@@ -78,11 +79,10 @@ def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeL
 
 def _compared(snapshot: Snapshot, compared: ActiveComparison) -> Iterator[tuple[int, lsp.Command]]:
     """What values are in the other dump of the active comparison. A click goes there."""
-    convert = compared.converter(snapshot.capabilities.encoding)
-    for offset, number in compared.lenses(snapshot.file, LENS_LIMIT):
-        value = snapshot.dump.value_of_id(number)
-        if value != NONE and (other := compared.other(value)):
-            place = compared.other_place(other)
+    convert = Converter(compared.open, snapshot.capabilities.encoding)
+    for offset, value in compared_lenses(compared.values, snapshot.file, is_old=compared.is_old, limit=LENS_LIMIT):
+        if other := compared.other(value):
+            place = value_place(other.dump, other.value) if other.value != NONE else None
             arguments = [to_json(convert.location(place))] if place else None
             yield offset, lsp.Command(other_title(other), Command.GO_TO if place else "", arguments=arguments)
 
@@ -91,24 +91,20 @@ def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) 
     """The command of a click or an action. An empty command makes a lens plain text."""
     argument: Json = {}
     match target:
-        case None:
-            return lsp.Command(title, "")
         case Code():
             command, argument = Command.EXPLAIN, {"code": target.value}
         case StackFrame():
             command, argument = Command.GO_TO, {"path": target.file, "line": target.line, "character": target.column}
         case Place():
             command, argument = Command.GO_TO, to_json(snapshot.convert.location(target))
-        case Value(row):
-            place = value_place(snapshot.analysis.dump, row)
-            if place is None:
-                return lsp.Command(title, "")
+        case Value(row) if place := value_place(snapshot.dump, row):
             location = snapshot.convert.location(place)
             argument = {"uri": location.uri, "position": to_json(location.range.start)}
             command = Command.SHOW_REFERENCES
+        case None | Value():
+            return lsp.Command(title, "")
         case _:
-            command = _PAGE_COMMANDS[type(target)]
-            argument = {"uri": snapshot.uri, **{field.name: getattr(target, field.name) for field in fields(target)}}
+            command, argument = _PAGE_COMMANDS[type(target)], {"uri": snapshot.uri, **asdict(target)}
     return lsp.Command(title, command, arguments=[argument])
 
 

@@ -49,7 +49,7 @@ def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue
 
 
 def compared_lenses(compared: Comparison, file: DumpFile, *, is_old: bool, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the lenses of a file of the old or of the new dump as offsets of lines, each with the id of a value that
+    """Yield the lenses of a file of the old or of the new dump as offsets of lines, each with the row of a value that
     changed. The `limit` largest have one, at their headers among the used values, or where there are none at their rows
     in the buffer assignment.
     """
@@ -69,7 +69,7 @@ def compared_lenses(compared: Comparison, file: DumpFile, *, is_old: bool, limit
     values = values[biggest(dump.values.size_bytes[values], limit)]
     starts = file.document.line_starts
     lines = starts[starts.searchsorted(table.start[of_value[values]], "right") - 1]
-    yield from zip(lines.tolist(), dump.values.id[values].tolist(), strict=True)
+    yield from zip(lines.tolist(), values.tolist(), strict=True)
 
 
 # ---------------------------------------------------------------- words
