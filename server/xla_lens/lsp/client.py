@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +15,7 @@ from pygls.lsp.server import LanguageServer
 
 from xla_lens.lsp.capabilities import SOURCE_METHODS, ClientCapabilities
 from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
+from xla_lens.lsp.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +34,13 @@ def _glob(path: Path) -> str:
 class Client:
     """The editor. Whatever it does not support is not sent."""
 
-    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities) -> None:
+    def __init__(self, server: LanguageServer, capabilities: ClientCapabilities, tasks: BackgroundTasks) -> None:
         self.capabilities = capabilities
+        self.requested: set[str] = set()
+        """The methods of all requests so far."""
         self.source_files: frozenset[Path] = frozenset()
         """The files of the program that the editor was asked to report."""
-        self._server = server
+        self._server, self._tasks = server, tasks
         self._registering = asyncio.Lock()
 
     async def _try(self, request: Awaitable[Any]) -> bool:
@@ -57,17 +60,18 @@ class Client:
         params = lsp.PublishDiagnosticsParams(uri, diagnostics, version)
         self._server.text_document_publish_diagnostics(params)
 
-    async def refresh(self, methods: Iterable[str]) -> None:
-        """Make the editor send some requests again."""
-        refreshes = {HANDLERS[method].refresh for method in methods} & self.capabilities.refreshes
-        send = self._server.protocol.send_request_async
-        await asyncio.gather(*(self._try(send(refresh)) for refresh in sorted(refreshes)))
+    def refresh(self, *methods: str) -> None:
+        """Make the editor send some requests again, or all, if it has sent them before."""
+        repeated = self.requested.intersection(methods or self.requested)
+        refreshes = {HANDLERS[method].refresh for method in repeated} & self.capabilities.refreshes
+        for refresh in sorted(refreshes):
+            self._tasks.start(self._try(self._server.protocol.send_request_async(refresh)))
 
-    async def refresh_page(self, uri: str) -> None:
+    def refresh_page(self, uri: str) -> None:
         """Make the editor read a page again."""
         if self.capabilities.has_text_document_content:
             params = lsp.TextDocumentContentRefreshParams(uri)
-            await self._try(self._server.workspace_text_document_content_refresh_async(params))
+            self._tasks.start(self._try(self._server.workspace_text_document_content_refresh_async(params)))
 
     async def show_document(self, uri: str, selection: lsp.Range | None = None) -> None:
         """Make the editor show a document."""

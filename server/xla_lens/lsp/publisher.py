@@ -3,7 +3,7 @@
 The publisher reacts to the events of dump sets. It keeps no state of its own: what was published is part of `State`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
@@ -11,11 +11,10 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.settings import Settings
-from xla_lens.lsp.state import State
+from xla_lens.lsp.state import Shown, State
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
@@ -43,7 +42,7 @@ class Publisher(Events):
         """Publish what a load of a set or of its HLO module changes."""
         self._publish(dump_set.key)
         for uri in self.state.pages.stale(dump_set):
-            self.state.tasks.start(self._client.refresh_page(uri))
+            self._client.refresh_page(uri)
         loads, load = self.state.published.loads, (_uris(dump_set), dump_set.generation, dump_set.module)
         before = loads.get(dump_set.key)
         if before != load:
@@ -51,7 +50,7 @@ class Publisher(Events):
             self._client.notify_did_load(load[0], is_loaded=dump_set.has_files)
         # Requests wait for the first load.
         if before and (before[1] != load[1] or before[2] not in (None, load[2])):
-            self._refresh(self.state.requested)
+            self._client.refresh()
         if dump_set.key in (self.state.comparisons.active or ()):
             self.state.tasks.start(self.update_comparison())
         self.state.tasks.start(self.update_source_files())
@@ -59,13 +58,13 @@ class Publisher(Events):
     async def update_comparison(self) -> None:
         """Compute the active comparison again if it is stale, and show the new lenses."""
         await self.state.compare_again()
-        self._refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & self.state.requested)
+        self._client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
 
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
         await self._client.register_source_files(self._source_files)
         if self.state.settings.source_lines and self.state.source_documents:
-            self._refresh({lsp.TEXT_DOCUMENT_INLAY_HINT} & self.state.requested)
+            self._client.refresh(lsp.TEXT_DOCUMENT_INLAY_HINT)
 
     async def _source_files(self) -> frozenset[Path]:
         """Return the files of the program that the editor shall report."""
@@ -100,7 +99,7 @@ class Publisher(Events):
         published, opened = self.state.published, (one.key for one in self.state.sets.open)
         for key in dict.fromkeys((*published.diagnostics, *published.indexed, *opened)):
             self._publish(key)
-        self._refresh(self.state.requested)
+        self._client.refresh()
         if before.device_memory != self.state.settings.device_memory:
             self._device_changed()
         self.state.tasks.start(self.update_workspace())
@@ -112,7 +111,7 @@ class Publisher(Events):
             self._client.notify_did_load(uris, is_loaded=True)
         for uri in list(self.state.pages.pages):
             self.state.pages.pages.pop(uri)
-            self.state.tasks.start(self._client.refresh_page(uri))
+            self._client.refresh_page(uri)
 
     async def update_workspace(self) -> None:
         """Publish the diagnostics of sets without open documents if they have changed and the user wants them."""
@@ -137,23 +136,18 @@ class Publisher(Events):
         """Publish the diagnostics of a set that have changed, and withdraw those of files that have none any more."""
         state, published = self.state, self.state.published
         opened = next((one for one in state.sets.open if one.key == key), None)
-        if opened:
-            found = self._of_open(opened)
-        else:
-            indexed = published.indexed.get(key)
-            found = self._of_indexed(indexed) if indexed else {}
+        found = self._of_open(opened) if opened else self._of_indexed(published.indexed.get(key))
         versions = {one.uri: one.version for one in opened.open.values()} if opened else {}
         wanted = {uri: (diagnostics, versions.get(uri)) for uri, diagnostics in found.items() if diagnostics}
         before = published.diagnostics.pop(key, {})
+        # An empty list withdraws what was published or pulled before.
+        shown: Shown = {uri: ([], versions.get(uri)) for uri in before.keys() - wanted.keys()} | wanted
         if self._client.capabilities.pulls_diagnostics:
-            # An empty list withdraws the diagnostics that were pulled before.
-            published.diagnostics[key] = {uri: ([], versions.get(uri)) for uri in before} | wanted
-            if published.diagnostics[key] != before:
-                self._refresh({lsp.TEXT_DOCUMENT_DIAGNOSTIC} & state.requested)
+            published.diagnostics[key] = shown
+            if shown != before:
+                self._client.refresh(lsp.TEXT_DOCUMENT_DIAGNOSTIC)
             return
-        for uri in before.keys() - wanted.keys():
-            self._client.publish_diagnostics(uri, [], versions.get(uri))
-        for uri, (diagnostics, version) in wanted.items():
+        for uri, (diagnostics, version) in shown.items():
             if before.get(uri) != (diagnostics, version):
                 self._client.publish_diagnostics(uri, diagnostics, version)
         if wanted:
@@ -164,7 +158,9 @@ class Publisher(Events):
         if dump_set.analysis is None or dump_set.is_being_written:
             return {}
         if dump_set.why_empty:
-            return {one.uri: [_on_first_line(one, dump_set.why_empty)] for one in dump_set.open.values()}
+            line = lsp.Range(lsp.Position(0, 0), lsp.Position(1, 0))
+            why = lsp.Diagnostic(line, dump_set.why_empty, lsp.DiagnosticSeverity.Information, source="xla-lens")
+            return {one.uri: [why] for one in dump_set.open.values()}
         convert = Converter(dump_set.open, self._client.capabilities.encoding)
         findings: dict[str, list[Finding]] = {}
         for finding in findings_of(dump_set.analysis, self.state.settings):
@@ -173,12 +169,12 @@ class Publisher(Events):
             self._report_omitted(uri, len(found) - DIAGNOSTIC_LIMIT)
         return {uri: [*map(convert.diagnostic, found[:DIAGNOSTIC_LIMIT])] for uri, found in findings.items()}
 
-    def _of_indexed(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
+    def _of_indexed(self, indexed: IndexedSet | None) -> dict[str, list[lsp.Diagnostic]]:
         """The diagnostics of a set without open documents, by URI. Findings that depend on the user's memory limits are
         not among them, because they require the whole set.
         """
         found, ignored = {}, self.state.settings.ignored_codes
-        for label, findings in indexed.findings.items():
+        for label, findings in indexed.findings.items() if indexed else ():
             uri = uri_of(Path(label))
             found[uri] = [diagnostic for diagnostic in findings.shown if diagnostic.code not in ignored]
             self._report_omitted(uri, findings.count - len(findings.shown))
@@ -189,11 +185,6 @@ class Publisher(Events):
             text = f"{counted(count, 'finding')} left out"
             self.state.report_truncated(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, uri, text)
 
-    # ---------------------------------------------------------------- refreshes
-
-    def _refresh(self, methods: Iterable[str]) -> None:
-        self.state.tasks.start(self._client.refresh(set(methods)))
-
 
 def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
     """Return the findings of a set that the user wants to see."""
@@ -201,17 +192,9 @@ def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
     return [finding for finding in (*analysis.findings, *limits) if finding.code not in settings.ignored_codes]
 
 
-def _on_first_line(opened: OpenDocument, text: str) -> lsp.Diagnostic:
-    start, end = opened.document.line_span(0)
-    line = lsp.Range(lsp.Position(0, 0), lsp.Position(0, end - start))
-    return lsp.Diagnostic(line, text, lsp.DiagnosticSeverity.Information, source="xla-lens")
-
-
 def _uris(dump_set: DumpSetState) -> frozenset[str]:
     """The URIs of the files of a set that are known so far."""
-    members = [
-        *(dump_set.analysis.dump.files if dump_set.analysis else ()),
-        *([dump_set.module.file] if dump_set.module else ()),
-    ]
-    closed = {Path(member.label) for member in members} - dump_set.open.keys()
-    return frozenset((*map(uri_of, closed), *(opened.uri for opened in dump_set.open.values())))
+    members = dump_set.analysis.dump.files if dump_set.analysis else ()
+    paths = {Path(file.label) for file in (*members, *([dump_set.module.file] if dump_set.module else ()))}
+    opened = [one.uri for one in dump_set.open.values()]
+    return frozenset((*map(uri_of, paths - dump_set.open.keys()), *opened))

@@ -77,7 +77,7 @@ class Server(LanguageServer):
     @cached_property
     def client(self) -> Client:
         """The editor."""
-        return Client(self, self.capabilities)
+        return Client(self, self.capabilities, self.tasks)
 
     @cached_property
     def publisher(self) -> "Publisher":
@@ -188,7 +188,7 @@ class Server(LanguageServer):
         try:
             from xla_lens.lsp.requests import answer
 
-            self.state.requested.add(method)
+            self.client.requested.add(method)
             return await answer(self.state, method, params)
         except (asyncio.CancelledError, JsonRpcException):
             raise

@@ -19,10 +19,10 @@ from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import Change
+from xla_lens.lsp.documents import Change, OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.handlers import HANDLERS, PAGE_SCHEME, DocumentHandler
+from xla_lens.lsp.handlers import PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
 from xla_lens.lsp.pages import (
     Generations,
@@ -68,12 +68,16 @@ _MOST_OTHERS: Final = 3
 """Open dumps that an action offers to compare with."""
 
 
+Shown: TypeAlias = dict[str, tuple[list[lsp.Diagnostic], int | None]]
+"""By URI: diagnostics, and the version of the document."""
+
+
 @dataclass(slots=True)
 class Published:
     """What was sent to the editor without a request."""
 
-    diagnostics: dict[Path, dict[str, tuple[list[lsp.Diagnostic], int | None]]] = field(default_factory=dict)
-    """By the key of a set, and by URI: the diagnostics that are published, and the version of the document."""
+    diagnostics: dict[Path, Shown] = field(default_factory=dict)
+    """By the key of a set: what is published about its files."""
     indexed: Mapping[Path, IndexedSet] = field(default_factory=dict)
     """The sets of the workspace whose diagnostics are published while they have no open documents."""
     loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
@@ -98,8 +102,6 @@ class State:
         self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.index.folders))
         self.pages = PageCache()
         self.published = Published()
-        self.requested: set[str] = set()
-        """The methods of all requests so far."""
         self.written: list[Path] = []
         """Files with answers. The editor deletes each when it has read it."""
         self._named: set[Path] = set()
@@ -268,22 +270,25 @@ class State:
 
     # ---------------------------------------------------------------- snapshots
 
-    async def snapshot(self, method: str, uri: str) -> Snapshot | PageSnapshot | SourceSnapshot | None:
+    async def snapshot(
+        self, handler: DocumentHandler, method: str, uri: str
+    ) -> Snapshot | PageSnapshot | SourceSnapshot | None:
         """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
         part of a dump.
         """
-        handler = HANDLERS[method]
         if is_page(uri):
             if (page := await self.page(uri)) is None:
                 return None
-            capabilities = self.client.capabilities
             sets = tuple((state.analysis, state.module) for state, _ in page.sources)
-            convert = Converter(page.open, capabilities.encoding, capabilities.largest_file_bytes)
-            return PageSnapshot(page, sets, convert, capabilities, self.sources.find)
+            return PageSnapshot(page, sets, self.converter(page.open), self.client.capabilities, self.sources.find)
         if uri in self.source_documents:
-            return await self._source_snapshot(uri) if isinstance(handler, DocumentHandler) and handler.source else None
-        needs_module = isinstance(handler, DocumentHandler) and handler.needs_module
-        return await self._file_snapshot(method, uri, needs_module=needs_module)
+            return await self._source_snapshot(uri) if handler.source else None
+        return await self._file_snapshot(method, uri, needs_module=handler.needs_module)
+
+    def converter(self, opened: Mapping[Path, OpenDocument]) -> Converter:
+        """Return a converter of places in the files of a set that has some open documents."""
+        capabilities = self.client.capabilities
+        return Converter(opened, capabilities.encoding, capabilities.largest_file_bytes)
 
     async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
         """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in
@@ -324,11 +329,19 @@ class State:
             return None
         capabilities, uri = self.client.capabilities, opened.uri if opened else uri_of(path)
         shown = (opened.document, opened.edits) if opened else (file.document, ())
-        convert = Converter(state.open, capabilities.encoding, capabilities.largest_file_bytes)
-        offset = partial(offset_in, *shown, capabilities.encoding)
-        compared, others = self.comparisons.of_analysis(state.analysis), self._others(state)
-        given = capabilities, self.settings, on_truncated
-        return Snapshot(uri, file, convert, offset, *given, state.analysis, state.module, compared, others)
+        return Snapshot(
+            uri,
+            file,
+            self.converter(state.open),
+            partial(offset_in, *shown, capabilities.encoding),
+            capabilities,
+            self.settings,
+            on_truncated,
+            state.analysis,
+            state.module,
+            self.comparisons.of_analysis(state.analysis),
+            self._others(state),
+        )
 
     def _on_truncated(self, method: str, uri: str) -> Callable[[str], None]:
         loop = asyncio.get_running_loop()

@@ -15,9 +15,9 @@ class BackgroundTasks:
     """Tasks that nobody awaits. Their exceptions are logged."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start a coroutine."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -28,7 +28,7 @@ class BackgroundTasks:
         for task in self._tasks:
             task.cancel()
 
-    def _end(self, task: asyncio.Task[None]) -> None:
+    def _end(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("a background task failed", exc_info=error)

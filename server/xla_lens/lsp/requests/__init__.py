@@ -13,7 +13,7 @@ async def answer(state: State, method: str, params: Any) -> Any:
     handler = HANDLERS[method]
     if isinstance(handler, StateHandler):
         return await handler.function(state, params)
-    snapshot = await state.snapshot(method, _uri(params))
+    snapshot = await state.snapshot(handler, method, _uri(params))
     function = handler.function_for(snapshot.kind) if snapshot else None
     if function is None:
         result = None

@@ -79,7 +79,7 @@ async def _compare(arguments: Arguments) -> Any:
     uri = comparison_uri(old.key, new.key)
     shown = await state.page(uri)
     await state.client.show_document(uri)
-    await _refresh_lenses(state)
+    state.client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
     return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
 
 
@@ -94,12 +94,8 @@ async def _end_comparison(arguments: Arguments) -> Any:
     """End the active comparison: lenses and hovers no longer mention it. Returns whether there was one."""
     was_active = arguments.state.comparisons.active is not None
     arguments.state.comparisons.end()
-    await _refresh_lenses(arguments.state)
+    arguments.state.client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
     return was_active
-
-
-async def _refresh_lenses(state: State) -> None:
-    await state.client.refresh({lsp.TEXT_DOCUMENT_CODE_LENS} & state.requested)
 
 
 # ---------------------------------------------------------------- reports and explanations

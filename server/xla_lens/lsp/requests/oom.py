@@ -41,7 +41,7 @@ async def show_out_of_memory(arguments: Arguments) -> Any:
     page = await in_thread(_page, log, text, folders)
     uri = explanation_uri(log)
     state.pages.explanations[unquote(uri)] = page
-    await state.client.refresh_page(uri)
+    state.client.refresh_page(uri)
     await state.client.show_document(uri)
     return {"uri": uri, "text": page}
 

@@ -108,11 +108,6 @@ def _encoded(value: object) -> Iterator[str]:
 # ---------------------------------------------------------------- an overview
 
 
-def _converter(arguments: Arguments, opened: Mapping[Path, OpenDocument]) -> Converter:
-    capabilities = arguments.state.client.capabilities
-    return Converter(opened, capabilities.encoding, capabilities.largest_file_bytes)
-
-
 async def overview(arguments: Arguments) -> RawJson:
     """Return the overview of a set."""
     top = arguments.number("top")
@@ -123,7 +118,7 @@ async def overview(arguments: Arguments) -> RawJson:
     else:
         dump_set, analysis, module = await arguments.loaded()
     opened = dict(dump_set.open)
-    convert = _converter(arguments, opened)
+    convert = arguments.state.converter(opened)
 
     def made() -> RawJson:
         texts = {path: one.document for path, one in opened.items()}
@@ -153,7 +148,7 @@ async def values(arguments: Arguments) -> RawJson:
     count = len(analysis.dump.values)
     if not all(type(row) is int and 0 <= row < count for row in rows):
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
-    convert = _converter(arguments, dump_set.open)
+    convert = arguments.state.converter(dump_set.open)
     locate = _locate(convert, analysis.dump)
     return RawJson(await in_thread(value_entries, analysis.dump, module, np.array(rows, np.int64), locate))
 
@@ -288,7 +283,7 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise InvalidParams(f"there is no {what} {number:,}")
     mention = Mention(target, Role.USED_VALUE, place.start, place.end)
     capabilities = arguments.state.client.capabilities
-    convert = _converter(arguments, dump_set.open)
+    convert = arguments.state.converter(dump_set.open)
     asked = _place_in(arguments.path(), analysis.dump, module, target)
     shown = asked or _shown(analysis.dump, target, place)
     location = _location(convert, shown)
@@ -340,7 +335,7 @@ async def heat(arguments: Arguments) -> contract.StepHeat:
     ends = np.flatnonzero(np.diff(levels, append=NONE - 1))
     starts = np.concatenate(([0], ends[:-1] + 1))
     near = levels[starts] >= 0
-    convert = _converter(arguments, dump_set.open)
+    convert = arguments.state.converter(dump_set.open)
     first, last = (
         convert.positions(place.file, dump.schedule.start[rows[near]].tolist())[0] for rows in (starts, ends)
     )
