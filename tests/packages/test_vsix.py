@@ -143,7 +143,7 @@ def unpacked() -> Iterator[Path]:
 def _start(folder: Path, *arguments: str | Path, **options: Any) -> str:
     program = folder / "extension" / "server" / "start.py"
     done = subprocess.run(
-        ["/usr/bin/env", sys.executable, "-I", "-S", program, *arguments],
+        ["/usr/bin/env", sys.executable, "-I", "-S", program, folder / "copy", *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -17,12 +17,6 @@ interface Command {
 /** A server, or a message for the user if there is none. */
 type FoundServer = Command | { problem: string };
 
-interface Interpreter {
-  path: string;
-  /** What it is: `CPython 3.12`, and what it lacks: `CPython 3.13 without the GIL`. */
-  name: string;
-}
-
 const ON_PATH =
   process.platform === "win32"
     ? ["python", "python3", "py"]
@@ -30,10 +24,67 @@ const ON_PATH =
 
 const TIMEOUT_MS = 15_000;
 
-/** Finds what runs the server of the extension in a folder. */
-export function findServer(folder: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
-  const server = join(folder, "server");
-  return existsSync(join(server, "bundle.json")) ? findPython(server, log) : findInstalled(folder, log);
+/** How to find a server among the programs of this machine. */
+interface Search {
+  onPath: readonly string[];
+  needs: string;
+  remedy: string;
+  /** What a program is, empty if it does not run, and the command if it is a server. */
+  inspect(program: string): Promise<{ name: string; command?: Command }>;
+}
+
+/**
+ * Tries the setting `xla-lens.server.python`, then the programs on the PATH, then the Python selected in the Python
+ * extension, which may take seconds to activate. In an untrusted workspace, only the user's own setting and the PATH count.
+ */
+export async function findServer(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): Promise<FoundServer> {
+  const server = join(context.extensionPath, "server");
+  const search = existsSync(join(server, "bundle.json")) ? bundled(context, server, log) : installed(context, log);
+  const setting = pythonSetting();
+  const others = new Set<string>();
+  for (const programs of setting ? [() => [setting]] : [() => search.onPath, () => selectedInPythonExtension(log)]) {
+    for (const program of await programs()) {
+      const { name, command } = await search.inspect(program);
+      if (command) return command;
+      if (name) others.add(name);
+    }
+  }
+  const found = [...others].join(", ");
+  const reason = setting
+    ? `"${setting}" (setting xla-lens.server.python) ${found ? `is ${found}` : "does not run"}`
+    : `found ${found ? `only ${found}` : "none on the PATH"}`;
+  return { problem: `${search.needs}, but ${reason}. ${search.remedy}` };
+}
+
+/** A Python that runs the bundled server. */
+function bundled({ globalStorageUri }: vscode.ExtensionContext, server: string, log: vscode.LogOutputChannel): Search {
+  const bundle = JSON.parse(readFileSync(join(server, "bundle.json"), "utf8")) as { pythons: string[]; digest: string };
+  const supported = bundle.pythons.map((version) => `CPython ${version}`);
+  const args = ["-I", "-S", join(server, "start.py"), join(globalStorageUri.fsPath, bundle.digest)];
+  return {
+    onPath: ON_PATH,
+    needs: `XLA Lens needs ${supported[0]} to ${bundle.pythons.at(-1)}`,
+    remedy: "Install one, or set xla-lens.server.python to its path.",
+    async inspect(program) {
+      const { path, name } = await inspect(program, log);
+      return supported.includes(name) ? { name, command: { command: path, args } } : { name };
+    },
+  };
+}
+
+/** The `xla-lens` on the PATH or in a Python, of the extension's own version. */
+function installed({ extension }: vscode.ExtensionContext, log: vscode.LogOutputChannel): Search {
+  const { version } = extension.packageJSON as { version: string };
+  return {
+    onPath: ["xla-lens"],
+    needs: `This build of the extension needs the command xla-lens ${version} on the PATH or in the selected Python`,
+    remedy: `Run: pip install xla-lens==${version}`,
+    async inspect(program) {
+      const command = { command: program, args: program === "xla-lens" ? [] : ["-m", "xla_lens"] };
+      const name = (await output(program, [...command.args, "--version"], log)).trim();
+      return name === `xla-lens ${version}` ? { name, command } : { name };
+    },
+  };
 }
 
 const REMEMBERED = "server";
@@ -54,64 +105,8 @@ export function rememberServer(context: vscode.ExtensionContext, found: Command 
   return context.globalState.update(REMEMBERED, { found, at: circumstances(context) });
 }
 
-/** Tries the Python of the setting, the PATH, then the Python selected in the Python extension. The version must be the extension's own. */
-async function findInstalled(folder: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
-  const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string };
-  const module = (python: string) => ({ command: python, args: ["-m", "xla_lens"] });
-  const setting = pythonSetting();
-  const places = setting
-    ? [() => [module(setting)]]
-    : [
-        () => [{ command: "xla-lens", args: [] }],
-        async () => (await selectedInPythonExtension(log)).map((python) => module(python)),
-      ];
-  const others: string[] = [];
-  for (const candidates of places) {
-    for (const candidate of await candidates()) {
-      const found = /^xla-lens (\S+)/.exec(await output(candidate.command, [...candidate.args, "--version"], log))?.[1];
-      if (found === version) return candidate;
-      if (found) others.push(found);
-    }
-  }
-  const reason = others.length ? `found only version ${others.join(", ")}` : "found none";
-  return {
-    problem: `This build of the extension needs the command xla-lens ${version} on the PATH or in the selected Python, but ${reason}. Run: pip install xla-lens==${version}`,
-  };
-}
-
 function pythonSetting(): string {
   return vscode.workspace.getConfiguration("xla-lens").get<string>("server.python", "").trim();
-}
-
-/**
- * Tries the setting `xla-lens.server.python`, then the interpreters on the PATH, then the one selected in the Python
- * extension, which may take seconds to activate. In an untrusted workspace, only the user's own setting and the PATH count.
- */
-async function findPython(server: string, log: vscode.LogOutputChannel): Promise<FoundServer> {
-  const { pythons } = JSON.parse(readFileSync(join(server, "bundle.json"), "utf8")) as { pythons: string[] };
-  const supported = `CPython ${pythons[0]} to ${pythons.at(-1)}`;
-  const isSupported = ({ name }: Interpreter) => pythons.some((version) => name === `CPython ${version}`);
-  const run = ({ path }: Interpreter) => ({ command: path, args: ["-I", "-S", join(server, "start.py")] });
-
-  const setting = pythonSetting();
-  if (setting) {
-    const found = await inspect(setting, log);
-    if (found && isSupported(found)) return run(found);
-    const reason = found ? `is ${found.name}` : "does not run";
-    return { problem: `XLA Lens needs ${supported}, but "${setting}" (setting xla-lens.server.python) ${reason}.` };
-  }
-  const rejected: string[] = [];
-  for (const candidates of [() => ON_PATH, () => selectedInPythonExtension(log)]) {
-    for (const candidate of await candidates()) {
-      const found = await inspect(candidate, log);
-      if (found && isSupported(found)) return run(found);
-      if (found && !rejected.includes(found.name)) rejected.push(found.name);
-    }
-  }
-  const reason = rejected.length ? `found only ${rejected.join(", ")}` : "found none on the PATH";
-  return {
-    problem: `XLA Lens needs ${supported} on this machine, but ${reason}. Install one, or set xla-lens.server.python to its path.`,
-  };
 }
 
 /** Returns the interpreter that runs a file of the user: that of the Python extension, else the first on the PATH. */
@@ -154,18 +149,18 @@ except ImportError:
     lacks = " without the module lzma"
 if "free-threading" in sys.version:
     lacks = " without the GIL" + lacks
-print("%s|%d.%d|%s|%s" % (sys.implementation.name, sys.version_info[0], sys.version_info[1], lacks, sys.executable))
+print("%s %d.%d%s|%s" % ((sys.implementation.name,) + sys.version_info[:2] + (lacks, sys.executable)))
 `;
 
-/** Runs an interpreter to find out what it is; undefined if it does not run. */
-async function inspect(path: string, log: vscode.LogOutputChannel): Promise<Interpreter | undefined> {
-  const printed = await output(path, ["-I", "-S", "-c", SCRIPT], log);
-  const [implementation, version, lacks = "", executable] = printed.trim().split("|");
-  if (!implementation || !version) return undefined;
-  const name = `${implementation === "cpython" ? "CPython" : implementation} ${version}${lacks}`;
-  const found = { path: executable || path, name };
-  log.info(`${path}: ${name} at ${found.path}`);
-  return found;
+/** Runs an interpreter to find out what it is: `CPython 3.13 without the GIL`, empty if it does not run. */
+async function inspect(program: string, log: vscode.LogOutputChannel): Promise<{ path: string; name: string }> {
+  const printed = await output(program, ["-I", "-S", "-c", SCRIPT], log);
+  const [name = "", path] = printed
+    .trim()
+    .replace(/^cpython /, "CPython ")
+    .split("|");
+  if (name) log.info(`${program}: ${name} at ${path}`);
+  return { path: path || program, name };
 }
 
 /** Returns what a program prints, or nothing if it fails. */

@@ -113,7 +113,7 @@ export class Server implements vscode.Disposable {
 
   private async connect(): Promise<LanguageClient | undefined> {
     const known = rememberedServer(this.context);
-    const found = known ?? (await findServer(this.folder, this.log));
+    const found = known ?? (await findServer(this.context, this.log));
     if ("problem" in found) {
       this.showProblem({ kind: "noPython", text: found.problem });
       return undefined;

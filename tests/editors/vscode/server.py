@@ -162,7 +162,9 @@ class VSCode:
 
     def language_servers(self) -> list[str]:
         """Return the command lines of the running language servers."""
-        return [command for command in self.processes().values() if command.endswith("start.py server")]
+        return [
+            command for command in self.processes().values() if "start.py" in command and command.endswith(" server")
+        ]
 
     def extension_log(self) -> str:
         """Return the logs of the extension and its servers in all windows."""
