@@ -194,18 +194,11 @@ async def test_overview_does_not_wait_for_the_module(reader: Reader, hold: Hold,
     read = hold(dump_set_state, "read_module")
     dump = reader.open(copied(SPLIT, tmp_path))
 
-    async def sources() -> set[str]:
-        (space,) = (await reader.run("overview", {"uri": dump, "top": 3}))["spaces"]
-        assert space["peakLiveBytes"] == 4419632
-        return {value["source"] for value in space["live"]}
-
-    assert await sources() == {""}
+    (space,) = (await reader.run("overview", {"uri": dump}))["spaces"]
+    assert space["peakLiveBytes"] == 4419632
     await read.done()
     read.resume()
     await reader.analysed(dump)
-    (one,) = reader.editor.server.state.sets.open
-    await one.checked()
-    assert await sources() > {""}
 
 
 async def test_polled_set_is_closed_meanwhile(reader: Reader, hold: Hold, loads: Loads, tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ async def test_locations_avoid_files_too_big_for_editors(reader: Reader, monkeyp
     monkeypatch.setattr("xla_lens.lsp.requests.views._EDITED_BYTES", 6_000)
     await reader.start()
     uri = reader.open(SPLIT)
-    found = await reader.run("overview", {"uri": uri})
-    assert {one["location"]["uri"] for one in found["spaces"][0]["live"]} == {uri}
+    found = await reader.run("values", {"uri": uri, "values": [3, 20]})
+    assert {one["location"]["uri"] for one in found} == {uri}
     report = find_set(SPLIT).paths[FileKind.MEMORY_USAGE_REPORT].as_uri()
     assert (await reader.run("describe", {"uri": report, "value": 20}))["location"]["uri"] == uri
 

@@ -1,7 +1,7 @@
 """The JSON that commands and notifications of XLA Lens carry beyond the Language Server Protocol.
 
-`vscode-extension/generate_protocol.py` turns these types into `vscode-extension/shared/protocol.ts`, doc comments
-included, so that the compiler checks the extension and the memory map against them.
+`vscode-extension/generate_protocol.py` turns these types into `vscode-extension/shared/protocol.ts`, so that the
+compiler checks the extension and the memory map against them.
 
 A `uri` names a file of a dump set, open in the editor or not, or a page that the server made from one. Sizes are bytes,
 and steps are those of the schedule. In a column, -1 stands for an absent number.
@@ -162,7 +162,7 @@ class ValueEntry(TypedDict):
 
 
 class SpaceOverview(SpaceSummary):
-    """A memory space, and what is live at its peak."""
+    """A memory space, and what it needs besides its peak."""
 
     notLive: list[str]
     """What is needed, but not live at the peak: `1.20 GiB of outputs that no argument is donated to`. Empty if numbers
@@ -176,10 +176,6 @@ class SpaceOverview(SpaceSummary):
     """The instruction that runs at the peak, empty if unknown."""
     peakLocation: Location | None
     """The line of the schedule."""
-    live: list[ValueEntry]
-    """What is live at the peak, largest first."""
-    liveCount: int
-    """How many values are live at the peak, including those that `live` leaves out."""
 
 
 class ValueGroup(TypedDict):

@@ -1,6 +1,4 @@
-"""The overview of a dump set as JSON, for the trees of editors: its memory spaces with the values live at their peaks,
-and its allocations.
-"""
+"""The overview of a dump set as JSON, for the trees of editors: its memory spaces and its allocations."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.capacity import capacity_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import not_live_parts
-from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
@@ -38,7 +36,7 @@ class Locate:
     value: Callable[[int], contract.Location | None]
 
 
-def overview_data(analysis: Analysis, module: HloModule | None, top: int, locate: Locate) -> contract.Overview:
+def overview_data(analysis: Analysis, top: int, locate: Locate) -> contract.Overview:
     """Return the overview of a dump set, with lists of at most `top` entries. The caller adds the files."""
     dump = analysis.dump
     peak = printed_peak_data(first_printed_peak(dump))
@@ -49,18 +47,15 @@ def overview_data(analysis: Analysis, module: HloModule | None, top: int, locate
         "incomplete": "; ".join(reasons(analysis.warrants.gaps)),
         "gap": gap_word(analysis.warrants),
         "files": [],
-        "spaces": [_space(analysis, module, one, top, locate) for one in analysis.memory.spaces],
+        "spaces": [_space(analysis, one, locate) for one in analysis.memory.spaces],
         "printedPeak": {**peak, "location": locate.place(place) if place else None} if peak else None,
         "allocations": [*_allocations(analysis, top, locate)],
         "allocationCount": len(dump.allocations),
     }
 
 
-def _space(
-    analysis: Analysis, module: HloModule | None, space: MemorySpace, top: int, locate: Locate
-) -> contract.SpaceOverview:
+def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.SpaceOverview:
     dump, step = analysis.dump, space.peak_step
-    live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
     place = schedule_place(dump, dump.schedule_row(step)) if step is not None else None
     capacity = capacity_of(space, analysis.capacity)
     is_exact = space.reserved_bound is Bound.EXACT and space.live_bound is Bound.EXACT
@@ -75,8 +70,6 @@ def _space(
         "device": device_text(dump, space, capacity) if capacity else "",
         "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
         "peakLocation": locate.place(place) if place else None,
-        "live": value_entries(dump, module, live[:top], locate),
-        "liveCount": len(live),
     }
 
 

@@ -111,12 +111,8 @@ def _encoded(value: object) -> Iterator[str]:
 async def overview(arguments: Arguments) -> RawJson:
     """Return the overview of a set."""
     top = arguments.number("top")
-    if arguments.state.client.capabilities.has_did_load:
-        # This editor asks again once the HLO module has been read, which takes longest and only adds source lines.
-        dump_set, analysis = await arguments.analysed()
-        module = dump_set.module
-    else:
-        dump_set, analysis, module = await arguments.loaded()
+    # The HLO module, which takes longest to read, is not needed.
+    dump_set, analysis = await arguments.analysed()
     opened = dict(dump_set.open)
     convert = arguments.state.converter(opened)
 
@@ -125,7 +121,7 @@ async def overview(arguments: Arguments) -> RawJson:
         files = _files(set_files(dump_set.path, texts).paths, opened)
         # The files may have been deleted since.
         uri = _first(files) or arguments.need("uri", str)
-        data = overview_data(analysis, module, _TOP if top is None else top, _locate(convert, analysis.dump))
+        data = overview_data(analysis, _TOP if top is None else top, _locate(convert, analysis.dump))
         return RawJson({**data, "uri": uri, "files": files})
 
     return await in_thread(made)
