@@ -5,6 +5,7 @@ import { type Column, columnsOf } from "./columns";
 import { liveBytesAt, ownStep } from "./model";
 import {
   byteScale,
+  draw,
   drawAxes,
   drawCursor,
   drawGutter,
@@ -153,9 +154,8 @@ function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, th
 
 function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLabel[]): void {
   const { space, step, steps } = scene;
-  const { width, height, marks } = plot;
+  const { width, height } = plot;
   const top = y.range()[1]!;
-  marks.selectAll("*").remove();
   drawRange(plot, scene.state.range, x, top);
   const gutter: GutterLabel[] = [];
   const level = (name: string, text: string, size: string, sizeBytes: number) => {
@@ -169,9 +169,8 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
   drawGutter(plot, gutter);
   for (const { name, text, bytes, x: at, left, row } of labels) {
     drawLine(plot, name, at, top, at, height);
-    marks.append("circle").attr("class", name).attr("cx", at).attr("cy", y(bytes)).attr("r", 3.5);
-    const label = marks.append("text").attr("class", `mark-label ${name}`).attr("x", left);
-    label.attr("y", row * LINE_HEIGHT + 10).text(text);
+    draw(plot, "circle", name, { cx: at, cy: y(bytes), r: 3.5 });
+    draw(plot, "text", `mark-label ${name}`, { x: left, y: row * LINE_HEIGHT + 10 }, text);
   }
   drawCursor(plot, step, steps, x, top);
 }

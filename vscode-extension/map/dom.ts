@@ -46,3 +46,22 @@ export function choice(
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
+
+/** Calls back for a press on an element with a data attribute, or on what it contains: with its value. */
+export function onPress(root: HTMLElement, name: string, press: (value: string, isDouble: boolean) => void): void {
+  for (const type of ["click", "dblclick"] as const) {
+    root.addEventListener(type, ({ target, detail }) => {
+      // The second click of a double click changes nothing.
+      if (type === "click" && detail > 1) return;
+      const value = (target as HTMLElement).closest<HTMLElement>(`[data-${name}]`)?.dataset[name];
+      if (value !== undefined) press(value, type === "dblclick");
+    });
+  }
+}
+
+/** Create a sample of a color. */
+export function swatch(color: string, kind: "swatch" | "bar" = "swatch"): HTMLElement {
+  const element = make("span", { class: kind });
+  element.style.backgroundColor = color;
+  return element;
+}

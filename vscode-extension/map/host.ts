@@ -1,6 +1,6 @@
 /** The host of the page: an editor that exchanges messages with it, or none if the map is embedded in the page. */
 
-import { isMessageToMap, type MessageFromMap, type MessageToMap } from "../shared/messages";
+import type { MessageFromMap, MessageToMap } from "../shared/messages";
 import type { MemoryMap } from "../shared/protocol";
 import { fromHash, type SavedState, toHash } from "./state";
 
@@ -30,9 +30,8 @@ export function connect(receive: (message: MessageToMap) => void): Host {
 }
 
 function editorHost(editor: Editor, receive: (message: MessageToMap) => void): Host {
-  window.addEventListener("message", (event: MessageEvent<unknown>) => {
-    if (isMessageToMap(event.data)) receive(event.data);
-    else console.warn("ignored an unknown message", event.data);
+  window.addEventListener("message", ({ data }: MessageEvent<MessageToMap | null>) => {
+    if (data) receive(data);
   });
   return {
     isEditor: true,

@@ -7,7 +7,7 @@ import { human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { type ColorBy, type Coloring, UNKNOWN } from "./coloring";
-import { make, write } from "./dom";
+import { make, onPress, swatch, write } from "./dom";
 import type { Layout } from "./layout";
 import { type LiveSet, sums } from "./live";
 import { changes, memoizeLast } from "./memoize";
@@ -31,17 +31,10 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
   const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
   });
-  const categoryAt = (event: Event) =>
-    (event.target as HTMLElement).closest<HTMLElement>("[data-category]")?.dataset.category;
-  list.addEventListener("click", (event) => {
-    const name = categoryAt(event);
-    // The second click of a double click changes nothing.
-    if (name === undefined || event.detail > 1) return;
-    actions.pick({ by: scene().coloring.by, name });
-  });
-  list.addEventListener("dblclick", (event) => {
-    const name = categoryAt(event);
-    if (name !== undefined && name !== UNKNOWN.source && scene().coloring.by === "source") actions.openSource(name);
+  onPress(list, "category", (name, isDouble) => {
+    const { by } = scene().coloring;
+    if (!isDouble) actions.pick({ by, name });
+    else if (name !== UNKNOWN.source && by === "source") actions.openSource(name);
   });
   return {
     element,
@@ -55,16 +48,13 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
         list.replaceChildren(
           ...coloring.categories.flatMap(({ name, color }, category) => {
             if (!used.has(category)) return [];
-            const swatch = make("span", { class: "swatch" });
-            swatch.style.backgroundColor = cssColor(theme, color);
-            const bar = make("span", { class: "bar" });
-            bar.style.backgroundColor = cssColor(theme, color);
+            const shown = cssColor(theme, color);
             const entry = make(
               "button",
               { type: "button", "data-category": name, "data-number": category },
-              swatch,
+              swatch(shown),
               make("span", { class: "label" }, ending(name)),
-              make("span", { class: "track" }, bar),
+              make("span", { class: "track" }, swatch(shown, "bar")),
               make("span", { class: "size" }),
               make("span", { class: "share" }),
             );

@@ -4,7 +4,7 @@ import { counted, grouped, human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { rangeElements } from "./between";
-import { make, write } from "./dom";
+import { make, onPress, swatch, write } from "./dom";
 import { changes } from "./memoize";
 import { instructionAt, ownStep, sourceText, valueString } from "./model";
 import { SHOWN } from "./raster";
@@ -45,14 +45,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
     limit += ROWS_AT_ONCE;
     redraw();
   });
-  list.addEventListener("click", (event) => {
-    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-value]");
-    if (row) actions.select(Number(row.dataset.value));
-  });
-  list.addEventListener("dblclick", (event) => {
-    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-value]");
-    if (row) actions.goToValue(Number(row.dataset.value));
-  });
+  onPress(list, "value", (row, isDouble) => (isDouble ? actions.goToValue : actions.select)(Number(row)));
   return {
     element,
     draw(scene, theme) {
@@ -102,8 +95,6 @@ function emptyText({ live, model }: Scene, shown: number): string {
 }
 
 function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: number): HTMLElement {
-  const swatch = make("span", { class: "swatch" });
-  swatch.style.backgroundColor = cssColor(theme, coloring.categories[coloring.of[value]!]!.color);
   const size = model.size[value]!;
   const [label, shape] = [valueString(model, "label", value), valueString(model, "shape", value)];
   const [opName, source] = [sourceText(model, "opName", value), sourceText(model, "source", value)];
@@ -111,7 +102,7 @@ function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: numbe
   const row = make(
     "button",
     { type: "button", "data-value": value, title: [label, shape, opName, source].filter(Boolean).join("\n") },
-    swatch,
+    swatch(cssColor(theme, coloring.categories[coloring.of[value]!]!.color)),
     make("span", { class: "label" }, label),
     make("span", { class: "size" }, human(size)),
     make("span", { class: "about shape" }, shape),

@@ -83,7 +83,9 @@ export function byteScale(plot: Plot, bytes: Range, top = 0): Scale {
   return scaleLinear(bytes, [plot.height, top]);
 }
 
+/** Draw the axes, and remove the marks of the frame before. */
 export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
+  plot.marks.selectAll("*").remove();
   const inner = plot.svg.select<SVGGElement>("g");
   const steps = x.ticks(Math.max(2, plot.width / 90)).filter(Number.isInteger);
   inner
@@ -96,11 +98,7 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
         .tickFormat(grouped)
         .offset(0),
     );
-  const title = inner.selectAll(".x-title").data([0]).join("text").attr("class", "x-title gutter");
-  title
-    .attr("x", plot.width + 30)
-    .attr("y", plot.height + 14)
-    .text("steps");
+  draw(plot, "text", "gutter", { x: plot.width + 30, y: plot.height + 14 }, "steps");
   const [bottom, top] = y.domain() as Range;
   const ticks = sizeTicks(bottom, top, Math.max(2, plot.height / 44));
   const text = new Map(ticks.map((tick) => [tick.sizeBytes, tick.text]));
@@ -119,9 +117,15 @@ export function drawPixels({ context, canvas, ratio }: Plot, pixels: Uint32Array
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
 }
 
-/** Draw a line above a plot. `name` is its class in the style sheet. */
-export function drawLine({ marks }: Plot, name: string, x1: number, y1: number, x2: number, y2: number): void {
-  marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
+/** Draw a shape or a text above a plot. `name` is its class in the style sheet. */
+export function draw({ marks }: Plot, shape: string, name: string, places: Record<string, number>, text = ""): void {
+  const element = marks.append(shape).attr("class", name).text(text);
+  for (const [key, value] of Object.entries(places)) element.attr(key, value);
+}
+
+/** Draw a line above a plot. */
+export function drawLine(plot: Plot, name: string, x1: number, y1: number, x2: number, y2: number): void {
+  draw(plot, "line", name, { x1, y1, x2, y2 });
 }
 
 /** Draw the cursor, if it is in view. */
@@ -130,15 +134,10 @@ export function drawCursor(plot: Plot, step: number, steps: Range, x: Scale, top
 }
 
 /** Shade the range of steps that the reader asks about. */
-export function drawRange({ marks, height }: Plot, range: Range | null, x: Scale, top = 0): void {
+export function drawRange(plot: Plot, range: Range | null, x: Scale, top = 0): void {
   if (!range) return;
   const [left, right] = [x(range[0] - 0.5), x(range[1] + 0.5)];
-  const shade = marks
-    .append("rect")
-    .attr("class", "frame")
-    .attr("x", left)
-    .attr("width", right - left);
-  shade.attr("y", top).attr("height", Math.max(0, height - top));
+  draw(plot, "rect", "frame", { x: left, width: right - left, y: top, height: Math.max(0, plot.height - top) });
 }
 
 /** A text right of a plot: at a height, but within a range. */
@@ -151,7 +150,7 @@ export interface GutterLabel {
 const GUTTER_LINE = 13;
 
 /** Write labels right of a plot: where there is no room for both lines, only the first one, or none. */
-export function drawGutter({ marks, width }: Plot, labels: GutterLabel[]): void {
+export function drawGutter(plot: Plot, labels: GutterLabel[]): void {
   const taken: Range[] = [];
   for (const { lines, at, within } of labels) {
     for (const shown of [lines, lines.slice(0, 1)]) {
@@ -165,11 +164,7 @@ export function drawGutter({ marks, width }: Plot, labels: GutterLabel[]): void 
       if (top === undefined) continue;
       taken.push([top, top + length]);
       for (const [row, text] of shown.entries()) {
-        const label = marks
-          .append("text")
-          .attr("class", "gutter")
-          .attr("x", width + 6);
-        label.attr("y", top + row * GUTTER_LINE + 10).text(text);
+        draw(plot, "text", "gutter", { x: plot.width + 6, y: top + row * GUTTER_LINE + 10 }, text);
       }
       break;
     }

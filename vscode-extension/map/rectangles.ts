@@ -8,6 +8,7 @@ import { memoizeLast } from "./memoize";
 import { NONE, valueString } from "./model";
 import {
   byteScale,
+  draw,
   drawAxes,
   drawCursor,
   drawGutter,
@@ -159,15 +160,13 @@ function roomFor(raster: Raster, box: number, left: number, right: number, row: 
 
 /** Draws the edges and the names of allocations, the selection and the cursor. */
 function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
-  const { marks, width, height } = plot;
+  const { width, height } = plot;
   const { x, y } = drawn;
-  marks.selectAll("*").remove();
   const outline = (name: string, left: number, top: number, right: number, bottom: number) => {
     const [x0, x1] = [Math.max(-2, left), Math.min(width + 2, right)];
     const [y0, y1] = [Math.max(-2, top), Math.min(height + 2, bottom)];
     if (x1 < 0 || x0 > width || y1 < 0 || y0 > height) return;
-    const box = marks.append("rect").attr("class", name).attr("x", x0).attr("y", y0);
-    box.attr("width", Math.max(3, x1 - x0)).attr("height", Math.max(3, y1 - y0));
+    draw(plot, "rect", name, { x: x0, y: y0, width: Math.max(3, x1 - x0), height: Math.max(3, y1 - y0) });
   };
   const { capacity } = scene.space;
   const limit = capacity && scene.state.allocation < 0 ? y(capacity.sizeBytes) : -1;

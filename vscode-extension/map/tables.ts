@@ -3,7 +3,7 @@
 import { bisectRight } from "d3-array";
 import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
-import { make, write } from "./dom";
+import { make, onPress, write } from "./dom";
 import { allocationText } from "./facts";
 import { memoizeLast } from "./memoize";
 import { instructionAt, NONE, ownStep, sourceText, valueString } from "./model";
@@ -92,12 +92,7 @@ function createTable(hook: string, caption: string, press: (row: number, isOpen:
   let order: [column: number, direction: 1 | -1] | undefined;
   let [limit, current] = [ROWS_AT_ONCE, NaN];
 
-  for (const type of ["click", "dblclick"] as const) {
-    body.addEventListener(type, (event) => {
-      const row = (event.target as HTMLElement).closest<HTMLElement>("[data-row]")?.dataset.row;
-      if (row !== undefined) press(Number(row), type === "dblclick");
-    });
-  }
+  onPress(body, "row", (row, isDouble) => press(Number(row), isDouble));
   more.addEventListener("click", () => {
     limit += ROWS_AT_ONCE;
     fill();

@@ -2,19 +2,11 @@
 
 import { type Color, PALETTE_LENGTH, SCALE_LENGTH } from "./coloring";
 
-export interface Theme {
-  background: string;
-  foreground: string;
-  muted: string;
-  line: string;
-  accent: string;
-  live: string;
-  match: string;
-  over: string;
+const NAMES = ["background", "foreground", "muted", "live", "match", "over", "other", "unknown"] as const;
+
+export interface Theme extends Record<(typeof NAMES)[number], string> {
   palette: string[];
   scale: string[];
-  other: string;
-  unknown: string;
   /** In high contrast, the edges of rectangles have the color of the text. */
   isHighContrast: boolean;
   font: string;
@@ -48,18 +40,9 @@ export function readTheme(root: HTMLElement): Theme {
   };
   const each = (name: string, length: number) => Array.from({ length }, (_, number) => read(`${name}-${number}`));
   const theme = {
-    background: read("background"),
-    foreground: read("foreground"),
-    muted: read("muted"),
-    line: read("line"),
-    accent: read("accent"),
-    live: read("live"),
-    match: read("match"),
-    over: read("over"),
+    ...(Object.fromEntries(NAMES.map((name) => [name, read(name)])) as Record<(typeof NAMES)[number], string>),
     palette: each("palette", PALETTE_LENGTH),
     scale: each("scale", SCALE_LENGTH),
-    other: read("other"),
-    unknown: read("unknown"),
     isHighContrast: style.getPropertyValue("--high-contrast").trim() === "1",
     font: style.fontFamily,
   };

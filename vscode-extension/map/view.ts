@@ -71,7 +71,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const otherTitle = make("h2", {});
   const otherSection = make("section", { class: "values other" }, make("div", { class: "head" }, otherTitle));
   otherSection.append(otherValues.element);
-  const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
+  const status = make("div", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
   listen(
@@ -234,6 +234,7 @@ function section<As extends string>(
     show(text: string, chosen: As, scene: Scene, theme: Theme): boolean {
       const isFolded = scene.state.folded.includes(name);
       write(title, text);
+      title.dataset.sign = isFolded ? "▸ " : "▾ ";
       title.setAttribute("aria-expanded", String(!isFolded));
       element.setAttribute("aria-label", text);
       element.classList.toggle("folded", isFolded);

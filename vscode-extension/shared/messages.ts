@@ -20,7 +20,7 @@ export type MessageFromMap =
   /** Follow a link of a hover. */
   | { type: "open"; href: string };
 
-/** What the extension sends to the page. */
+/** What the extension sends to the page. The page ignores what other scripts post to its window. */
 export type MessageToMap =
   | { type: "map"; uri: string; map: MemoryMap; other?: MemoryMap }
   | { type: "problem"; message: string }
@@ -28,27 +28,3 @@ export type MessageToMap =
   | ({ type: "cursor" } & WhatIsAt)
   /** Make the values of a source line stand out, or all again if there are none. */
   | { type: "light"; name: string; values: number[] };
-
-const FROM_MAP = [
-  "ready",
-  "goTo",
-  "describe",
-  "goToInstruction",
-  "openSource",
-  "open",
-] satisfies MessageFromMap["type"][];
-const TO_MAP = ["map", "problem", "described", "cursor", "light"] satisfies MessageToMap["type"][];
-
-/** Whether a message is one of the page. */
-export function isMessageFromMap(message: unknown): message is MessageFromMap {
-  return hasType(message, FROM_MAP);
-}
-
-/** Whether a message is one of the extension: other scripts can post to a window, too. */
-export function isMessageToMap(message: unknown): message is MessageToMap {
-  return hasType(message, TO_MAP);
-}
-
-function hasType(message: unknown, types: readonly unknown[]): boolean {
-  return typeof message === "object" && message !== null && "type" in message && types.includes(message.type);
-}

@@ -36,7 +36,7 @@ export function activate(context: vscode.ExtensionContext): Api {
   const sets = new Sets(server);
   const statusBar = new StatusBar(sets, server);
   const tree = new Tree(server, sets);
-  const maps = new Maps(context, server, sets, log);
+  const maps = new Maps(context, server, sets);
   const sourceLines = new SourceLines(server, sets, maps);
   const startFor = (document: vscode.TextDocument) => {
     if (isDump(document)) void server.start();

@@ -1,15 +1,15 @@
 /** The memory map: one page for each dump set, beside the text. The page and the text follow each other. */
 
-import { randomBytes } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import * as vscode from "vscode";
 
-import { isMessageFromMap, type MessageToMap, type Side, type Target } from "../shared/messages";
+import type { MessageFromMap, MessageToMap, Side, Target } from "../shared/messages";
 import type { ComparedMaps, Description, MemoryMap, WhatIsAt } from "../shared/protocol";
 import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
 import { PAGE_SCHEME } from "./documents";
 import { goTo, show } from "./locations";
+import { htmlOf } from "./pages";
 import { LINKED_COMMANDS, type Server } from "./server";
 import { MAP_TYPE, type Sets } from "./sets";
 
@@ -26,7 +26,6 @@ export class Maps implements Follower, vscode.Disposable {
     context: vscode.ExtensionContext,
     private readonly server: Server,
     private readonly sets: Sets,
-    private readonly log: vscode.LogOutputChannel,
   ) {
     const media = (name: string) => vscode.Uri.joinPath(context.extensionUri, "media", name);
     this.resources = {
@@ -94,7 +93,7 @@ export class Maps implements Follower, vscode.Disposable {
   private add(panel: vscode.WebviewPanel, uri: vscode.Uri): MapPanel {
     const key = uri.toString();
     this.panels.get(key)?.dispose();
-    const map = new MapPanel(panel, uri, this.resources, this.server, this.sets, this.log);
+    const map = new MapPanel(panel, uri, this.resources, this.server, this.sets);
     this.panels.set(key, map);
     panel.onDidDispose(() => {
       if (this.panels.get(key) === map) this.panels.delete(key);
@@ -128,10 +127,9 @@ class MapPanel implements vscode.Disposable {
     { folder, icon }: Resources,
     private readonly server: Server,
     private readonly sets: Sets,
-    private readonly log: vscode.LogOutputChannel,
   ) {
     panel.iconPath = icon;
-    panel.webview.onDidReceiveMessage((message: unknown) => void this.receive(message));
+    panel.webview.onDidReceiveMessage((message: MessageFromMap) => void this.receive(message));
     panel.onDidChangeViewState(() => {
       if (panel.active) sets.view(uri);
     });
@@ -232,11 +230,7 @@ class MapPanel implements vscode.Disposable {
     });
   }
 
-  private async receive(message: unknown): Promise<void> {
-    if (!isMessageFromMap(message)) {
-      this.log.warn(`ignored a message of the memory map: ${JSON.stringify(message)?.slice(0, 200)}`);
-      return;
-    }
+  private async receive(message: MessageFromMap): Promise<void> {
     switch (message.type) {
       case "ready":
         this.isReady = true;
@@ -251,8 +245,10 @@ class MapPanel implements vscode.Disposable {
         return message.side ? this.goToBoth(message.target, message.side) : this.goTo(message.target);
       case "goToInstruction":
         return this.goToInstruction(message.value);
-      case "openSource":
-        return this.openSource(message.source);
+      case "openSource": {
+        const line = sourceLine(message.source);
+        return line && vscode.commands.executeCommand("xla-lens.goTo", line);
+      }
       case "open":
         return this.open(message.href);
     }
@@ -317,12 +313,6 @@ class MapPanel implements vscode.Disposable {
     }
   }
 
-  /** Opens a line of the program: `/home/me/train.py:31 in step`. */
-  private async openSource(source: string): Promise<void> {
-    const line = sourceLine(source);
-    if (line) await vscode.commands.executeCommand("xla-lens.goTo", line);
-  }
-
   /** Follows a link of a hover: to a file or a page, or to a command that only goes somewhere. */
   private async open(href: string): Promise<void> {
     const uri = vscode.Uri.parse(href);
@@ -346,23 +336,10 @@ function isComparison({ scheme, path }: vscode.Uri): boolean {
 }
 
 function pageHtml(webview: vscode.Webview, folder: vscode.Uri): string {
-  const nonce = randomBytes(16).toString("base64");
   const [script, style] = ["page.js", "page.css"].map((name) =>
     webview.asWebviewUri(vscode.Uri.joinPath(folder, name)),
   );
-  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}`;
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${style}">
-<title>Memory Map</title>
-</head>
-<body>
-<div id="app"></div>
-<script nonce="${nonce}" src="${script}"></script>
-</body>
-</html>`;
+  const policy = `script-src ${webview.cspSource}; style-src ${webview.cspSource}`;
+  const head = `<title>Memory Map</title>\n<link rel="stylesheet" href="${style}">`;
+  return htmlOf(policy, head, `<div id="app"></div>\n<script src="${script}"></script>`);
 }

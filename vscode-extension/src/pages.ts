@@ -43,14 +43,20 @@ async function pageHtml(document: vscode.TextDocument): Promise<string> {
     withLinks(document.getText(), document, found),
   );
   // Without the editor's own Markdown extension there is the text.
+  const body = rendered.replaceAll(/<pre[^>]*><code[^>]*>([\s\S]*?)<\/code><\/pre>/g, withCopy);
+  return htmlOf("style-src 'unsafe-inline'", `<style>${STYLE}</style>`, body);
+}
+
+/** The HTML of a webview that loads only what its policy allows. */
+export function htmlOf(policy: string, head: string, body: string): string {
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>${STYLE}</style>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; ${policy}">
+${head}
 </head>
-<body>${rendered.replaceAll(/<pre[^>]*><code[^>]*>([\s\S]*?)<\/code><\/pre>/g, withCopy)}</body>
+<body>${body}</body>
 </html>`;
 }
 

@@ -17,20 +17,15 @@ const SETTING = "sourceLines.enable";
 /** Debounces what makes the memory of files stale, and edits. */
 const DEBOUNCE_MS = 150;
 
-/** A Python file that is open. */
-interface SourceFile {
-  memory: SourceMemory | undefined;
-  /** Whether dumps of the workspace that nobody has opened were searched for the file. */
-  isSearched: boolean;
-}
-
 /**
  * Shows how much of the peak comes from each line of the Python files in view: for the dump set in view if it names the file,
  * else for the one with the greatest peak that does.
  */
 export class SourceLines implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.sourceLines`, vscode.StatusBarAlignment.Right, 99);
-  private readonly files = new Map<string, SourceFile>();
+  private readonly memories = new Map<string, SourceMemory | undefined>();
+  /** The files for which dumps of the workspace that nobody has opened were searched. */
+  private readonly searched = new Set<string>();
   private readonly lensesChanged = new vscode.EventEmitter<void>();
   private readonly labels = vscode.window.createTextEditorDecorationType({ isWholeLine: false });
   private readonly subscriptions: vscode.Disposable[];
@@ -47,7 +42,12 @@ export class SourceLines implements vscode.Disposable {
   ) {
     this.item.name = "XLA Lens: memory on source lines";
     this.item.command = `${SECTION}.toggleSourceLines`;
-    const refreshSoon = () => this.soon(() => this.refresh());
+    const refreshSoon = () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => void this.refresh(), DEBOUNCE_MS);
+    };
+    // The editor moves what is shown while the user types. Once they pause, the server says where it is.
+    const edited = (document: vscode.TextDocument) => this.memoryOf(document) && refreshSoon();
     this.subscriptions = [
       this.item,
       this.lensesChanged,
@@ -62,10 +62,8 @@ export class SourceLines implements vscode.Disposable {
       vscode.window.onDidChangeVisibleTextEditors(refreshSoon),
       vscode.window.onDidChangeActiveTextEditor(() => this.update()),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
-      vscode.workspace.onDidOpenTextDocument((document) => this.track(document)),
-      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.files.delete(uri.toString())),
-      vscode.workspace.onDidChangeTextDocument(({ document }) => this.edited(document)),
-      vscode.workspace.onDidSaveTextDocument((document) => this.edited(document)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => edited(document)),
+      vscode.workspace.onDidSaveTextDocument(edited),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration(`${SECTION}.${SETTING}`)) void this.turn(this.setting);
       }),
@@ -75,20 +73,18 @@ export class SourceLines implements vscode.Disposable {
         provideCodeLenses: (document) => this.lenses(document),
       }),
     ];
-    for (const document of vscode.workspace.textDocuments) this.track(document);
     refreshSoon();
   }
 
   /** What is shown of a file, for tests: the text at the end of each line, by its number from 1. */
   shown(uri: vscode.Uri): Record<number, string> {
-    const file = this.files.get(uri.toString());
-    const lines = file && this.isOn ? (file.memory?.lines.filter(({ isShown }) => isShown) ?? []) : [];
+    const lines = this.memories.get(uri.toString())?.lines.filter(({ isShown }) => isShown) ?? [];
     return Object.fromEntries(lines.map((line) => [line.row + 1, line.label]));
   }
 
   /** A file of the dump that the active editor shows the memory of. */
   get dump(): vscode.Uri | undefined {
-    const memory = this.files.get(`${vscode.window.activeTextEditor?.document.uri}`)?.memory;
+    const memory = this.memoryOf(vscode.window.activeTextEditor?.document);
     return memory && vscode.Uri.parse(memory.uri);
   }
 
@@ -106,10 +102,9 @@ export class SourceLines implements vscode.Disposable {
     this.isOn = isOn;
     this.searchAgain();
     await this.refresh();
-    const editor = vscode.window.activeTextEditor;
-    const file = editor && this.files.get(editor.document.uri.toString());
-    if (!isOn || !isAsked || file?.memory) return;
-    const problem = file
+    const document = vscode.window.activeTextEditor?.document;
+    if (!isOn || !isAsked || this.memoryOf(document)) return;
+    const problem = isPython(document)
       ? "No dump of this workspace has bytes at its peak from this file. If the program was compiled elsewhere, map its folder with the setting xla-lens.sources.pathMapping."
       : "Open a Python file first.";
     void vscode.window.showInformationMessage(problem);
@@ -119,50 +114,28 @@ export class SourceLines implements vscode.Disposable {
     return this.turn(!this.isOn, true);
   }
 
-  private soon(run: () => unknown): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(run, DEBOUNCE_MS);
-  }
-
-  // ---------------------------------------------------------------- files
-
-  private track(document: vscode.TextDocument): void {
-    const key = document.uri.toString();
-    if (!vscode.languages.match(PYTHON, document) || this.files.has(key)) return;
-    this.files.set(key, { memory: undefined, isSearched: false });
-  }
-
-  /** The editor moves what is shown while the user types. Once they pause, the server says where it is. */
-  private edited({ uri }: vscode.TextDocument): void {
-    if (this.files.get(uri.toString())?.memory) this.soon(() => this.refresh());
-  }
-
   /** Asks for the memory of the files in view. */
   private async refresh(): Promise<void> {
     const isLatest = this.begin();
-    const documents = vscode.window.visibleTextEditors.map(({ document }) => document);
-    await Promise.all(
-      [...new Set(documents)].map(async ({ uri }) => {
-        const file = this.files.get(uri.toString());
-        if (!file) return;
-        const memory = this.isOn ? await this.ask(uri, file) : undefined;
-        if (isLatest()) file.memory = memory;
-      }),
-    );
-    if (isLatest()) this.update();
+    const documents = vscode.window.visibleTextEditors.map(({ document }) => document).filter(isPython);
+    const keys = [...new Set(documents.map(({ uri }) => uri.toString()))];
+    const found = await Promise.all(keys.map((key) => (this.isOn ? this.ask(key) : undefined)));
+    if (!isLatest()) return;
+    if (!this.isOn) this.memories.clear();
+    for (const [index, key] of keys.entries()) this.memories.set(key, found[index]);
+    this.update();
   }
 
-  private async ask(uri: vscode.Uri, file: SourceFile): Promise<SourceMemory | undefined> {
-    const search = !file.isSearched && (await this.workspaceHasDumps());
+  private async ask(uri: string): Promise<SourceMemory | undefined> {
+    const search = !this.searched.has(uri) && (await this.workspaceHasDumps());
     // A Python file starts the server only where it can have memory.
     if (!search && !this.server.isStarted) return undefined;
-    file.isSearched = true;
+    this.searched.add(uri);
     const dump = this.sets.inView?.toString();
-    const given = { uri: uri.toString(), search, ...(dump && { dump }) };
-    return this.server.execute("xla-lens.sourceMemory", given).then(
+    return this.server.execute("xla-lens.sourceMemory", { uri, search, ...(dump && { dump }) }).then(
       (memory) => memory ?? undefined,
       // Without an answer, as while the dump is loaded again, the memory stays until that load is announced.
-      () => file.memory,
+      () => this.memories.get(uri),
     );
   }
 
@@ -175,37 +148,30 @@ export class SourceLines implements vscode.Disposable {
 
   private searchAgain(): void {
     this.hasDumps = undefined;
-    for (const file of this.files.values()) file.isSearched = false;
+    this.searched.clear();
+  }
+
+  private memoryOf(document: vscode.TextDocument | undefined): SourceMemory | undefined {
+    return document && this.memories.get(document.uri.toString());
   }
 
   private lineAt(document: vscode.TextDocument, row: number): SourceLineMemory | undefined {
-    const file = this.files.get(document.uri.toString());
-    return this.isOn ? file?.memory?.lines.find((line) => line.row === row) : undefined;
+    return this.memoryOf(document)?.lines.find((line) => line.row === row);
   }
-
-  // ---------------------------------------------------------------- what is shown
 
   private update(): void {
     for (const editor of vscode.window.visibleTextEditors) this.decorate(editor);
     this.lensesChanged.fire();
-    this.updateItem();
-    const editor = vscode.window.activeTextEditor;
-    const memory = editor && this.files.get(editor.document.uri.toString())?.memory;
-    void vscode.commands.executeCommand("setContext", `${SECTION}.hasSourceMemory`, memory !== undefined);
-  }
-
-  private updateItem(): void {
     const document = vscode.window.activeTextEditor?.document;
-    const file = document && this.files.get(document.uri.toString());
-    if (!file || (this.isOn && !file.memory)) {
+    const memory = this.memoryOf(document);
+    void vscode.commands.executeCommand("setContext", `${SECTION}.hasSourceMemory`, memory !== undefined);
+    if (!isPython(document) || (this.isOn && !memory)) {
       this.item.hide();
       return;
     }
-    const { memory } = file;
     this.item.text = memory ? `$(flame) ${human(memory.sizeBytes)}` : "$(eye-closed) Memory";
-    const others = memory?.others.length
-      ? ` Other modules that name it: ${memory.others.map(({ module }) => module).join(", ")}.`
-      : "";
+    const names = memory?.others.map(({ module }) => module).join(", ");
+    const others = names ? ` Other modules that name it: ${names}.` : "";
     this.item.tooltip = memory
       ? `${memory.label} of ${memory.module} come from this file.${others} Click to hide this on the source lines.`
       : "Click to show on the source lines how much of the peak comes from them.";
@@ -214,25 +180,21 @@ export class SourceLines implements vscode.Disposable {
   }
 
   private decorate(editor: vscode.TextEditor): void {
-    const file = this.files.get(editor.document.uri.toString());
     // The marks in a schedule are those of `heat.ts`.
-    if (!file) return;
-    const memory = this.isOn ? file.memory : undefined;
+    if (!isPython(editor.document)) return;
+    const memory = this.memoryOf(editor.document);
     const labels: vscode.DecorationOptions[] = [];
     const behind: vscode.Range[][] = [...HEATS, STALE].map(() => []);
     for (const line of memory?.lines ?? []) {
       if (!line.isShown) continue;
-      const row = Math.min(line.row, editor.document.lineCount - 1);
-      const { range } = editor.document.lineAt(row);
+      const { range } = lineOf(editor.document, line.row);
       const color = new vscode.ThemeColor(memory!.isNewer ? "disabledForeground" : "editorCodeLens.foreground");
       const after = { contentText: line.label, margin: "0 0 0 3em", color };
       labels.push({ range: new vscode.Range(range.end, range.end), renderOptions: { after } });
       behind[memory!.isNewer ? HEATS.length : level(line.sizeBytes / memory!.peakLiveBytes)]!.push(range);
     }
     editor.setDecorations(this.labels, labels);
-    [...HEATS, STALE].forEach((type, index) => {
-      editor.setDecorations(type, behind[index]!);
-    });
+    for (const [index, type] of [...HEATS, STALE].entries()) editor.setDecorations(type, behind[index]!);
   }
 
   private hover(document: vscode.TextDocument, { line: row }: vscode.Position): vscode.Hover | undefined {
@@ -245,12 +207,11 @@ export class SourceLines implements vscode.Disposable {
   }
 
   private lenses(document: vscode.TextDocument): vscode.CodeLens[] {
-    const file = this.files.get(document.uri.toString());
-    const { memory } = file ?? {};
+    const memory = this.memoryOf(document);
     const isWanted = vscode.workspace.getConfiguration(SECTION).get<boolean>("codeLens.enable", true);
-    if (!file || !memory || !this.isOn || !isWanted) return [];
+    if (!memory || !isWanted) return [];
     return memory.functions.flatMap(({ row, lastRow, label }) => {
-      const { range } = document.lineAt(Math.min(row, document.lineCount - 1));
+      const { range } = lineOf(document, row);
       const lens = (title: string, command: string, ...given: unknown[]) =>
         new vscode.CodeLens(range, { title, command: `${SECTION}.${command}`, arguments: given });
       return [
@@ -261,19 +222,14 @@ export class SourceLines implements vscode.Disposable {
     });
   }
 
-  // ---------------------------------------------------------------- ways into the dump
-
   /** Lists the buffers of some lines, by default of that of the cursor, and goes to the one that the user selects. */
-  async showBuffers(uri?: unknown, first?: number, last?: number): Promise<void> {
+  async showBuffers(uri?: unknown, first = 0, last = 0): Promise<void> {
     const editor = vscode.window.activeTextEditor;
+    const row = editor?.selection.active.line ?? 0;
     // A menu of the editor passes its URI.
-    const key = typeof uri === "string" ? uri : editor?.document.uri.toString();
-    const file = key ? this.files.get(key) : undefined;
-    const [from, to] = typeof uri === "string" ? [first ?? 0, last ?? 0] : [row(editor), row(editor)];
-    const memory = file?.memory;
-    const values = memory?.lines.flatMap(({ row, values }) => {
-      return row >= from && row <= to ? values : [];
-    });
+    const [memory, from, to] =
+      typeof uri === "string" ? [this.memories.get(uri), first, last] : [this.memoryOf(editor?.document), row, row];
+    const values = memory?.lines.filter((line) => line.row >= from && line.row <= to).flatMap(({ values }) => values);
     if (!memory || !values?.length) {
       void vscode.window.showInformationMessage("No buffer that is live at the peak comes from this line.");
       return;
@@ -290,7 +246,7 @@ export class SourceLines implements vscode.Disposable {
 
   /** Makes the buffers of the line at the cursor stand out in the memory map. */
   private follow(editor: vscode.TextEditor | undefined): void {
-    const memory = editor && this.files.get(editor.document.uri.toString())?.memory;
+    const memory = this.memoryOf(editor?.document);
     if (!editor || !memory || !this.maps.isVisible) return;
     const line = this.lineAt(editor.document, editor.selection.active.line);
     const name = line ? `${vscode.workspace.asRelativePath(editor.document.uri)}:${line.line}` : "";
@@ -300,8 +256,13 @@ export class SourceLines implements vscode.Disposable {
   }
 }
 
-function row(editor: vscode.TextEditor | undefined): number {
-  return editor?.selection.active.line ?? 0;
+function isPython(document: vscode.TextDocument | undefined): boolean {
+  return document !== undefined && vscode.languages.match(PYTHON, document) > 0;
+}
+
+/** A line of a document, which may have become shorter. */
+function lineOf(document: vscode.TextDocument, row: number): vscode.TextLine {
+  return document.lineAt(Math.min(row, document.lineCount - 1));
 }
 
 function itemOf(entry: ValueEntry): vscode.QuickPickItem & { entry: ValueEntry } {

@@ -5,7 +5,6 @@ import * as vscode from "vscode";
 import { capitalized, grouped, human } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
 import { mainSpace, needs } from "../shared/spaces";
-import type { Problem, Task } from "./activity";
 import { latestOnly } from "./latest";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -42,8 +41,11 @@ export class StatusBar implements vscode.Disposable {
   private async update(): Promise<void> {
     const isLatest = this.begin();
     const [uri, { current: task, problem }] = [this.sets.inView, this.server.activity];
-    if (problem) this.showProblem(problem);
-    else if (task && (!uri || uri !== this.shown)) this.showTask(task);
+    if (problem) {
+      this.shown = undefined;
+      const text = `XLA Lens: ${problem.kind === "noPython" ? "no Python" : "stopped"}`;
+      this.show("error", text, problem.text, `${SECTION}.showLog`, true);
+    } else if (task && (!uri || uri !== this.shown)) this.show("loading~spin", `XLA Lens: ${task.text}`, task.title);
     else if (!uri) this.item.hide();
     if (problem || !uri) return;
     const overview = await this.sets.overview(uri);
@@ -57,30 +59,28 @@ export class StatusBar implements vscode.Disposable {
     }
     const incomplete = overview.gap && ` · ${overview.gap} dump`;
     // The size is known long before the HLO module has been read and checked.
-    this.item.text = `$(${isBusy ? "loading~spin" : "pulse"}) ${needs(main)}${incomplete}`;
-    this.item.tooltip = tooltip(overview, main);
-    this.item.accessibilityInformation = { label: `XLA Lens: needs ${needs(main)}${incomplete}` };
-    this.item.backgroundColor = main.isOver ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.command = main.isOver ? ADVICE : `${SECTION}.goToTruePeak`;
-    this.item.show();
+    const icon = isBusy ? "loading~spin" : "pulse";
+    const command = main.isOver ? ADVICE : `${SECTION}.goToTruePeak`;
+    this.show(icon, `${needs(main)}${incomplete}`, tooltip(overview, main), command, main.isOver);
   }
 
-  private showTask(task: Task): void {
-    this.item.text = `$(loading~spin) XLA Lens: ${task.text}`;
-    this.item.tooltip = task.title;
-    this.item.accessibilityInformation = { label: `XLA Lens: ${task.text}` };
-    this.item.backgroundColor = undefined;
-    this.item.command = undefined;
-    this.item.show();
-  }
-
-  private showProblem({ kind, text }: Problem): void {
-    this.shown = undefined;
-    this.item.text = `$(error) XLA Lens: ${kind === "noPython" ? "no Python" : "stopped"}`;
-    this.item.tooltip = text;
-    this.item.accessibilityInformation = { label: text };
-    this.item.backgroundColor = new vscode.ThemeColor("statusBarItem.errorBackground");
-    this.item.command = `${SECTION}.showLog`;
+  private show(
+    icon: string,
+    text: string,
+    tooltip: vscode.MarkdownString | string,
+    command?: string,
+    isWrong?: boolean,
+  ) {
+    const backgroundColor = isWrong ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+    const label = text.startsWith("XLA Lens") ? text : `XLA Lens: needs ${text}`;
+    const accessibilityInformation = { label };
+    Object.assign(this.item, {
+      text: `$(${icon}) ${text}`,
+      tooltip,
+      command,
+      backgroundColor,
+      accessibilityInformation,
+    });
     this.item.show();
   }
 }

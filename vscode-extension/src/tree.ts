@@ -158,7 +158,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     item.id = run.folder;
     item.tooltip = `${counted(run.modules.length, "module")} in ${run.folder}`;
     item.contextValue = "run";
-    return new Node(item, undefined, { isExpanded, holds: () => true }, (self) => this.nodesOf(run.modules, self));
+    return new Node(item, undefined, { isExpanded }, (self) => this.nodesOf(run.modules, self));
   }
 
   private nodesOf(modules: readonly ModuleSummary[], parent?: Node): Node[] {
@@ -179,7 +179,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     item.id = module.uri;
     item.tooltip = moduleTooltip(module);
     item.contextValue = "module";
-    return new Node(item, parent, { uri, name, holds: () => true }, async (self) => {
+    return new Node(item, parent, { uri, name }, async (self) => {
       const overview = await this.sets.overview(uri);
       return overview ? new SetNodes(this.server, overview).below(self) : [];
     });
@@ -192,9 +192,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   }
 
   /**
-   * The node of the value at the cursor, or of the allocation whose row it is on. The allocation of a value too small for the
-   * tree would open a long list that nobody asked for. Prefers the one that is selected, since a click on
-   * it moved the cursor, and then one in the same list.
+   * The node of the value at the cursor, or of the allocation whose row it is on, in the lists that the reader has opened. Prefers
+   * the one that is selected, since a click on it moved the cursor, and then one in the same list.
    */
   private async find(uri: vscode.Uri, at: WhatIsAt): Promise<Node | undefined> {
     const overview = await this.sets.overview(uri);
@@ -236,32 +235,20 @@ function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): strin
   return [...sizes, ...small, ...gaps, "", ...folders].join("\n");
 }
 
-/**
- * Return what tells modules of the same name apart: the nearest folder that only one of them has in its path. Without one, the
- * folders below those that they share. Of several in one folder, that folder and the start of the file name.
- */
+/** Return what tells modules of the same name apart: of their paths, what is not at the start or at the end of all. */
 function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, string> {
   const found = new Map<ModuleSummary, string>();
   for (const name of new Set(modules.map(({ module }) => module))) {
     const twins = modules.filter(({ module }) => module === name);
-    if (twins.length < 2) continue;
-    const paths = twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true).split("/"));
-    const common = paths[0]!.findIndex((name, at) => paths.some((path) => path[at] !== name));
-    const [withName, inFolder] = [counts(paths), counts(paths.map((path) => [path.slice(0, -1).join("/")]))];
-    twins.forEach((one, index) => {
-      const [folders, file] = [paths[index]!.slice(0, -1), paths[index]!.at(-1)!.split(".")[0]!];
-      const own = folders.findLast((folder) => withName.get(folder) === 1);
-      const isAlone = inFolder.get(folders.join("/")) === 1;
-      const telling = isAlone ? (own ?? folders.slice(common).join("/")) : [...folders.slice(-1), file].join("/");
-      found.set(one, telling);
-    });
+    const paths = twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true).split(/[/.]/));
+    const [first] = paths as [string[]];
+    const differs = (at: number) => paths.some((path) => path.at(at) !== first.at(at));
+    const start = first.findIndex((_, at) => differs(at));
+    const end = first.findIndex((_, at) => differs(-1 - at));
+    if (start < 0) continue;
+    for (const [index, one] of twins.entries()) {
+      found.set(one, paths[index]!.slice(start, -end || undefined).join("/"));
+    }
   }
-  return found;
-}
-
-/** Return in how many of several lists each text is. */
-function counts(lists: readonly (readonly string[])[]): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const list of lists) for (const text of new Set(list)) found.set(text, (found.get(text) ?? 0) + 1);
   return found;
 }

@@ -32,8 +32,6 @@ interface NodeParts {
   name?: string;
   /** What the node shows: `value 12`, `allocation 3`. */
   key?: string;
-  /** Whether a node below this one shows a thing. */
-  holds?: (key: string) => boolean;
   isExpanded?: boolean;
 }
 
@@ -61,11 +59,10 @@ export class Node {
     return this.created;
   }
 
-  /** The node that shows a thing: this one, or the first one below it. Does not load more of a list. */
+  /** The node that shows a thing: this one, or the first one below it, among those that the reader has opened. */
   async find(key: string): Promise<Node | undefined> {
     if (this.parts.key === key) return this;
-    if (!this.parts.holds?.(key)) return undefined;
-    for (const child of await this.children()) {
+    for (const child of (await this.created) ?? []) {
       const found = await child.find(key);
       if (found) return found;
     }
@@ -113,26 +110,18 @@ export class SetNodes {
       ...shown.map((space) => this.space(space, module)),
       ...(folded.length ? [this.smallSpaces(folded, module)] : []),
       this.advice(module),
-      group("Allocations", grouped(allocationCount), "archive", module, {
-        holds: (key) => key.startsWith("allocation "),
-        children: (self) => [
-          ...allocations.map((allocation) => allocationNode(allocation, self)),
-          ...this.moreAllocations(allocations.length, self),
-        ],
-      }),
-      group("Files", grouped(files.length), "files", module, {
-        children: (self) => files.map((file) => fileNode(file, self)),
-      }),
+      group("Allocations", grouped(allocationCount), "archive", module, (self) => [
+        ...allocations.map((allocation) => allocationNode(allocation, self)),
+        ...this.moreAllocations(allocations.length, self),
+      ]),
+      group("Files", grouped(files.length), "files", module, (self) => files.map((file) => fileNode(file, self))),
     ];
   }
 
   /** Memory spaces of a few bytes, of which a TPU has up to nine. */
   private smallSpaces(spaces: readonly SpaceOverview[], parent: Node): Node {
-    const shown = new Set(spaces.flatMap(({ live }) => live.map(({ value }) => `value ${value}`)));
-    return group(counted(spaces.length, "small memory space"), "", "pulse", parent, {
-      holds: (key) => shown.has(key),
-      children: (self) => spaces.map((space) => this.space(space, self)),
-    });
+    const label = counted(spaces.length, "small memory space");
+    return group(label, "", "pulse", parent, (self) => spaces.map((space) => this.space(space, self)));
   }
 
   private space(space: SpaceOverview, parent: Node): Node {
@@ -142,9 +131,7 @@ export class SetNodes {
     item.contextValue = "space";
     if (space.peakStep < 0) return new Node(item, parent, { name: space.name });
     item.tooltip = spaceTooltip(space);
-    const shown = new Set(space.live.map(({ value }) => `value ${value}`));
-    const parts = { name: space.name, location: space.peakLocation, holds: (key: string) => shown.has(key) };
-    return new Node(item, parent, parts, (self) => this.peak(space, self));
+    return new Node(item, parent, { name: space.name, location: space.peakLocation }, (self) => this.peak(space, self));
   }
 
   /** What is live at the peak of a space, in three orders. */
@@ -154,23 +141,13 @@ export class SetNodes {
     if (!found) return [];
     const { lines, parameters, values } = found;
     const lineCount = lines.filter(({ sourceLine }) => sourceLine).length;
-    const branch = (label: string, count: string, icon: string, of: ValueGroup[], isExpanded = false) =>
-      of.length
-        ? [
-            group(label, count, icon, parent, {
-              isExpanded,
-              holds: holdsValues(of),
-              children: (self) => this.groups(of, space, self),
-            }),
-          ]
-        : [];
+    const branch = (label: string, count: string, icon: string, of: ValueGroup[], isExpanded?: boolean) =>
+      of.length ? [group(label, count, icon, parent, (self) => this.groups(of, space, self), isExpanded)] : [];
+    const byValue = (self: Node) => this.values(values, space, self);
     return [
       ...branch("By source line", counted(lineCount, "line"), "code", lines, true),
       ...branch("By parameter path", parametersText(parameters), "list-tree", parameters),
-      group("By value", counted(values.length, "value"), "list-ordered", parent, {
-        holds: holdsKeys(values),
-        children: (self) => this.values(values, space, self),
-      }),
+      group("By value", counted(values.length, "value"), "list-ordered", parent, byValue),
     ];
   }
 
@@ -199,8 +176,7 @@ export class SetNodes {
       .filter(Boolean)
       .join("\n");
     item.contextValue = sourceLine ? "line source" : kind;
-    const parts = { name: label, sourceLine, holds: holdsValues([one]) };
-    return new Node(item, parent, parts, (self) => this.groups(one.groups, space, self, one));
+    return new Node(item, parent, { name: label, sourceLine }, (self) => this.groups(one.groups, space, self, one));
   }
 
   /** The first values of a list, and a node that opens the rest. */
@@ -248,21 +224,6 @@ export class SetNodes {
 
 function isSingle({ groups, values }: ValueGroup): boolean {
   return !groups.length && values.length === 1;
-}
-
-function holdsKeys(values: readonly number[]): (key: string) => boolean {
-  const keys = new Set(values.map((value) => `value ${value}`));
-  return (key) => keys.has(key);
-}
-
-function holdsValues(groups: readonly ValueGroup[]): (key: string) => boolean {
-  const all: number[] = [];
-  const collect = (one: ValueGroup) => {
-    for (const value of one.values) all.push(value);
-    one.groups.forEach(collect);
-  };
-  groups.forEach(collect);
-  return holdsKeys(all);
 }
 
 /** The path of a parameter without its start if it is long: the view would cut its end, which tells paths apart. */
@@ -349,22 +310,17 @@ function fileNode(file: SetFile, parent: Node): Node {
   return new Node(item, parent, { name, uri });
 }
 
-interface GroupParts {
-  children: (self: Node) => Promise<Node[]> | Node[];
-  holds?: (key: string) => boolean;
-  isExpanded?: boolean;
-}
-
 function group(
   label: string,
   description: string,
   icon: string,
   parent: Node,
-  { children, ...parts }: GroupParts,
+  children: (self: Node) => Promise<Node[]> | Node[],
+  isExpanded = false,
 ): Node {
   const item = row("", label, description, icon);
   item.contextValue = "group";
-  return new Node(item, parent, parts, children);
+  return new Node(item, parent, { isExpanded }, children);
 }
 
 /** A node that opens what a list leaves out. */
