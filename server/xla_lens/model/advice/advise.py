@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.edits import Edit, EditableSpace, combined, removal
+from xla_lens.model.advice.edits import Edit, EditableSpace, combined
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.advice.rematerialize import is_product
 from xla_lens.model.advice.rules import RULES, RuleRow
@@ -40,19 +40,8 @@ def advise(
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    edited = EditableSpace(analysis.dump, space)
-    temporaries = EditableSpace(analysis.dump, space, has_only_temporaries=True)
-    steps: set[int] = set()
-    facts = Facts(analysis.dump, module, space)
-    for _ in range(_ROUNDS):
-        search = _Search(facts, edited, temporaries)
-        actions = search.actions()
-        # What is live at the peak after an action may be of the same kind.
-        new = {action.peak_step for action in actions[:_FOLLOWED] if action.peak_step is not None} - {space.peak_step}
-        if new <= steps:
-            break
-        steps |= new
-        facts = facts.also_at(steps)
+    search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
+    actions = search.actions()
     together, states = search.plan(actions, 0)
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
@@ -72,11 +61,6 @@ def advise(
     )
 
 
-_ROUNDS: Final = 3
-_FOLLOWED: Final = 3
-"""How often, and after how many actions, the rules look at the new peak as well."""
-
-
 class After(NamedTuple):
     """What the program needs of the memory space after some actions, and the peak."""
 
@@ -91,7 +75,6 @@ class _Search:
 
     facts: Facts
     edited: EditableSpace
-    temporaries: EditableSpace
 
     def actions(self) -> tuple[Action, ...]:
         """Run the rules and return what saves memory, the greatest saving of what the program needs first."""
@@ -106,11 +89,12 @@ class _Search:
     def _drafts(self) -> Iterator[tuple[RuleRow, list[Change]]]:
         """What each rule finds, divided into actions."""
         for row in RULES:
-            parts: dict[object, list[Change]] = {}
+            parts: dict[int, list[Change]] = {}
             for change in self.facts.found(row.find):
-                parts.setdefault(change.part, []).append(change)
-            for changes in parts.values():
-                yield row, changes
+                # Loops over so many layers are one thing to change.
+                part = change.layers if row.rule is Rule.REMATERIALIZE else 0
+                parts.setdefault(part, []).append(change)
+            yield from ((row, changes) for changes in parts.values())
 
     def _most_saved(self, changes: Sequence[Change]) -> int:
         """The bytes that changes save at most, at the peak or of the needed bytes. At the peak these are the bytes that
@@ -160,9 +144,10 @@ class _Search:
         the peak of the temporaries falls.
         """
         space, edit = self.facts.space, combined(edits)
-        live, unneeded = self.edited.after(edit), {row for rows in outputs for row in rows}
+        changes, unneeded = self.edited.changes(edit), {row for rows in outputs for row in rows}
+        live = self.edited.live_after(changes)
         saved = self._unneeded_bytes(unneeded) + self._smaller_arguments(edit, unneeded)
-        saved += self.temporaries.live.peak_bytes - self.temporaries.after(edit).peak_bytes
+        saved += self.edited.temporaries.peak_bytes - self.edited.temporaries_after(changes).peak_bytes
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
@@ -211,8 +196,7 @@ class _Search:
 
 def _edit(changes: Sequence[Change]) -> Edit:
     """What is left of each changed value."""
-    moved = [value for change in changes for value in change.moved]
-    return {**removal(moved), **{change.value: change.pieces for change in changes}}
+    return {change.value: change.pieces for change in changes}
 
 
 def measured(advice: Advice, rule: Rule, after: MemorySpace | None) -> Advice:

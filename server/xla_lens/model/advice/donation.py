@@ -13,7 +13,7 @@ result is conservative: donations that XLA would honor by adding copies are not 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -107,26 +107,145 @@ class Donation:
 
 def find_donation(dump: DumpSet) -> Donation:
     """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
-    donated = sorted(_donated(dump), key=lambda row: (-row.size_bytes, row.parameter))
-    is_known = _is_known(dump)
-    kept_apart = sorted(_kept_apart(dump), key=lambda row: (-row.size_bytes, row.copy)) if is_known else []
-    return Donation(tuple(donated), missed_donations(dump), tuple(kept_apart), is_known)
+    is_known = dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
+    donated, missed = tuple(_donated(dump)), tuple(_missed(dump)) if is_known else ()
+    kept_apart = tuple(_kept_apart(dump)) if is_known else ()
+    return Donation(
+        donated=tuple(sorted(donated, key=lambda row: (-row.size_bytes, row.parameter))),
+        missed=tuple(sorted(missed, key=lambda row: (-row.size_bytes, row.output))),
+        kept_apart=tuple(sorted(kept_apart, key=lambda row: (-row.size_bytes, row.copy))),
+        is_known=is_known,
+    )
 
 
-def missed_donations(dump: DumpSet) -> tuple[Missed, ...]:
-    """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes."""
-    missed = _missed(dump) if _is_known(dump) else ()
-    return tuple(sorted(missed, key=lambda row: (-row.size_bytes, row.output)))
+def parameters_of(dump: DumpSet) -> Iterator[tuple[int, list[int]]]:
+    """Yield each parameter, with the other values in its allocation by their start."""
+    for values in _values_by_allocation(dump, Kind.PARAMETER):
+        parameter = next((value for value in values if _is_parameter(dump, value)), None)
+        if parameter is not None:
+            yield parameter, [value for value in values if value != parameter]
 
 
-def _is_known(dump: DumpSet) -> bool:
-    return dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
+def outputs_of(dump: DumpSet) -> Iterator[int]:
+    """Yield the last value in each allocation of an output."""
+    yield from (values[-1] for values in _values_by_allocation(dump, Kind.MAYBE_LIVE_OUT))
 
 
-class _Output(NamedTuple):
-    value: int
-    first: int
-    allocation: int
+def _values_by_allocation(dump: DumpSet, kind: Kind) -> Iterator[list[int]]:
+    """The values in each allocation of a kind, by their start. Allocations without values are left out."""
+    for allocation in np.flatnonzero(np.maximum(dump.allocations.kind, 0) & int(kind)).tolist():
+        values = dump.values_of_allocation(allocation)
+        if len(values):
+            yield values[np.lexsort((values, dump.values.start_step[values]))].tolist()
+
+
+def _is_parameter(dump: DumpSet, value: int) -> bool:
+    """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
+    opcode = dump.opcode(int(dump.values.name[value]))
+    return opcode == b"parameter" or (opcode is None and dump.values.start_step[value] <= 0)
+
+
+def _has_kind(dump: DumpSet, value: int, kind: Kind) -> bool:
+    """Whether the allocation of a value has a kind."""
+    return kind in Kind(int(dump.allocations.kind[dump.values.allocation[value]]))
+
+
+def _allocated_bytes(dump: DumpSet, value: int) -> int:
+    """The bytes of the allocation of a value."""
+    return int(dump.allocations.size_bytes[dump.values.allocation[value]])
+
+
+def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
+    """The shape of an array without its memory space, None for a tuple or an unknown shape."""
+    text = dump.shape(value)
+    # Tuples of thousands of elements take long to parse.
+    shape = parse_shape(text) if text is not None and not text.startswith(b"(") else None
+    return replace(shape, memory_space=0) if isinstance(shape, ArrayShape) else None
+
+
+def _donated(dump: DumpSet) -> Iterator[Donated]:
+    """The parameters in maybe-live-out allocations."""
+    for parameter, others in parameters_of(dump):
+        if _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT):
+            yield Donated(parameter, tuple(others), _allocated_bytes(dump, parameter))
+
+
+# ---------------------------------------------------------------- missed donations
+
+
+def _missed(dump: DumpSet) -> Iterator[Missed]:
+    """Match each output with at most one parameter of the same shape and size. `Fit.SHARED` comes last."""
+    parameters: dict[tuple[bytes | None, int], list[tuple[int, int]]] = {}
+    for value, _ in parameters_of(dump):
+        last_read = _last_read(dump, value)
+        if last_read is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
+            key = dump.shape(value), _allocated_bytes(dump, value)
+            parameters.setdefault(key, []).append((value, last_read))
+    outputs = list(_outputs(dump))
+    for is_shared in (False, True):
+        # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
+        made = sorted((int(dump.values.start_step[row[is_shared]]), row[1], row) for row in outputs)
+        for birth, output, (first, _) in made:
+            size_bytes = _allocated_bytes(dump, output)
+            here = parameters.get((dump.shape(output), size_bytes), [])
+            maker = output if is_shared else first
+            in_place = [row for row in here if row[1] == birth and _may_write_over(dump, *row, maker)]
+            # A parameter that is read to make the output is most likely its previous version.
+            chosen = next(iter(in_place or [row for row in here if row[1] < birth]), None)
+            if chosen is None or (is_shared and not _may_move(dump, output)):
+                continue
+            here.remove(chosen)
+            outputs.remove((first, output))
+            parameter, last_read = chosen
+            fit = Fit.SHARED if is_shared else Fit.IN_PLACE if in_place else Fit.FREE
+            yield Missed(parameter, output, first, last_read if last_read != NONE else None, birth, fit, size_bytes)
+
+
+def _outputs(dump: DumpSet) -> Iterator[tuple[int, int]]:
+    """The first value and the output in each allocation of an output without a parameter. Tuples, which are tables of
+    pointers, are left out.
+    """
+    for values in _values_by_allocation(dump, Kind.MAYBE_LIVE_OUT):
+        live = [value for value in values if dump.values.live_range[value] != NONE]
+        is_own = live and _allocated_bytes(dump, live[0]) and not _has_kind(dump, live[0], Kind.PARAMETER)
+        if is_own and _array_shape(dump, live[-1]):
+            yield live[0], live[-1]
+
+
+def _last_read(dump: DumpSet, value: int) -> int | None:
+    """The last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads it, None if
+    that is unknown.
+    """
+    row = int(dump.values.used_value[value])
+    if row == NONE:
+        return None
+    uses, positions = dump.uses_of(row), dump.positions_of(row)
+    if not len(uses):
+        return NONE
+    rows = dump.schedule_row_of_name[np.append(dump.uses.name[uses], dump.positions.name[positions])]
+    return None if NONE in rows else int(dump.schedule.step[rows].max())
+
+
+def _may_write_over(dump: DumpSet, parameter: int, last_read: int, made: int) -> bool:
+    """Whether the last reader of a parameter defines a value and may do so in place."""
+    row, name = dump.schedule_row(last_read), int(dump.values.name[made])
+    uses = dump.uses_of(int(dump.values.used_value[parameter]))
+    is_reader = row != NONE and dump.schedule.name[row] == name and name in dump.uses.name[uses]
+    return bool(is_reader) and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
+
+
+def _may_move(dump: DumpSet, value: int) -> bool:
+    """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
+    opcode = _opcode(dump, int(dump.values.name[value]))
+    return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
+
+
+def _opcode(dump: DumpSet, name: int) -> bytes | None:
+    """The opcode of an instruction, `_LOOP_FUSION` for a fusion that may run in place, None if not quoted."""
+    opcode = dump.opcode(name)
+    instruction = dump.instruction(name) if opcode == b"fusion" else None
+    kinds = (_LOOP_FUSION, b", kind=kOutput") if dump.backend is Backend.TPU else (_LOOP_FUSION,)
+    return _LOOP_FUSION if instruction and any(map(instruction.has_text, kinds)) else opcode
 
 
 _ELEMENTWISE: Final = frozenset(
@@ -143,170 +262,34 @@ that end in the update of a parameter after a product (`kind=kOutput`).
 """
 
 
-DONATED: Final = Kind.PARAMETER | Kind.MAYBE_LIVE_OUT
-"""The kind of an allocation that a parameter and an output share."""
-
-
-def values_by_allocation(dump: DumpSet, *kinds: Kind) -> Iterator[tuple[int, list[int]]]:
-    """The allocations of parameters, of outputs, or of both, each with its values by their start."""
-    kind = dump.allocations.kind & int(DONATED)
-    for allocation in np.flatnonzero(np.isin(kind, [*map(int, kinds)])).tolist():
-        values = dump.values_of_allocation(allocation)
-        yield allocation, values[np.lexsort((values, dump.values.start_step[values]))].tolist()
-
-
-def _donated(dump: DumpSet) -> Iterator[Donated]:
-    """The parameters in maybe-live-out allocations."""
-    for allocation, values in values_by_allocation(dump, DONATED):
-        parameter = next((value for value in values if _is_parameter(dump, value)), None)
-        if parameter is not None:
-            reused_by = tuple(value for value in values if value != parameter)
-            yield Donated(parameter, reused_by, int(dump.allocations.size_bytes[allocation]))
-
-
-def _not_donated(dump: DumpSet) -> Iterator[int]:
-    """The parameters in allocations without outputs."""
-    for _, values in values_by_allocation(dump, Kind.PARAMETER):
-        yield from (value for value in values if _is_parameter(dump, value))
-
-
-def _outputs(dump: DumpSet) -> Iterator[_Output]:
-    """The outputs in allocations without a parameter. Tuples, which are tables of pointers, are left out."""
-    for allocation, values in values_by_allocation(dump, Kind.MAYBE_LIVE_OUT):
-        live = [value for value in values if dump.values.live_range[value] != NONE]
-        if live and dump.allocations.size_bytes[allocation] and _array_shape(dump, live[-1]):
-            yield _Output(live[-1], live[0], allocation)
-
-
-def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
-    """The shape of an array, None for a tuple or an unknown shape."""
-    text = dump.shape(value)
-    # Tuples of thousands of elements take long to parse.
-    shape = parse_shape(text) if text is not None and not text.startswith(b"(") else None
-    return shape if isinstance(shape, ArrayShape) else None
-
-
-def _is_parameter(dump: DumpSet, value: int) -> bool:
-    """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
-    opcode = dump.opcode(int(dump.values.name[value]))
-    return opcode == b"parameter" or (opcode is None and dump.values.start_step[value] <= 0)
-
-
-def _opcode(dump: DumpSet, name: int) -> bytes | None:
-    """The opcode of an instruction, `_LOOP_FUSION` for a fusion that may run in place, None if not quoted."""
-    opcode = dump.opcode(name)
-    instruction = dump.instruction(name) if opcode == b"fusion" else None
-    kinds = (_LOOP_FUSION, b", kind=kOutput") if dump.backend is Backend.TPU else (_LOOP_FUSION,)
-    return _LOOP_FUSION if instruction and any(map(instruction.has_text, kinds)) else opcode
-
-
-def _last_read(dump: DumpSet, value: int) -> int | None:
-    """The last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads it, None if
-    that is unknown.
-    """
-    row = int(dump.values.used_value[value])
-    if row == NONE:
-        return None
-    uses, positions = dump.uses_of(row), dump.positions_of(row)
-    if not len(uses):
-        return NONE
-    names = np.concatenate((dump.uses.name[uses], dump.positions.name[positions]))
-    rows = dump.schedule_row_of_name[names]
-    return None if np.any(rows == NONE) else int(dump.schedule.step[rows].max())
-
-
-# ---------------------------------------------------------------- missed donations
-
-
-def _missed(dump: DumpSet) -> Iterator[Missed]:
-    """Match each output with at most one parameter of the same shape and size. `Fit.SHARED` comes last."""
-    sizes = dump.allocations.size_bytes
-    parameters: dict[tuple[bytes, int], list[tuple[int, int]]] = {}
-    for value in _not_donated(dump):
-        shape, last_read = dump.shape(value), _last_read(dump, value)
-        if shape is not None and last_read is not None:
-            key = shape, int(sizes[dump.values.allocation[value]])
-            parameters.setdefault(key, []).append((value, last_read))
-    outputs = list(_outputs(dump))
-    for is_shared in (False, True):
-        left = []
-        # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
-        maker = {output: output.value if is_shared else output.first for output in outputs}
-        for output in sorted(outputs, key=lambda output: (dump.values.start_step[maker[output]], output.value)):
-            key = dump.shape(output.value) or b"", int(sizes[output.allocation])
-            here, birth = parameters.get(key, []), int(dump.values.start_step[maker[output]])
-            in_place = [row for row in here if row[1] == birth and may_write_over(dump, *row, maker[output])]
-            dead = [row for row in here if row[1] < birth]
-            # A parameter that is read to make the output is most likely its previous version.
-            chosen = next(iter(in_place or dead), None)
-            if chosen is None or (is_shared and not _may_move(dump, output.value)):
-                left.append(output)
-                continue
-            here.remove(chosen)
-            parameter, last_read = chosen
-            fit = Fit.SHARED if is_shared else Fit.IN_PLACE if in_place else Fit.FREE
-            read = last_read if last_read != NONE else None
-            yield Missed(parameter, output.value, output.first, read, birth, fit, key[1])
-        outputs = left
-
-
-def may_write_over(dump: DumpSet, parameter: int, last_read: int, made: int) -> bool:
-    """Whether the last reader of a parameter defines a value and may do so in place."""
-    row, name = dump.schedule_row(last_read), int(dump.values.name[made])
-    uses = dump.uses_of(int(dump.values.used_value[parameter]))
-    is_reader = row != NONE and dump.schedule.name[row] == name and name in dump.uses.name[uses]
-    return bool(is_reader) and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
-
-
-def _may_move(dump: DumpSet, value: int) -> bool:
-    """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
-    opcode = _opcode(dump, int(dump.values.name[value]))
-    return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
-
-
 # ---------------------------------------------------------------- copies
-
-
-_COPIES: Final = (b"copy", b"copy-start")
 
 
 def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
     """Follow each parameter through its copies, including those to another memory space and back."""
-    kinds = dump.allocations.kind
-    donated = dict.fromkeys(row.parameter for row in _donated(dump))
-    for parameter in [*donated, *_not_donated(dump)]:
-        shape = _anywhere(_array_shape(dump, parameter))
-        seen, found = {parameter}, [parameter]
-        while found and shape:
-            for copy in _copies(dump, found.pop()):
-                allocation = int(dump.values.allocation[copy])
-                if copy in seen or _anywhere(_array_shape(dump, copy)) != shape or allocation == NONE:
+    color = dump.values.color
+    for parameter, _ in parameters_of(dump):
+        shape, is_donated = _array_shape(dump, parameter), _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT)
+        found = [parameter]
+        for value in found if shape else ():
+            for copy in _copies(dump, value):
+                is_placed = dump.values.allocation[copy] != NONE
+                if copy in found or not is_placed or _array_shape(dump, copy) != shape:
                     continue
-                seen.add(copy)
                 found.append(copy)
-                kind = int(kinds[allocation])
-                is_output = bool(kind & int(Kind.MAYBE_LIVE_OUT))
-                is_beside = dump.values.color[copy] == dump.values.color[parameter]
-                if is_beside and not kind & int(Kind.PARAMETER) and (is_output or parameter in donated):
+                is_output = _has_kind(dump, copy, Kind.MAYBE_LIVE_OUT)
+                is_beside = color[copy] == color[parameter] and not _has_kind(dump, copy, Kind.PARAMETER)
+                if is_beside and (is_output or is_donated):
                     yield KeptApart(copy, parameter, is_output, int(dump.values.size_bytes[copy]))
-
-
-def _anywhere(shape: ArrayShape | None) -> ArrayShape | None:
-    """The shape without its memory space."""
-    return replace(shape, memory_space=0) if shape else None
 
 
 def _copies(dump: DumpSet, value: int) -> Iterator[int]:
     """The copies of a value and of its aliases."""
     row = int(dump.values.used_value[value])
-    if row == NONE:
-        return
-    uses = dump.uses_of(row)
-    for name in dict.fromkeys(dump.uses.name[uses].tolist()):
+    for name in np.unique(dump.uses.name[dump.uses_of(row)]).tolist() if row != NONE else ():
         opcode = dump.opcode(name)
-        if opcode in _COPIES:
+        if opcode in (b"copy", b"copy-start"):
             # Element 0 of a copy-start is the destination.
-            index = dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX
-            copy = dump.value_at(name, index)
+            copy = dump.value_at(name, dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX)
             if copy != NONE and dump.values.name[copy] == name:
                 yield copy

@@ -7,11 +7,12 @@ answered here: those of the rules of the advice, of budgets, and of the report's
 
 from bisect import insort
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xla_lens.model.memory.over_time import (
     LiveBytes,
@@ -22,7 +23,7 @@ from xla_lens.model.memory.over_time import (
     placed_values,
     slots_of,
 )
-from xla_lens.model.memory.sweep import Slots, coverage
+from xla_lens.model.memory.sweep import Coverage, Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column, Kind
 
@@ -52,29 +53,16 @@ def combined(edits: Sequence[Edit]) -> Edit:
 
 @dataclass(frozen=True, eq=False)
 class EditableSpace:
-    """A memory space of a dump set, or its temporaries alone, which answers what edits change."""
+    """A memory space of a dump set, which answers what edits change."""
 
     dump: DumpSet
     space: MemorySpace
-    has_only_temporaries: bool = False
 
     @cached_property
     def slots(self) -> Slots:
         """The slots of all values that ever cover bytes of the memory space, by allocation."""
         placed = placed_values(self.dump)
-        allocation = self.dump.values.allocation[placed]
-        is_here = self.dump.allocations.color[allocation] == self.space.color
-        if self.has_only_temporaries:
-            is_here &= self.dump.allocations.kind[allocation] & int(Kind.PREALLOCATED_TEMP) != 0
-        return slots_of(self.dump, placed[is_here])
-
-    @cached_property
-    def live(self) -> LiveBytes:
-        """The live bytes before an edit."""
-        if not self.has_only_temporaries:
-            return self.space.live
-        changes = coverage(self.slots)
-        return accumulated(changes.steps, changes.deltas)
+        return slots_of(self.dump, placed[self.dump.values.color[placed] == self.space.color])
 
     def rows(self, values: Collection[int]) -> Column:
         """Return the rows of `slots` that are of some values, in the same order."""
@@ -91,25 +79,48 @@ class EditableSpace:
 
     def after(self, edit: Edit) -> LiveBytes:
         """Return the live bytes after an edit."""
-        live, freed = self.live, self.freed(edit)
-        added = [delta for start, end, size in edit.get(NONE, ()) for delta in ((start, size), (end + 1, -size))]
-        steps, new = np.array(added, np.int64).reshape(-1, 2).T
-        deltas = self._live_deltas, -np.diff(freed.live_bytes, prepend=0), new
-        return accumulated(np.concatenate((live.steps, freed.steps, steps)), np.concatenate(deltas))
+        return self.live_after(self.changes(edit))
+
+    def live_after(self, changes: Coverage) -> LiveBytes:
+        """Return the live bytes after some changes."""
+        return _changed(self.space.live, changes.steps, changes.deltas)
 
     @cached_property
-    def _live_deltas(self) -> Column:
-        return np.diff(self.live.live_bytes, prepend=0)
+    def temporaries(self) -> LiveBytes:
+        """The live bytes of the temporaries."""
+        every = coverage(self.slots)
+        is_temporary = self._is_temporary(every.allocation)
+        return accumulated(every.steps[is_temporary], every.deltas[is_temporary])
+
+    def temporaries_after(self, changes: Coverage) -> LiveBytes:
+        """Return the live bytes of the temporaries after some changes. New buffers are temporaries."""
+        is_temporary = self._is_temporary(changes.allocation) | (changes.allocation == NONE)
+        return _changed(self.temporaries, changes.steps[is_temporary], changes.deltas[is_temporary])
+
+    def _is_temporary(self, allocations: Column) -> NDArray[np.bool_]:
+        is_temporary: NDArray[np.bool_] = self.dump.allocations.kind[allocations] & int(Kind.PREALLOCATED_TEMP) != 0
+        return is_temporary
+
+    def changes(self, edit: Edit, gone: Collection[int] = ()) -> Coverage:
+        """Return how an edit changes what is covered of each allocation, unsorted, if the values `gone` are gone
+        already. New buffers are in the allocation NONE.
+        """
+        changed = self.rows(edit)
+        near = self._near(changed, gone) if len(changed) else changed
+        rest = near[~np.isin(near, changed)]
+        old, new = coverage(self.slots.take(near)), coverage(_joined(self.slots.take(rest), self._left(changed, edit)))
+        added = [delta for start, end, size in edit.get(NONE, ()) for delta in ((start, size), (end + 1, -size))]
+        steps, sizes = np.array(added, np.int64).reshape(-1, 2).T
+        return Coverage(
+            np.concatenate((old.allocation, new.allocation, np.full(len(added), NONE))),
+            np.concatenate((old.steps, new.steps, steps)),
+            np.concatenate((-old.deltas, new.deltas, sizes)),
+        )
 
     def freed(self, edit: Edit, gone: Collection[int] = ()) -> LiveBytes:
         """Return the bytes that an edit frees over time, if the values `gone` are gone already."""
-        slots, changed = self.slots, self.rows(edit)
-        if not len(changed):
-            return LiveBytes(changed, changed)
-        before = self._near(changed, gone)
-        rest = before[~np.isin(before, changed)]
-        old, new = coverage(slots.take(before)), coverage(_joined(slots.take(rest), self._left(changed, edit)))
-        return accumulated(np.append(old.steps, new.steps), np.append(old.deltas, -new.deltas))
+        changes = self.changes(edit, gone)
+        return accumulated(changes.steps, -changes.deltas)
 
     def _near(self, changed: Column, gone: Collection[int]) -> Column:
         """The rows among which all are that share bytes and steps with one of `changed`, these included."""
@@ -136,15 +147,13 @@ class EditableSpace:
         return left.take(np.flatnonzero((starts <= ends) & (whole.offset < end_offsets)))
 
 
+def _changed(live: LiveBytes, steps: Column, deltas: Column) -> LiveBytes:
+    before = np.diff(live.live_bytes, prepend=0)
+    return accumulated(np.concatenate((live.steps, steps)), np.concatenate((before, deltas)))
+
+
 def _joined(one: Slots, other: Slots) -> Slots:
-    return Slots(
-        np.append(one.value, other.value),
-        np.append(one.allocation, other.allocation),
-        np.append(one.offset, other.offset),
-        np.append(one.end_offset, other.end_offset),
-        np.append(one.start_step, other.start_step),
-        np.append(one.end_step, other.end_step),
-    )
+    return Slots(*(np.append(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)))
 
 
 # ---------------------------------------------------------------- the peak without each value
@@ -196,7 +205,7 @@ def _least_peaks(edited: EditableSpace, rows: Column) -> list[tuple[int, int]]:
     """Return lower bounds of the peak without each of some slots, and the most bytes that each frees, negative. A value
     takes at most its size off the peak, and nothing off the steps at which it is not live.
     """
-    live, slots = edited.live, edited.slots.take(rows)
+    live, slots = edited.space.live, edited.slots.take(rows)
     sizes = slots.end_offset - slots.offset
     first, last = live.steps.searchsorted(slots.start_step), live.steps.searchsorted(slots.end_step + 1, "right")
     before = np.maximum.accumulate(np.append(0, live.live_bytes))[first]

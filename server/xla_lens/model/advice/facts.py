@@ -6,8 +6,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -15,12 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.model.advice.actions import Buffers, Call
-from xla_lens.model.advice.alive import neighbours
-from xla_lens.model.advice.donation import DONATED, values_by_allocation
+from xla_lens.model.advice.donation import outputs_of, parameters_of
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
@@ -54,19 +51,16 @@ class Dimensions(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a rule does to a value: `pieces` of it are left. Changes of the same `part` are one action.
+    """What a rule does to a value: `pieces` of it are left.
 
     The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
-    longer needs. `moved` are values that get new buffers, the pieces of the change of NONE. `content` is the value
-    whose source is that of the bytes, NONE if it is the value itself.
+    longer needs. `content` is the value whose source is that of the bytes, NONE if it is the value itself.
     """
 
     value: int
     pieces: tuple[Piece, ...] = ()
-    part: object = None
     layers: int = 1
     outputs: tuple[int, ...] = ()
-    moved: tuple[int, ...] = ()
     content: int = NONE
 
     @property
@@ -87,8 +81,7 @@ class Facts:
 
     `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
     last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
-    as fast as those of arrays. `steps` are those at which live values matter: the peak, and others that become the peak
-    after an action.
+    as fast as those of arrays.
     """
 
     def __init__(self, dump: DumpSet, module: HloModule | None, space: MemorySpace) -> None:
@@ -99,21 +92,13 @@ class Facts:
         self.end: list[int] = values.end_step.tolist()
         self.size: list[int] = values.size_bytes.tolist()
         self.kind: list[int] = np.maximum(kind, 0).tolist()
-        self.steps: tuple[int, ...] = (self.peak_step,)
         self.origins = Origins(dump, module)
         self.op_name = cache(self._op_name)
         self.reads = cache(self._reads)
         self.is_backward = cache(is_backward)
+        self._is_view = cache(self._passes_on)
         self._for_backward: dict[int, bool] = {}
         self._found: dict[Callable[[Facts], Iterator[Change]], tuple[Change, ...]] = {}
-
-    def also_at(self, steps: Collection[int]) -> "Facts":
-        """The same facts, if other steps matter as well. What does not depend on the steps is kept."""
-        other = copy(self)
-        other.steps, other._for_backward, other._found = (self.peak_step, *steps), {}, {}
-        for name in ("candidates", "idle_arguments", "backward_step"):
-            other.__dict__.pop(name, None)
-        return other
 
     def found(self, rule: "Callable[[Facts], Iterator[Change]]") -> tuple[Change, ...]:
         """What a rule finds, which others may ask for, too."""
@@ -129,21 +114,24 @@ class Facts:
 
     @cached_property
     def candidates(self) -> tuple[int, ...]:
-        """The values of the memory space that matter, by their start: those of the sizes that take most of the bytes
-        live at the peak, or at another of `steps`. Of sizes with too many values, only those live then.
+        """The values of the memory space that matter, by their start: those of the sizes that take most bytes at some
+        step. Of sizes with too many values, only those live at the peak.
         """
         values, placed = self.dump.values, placed_values(self.dump)
-        found = placed[self.dump.allocations.color[values.allocation[placed]] == self.space.color]
-        is_live_at = [(values.start_step[found] <= step) & (step <= values.end_step[found]) for step in self.steps]
-        is_live = np.logical_or.reduce(is_live_at)
+        found = placed[values.color[placed] == self.space.color]
+        start, end = values.start_step[found], values.end_step[found]
         sizes, which, counts = np.unique(values.size_bytes[found], return_inverse=True, return_counts=True)
-        live_counts = [np.bincount(which, weights=is_live, minlength=len(sizes)) for is_live in is_live_at]
-        totals, chosen = np.maximum.reduce(live_counts).astype(np.int64) * sizes, list[Column]()
+        of_size, is_start = np.tile(which, 2), np.repeat((True, False), len(found))
+        events = np.lexsort((is_start, np.append(start, end + 1), of_size))
+        most = np.zeros(len(sizes), np.int64)
+        np.maximum.at(most, of_size[events], np.where(is_start[events], 1, -1).cumsum())
+        totals, chosen = most * sizes, list[Column]()
+        is_at_peak = (start <= self.peak_step) & (self.peak_step <= end)
         for number in np.argsort(-totals, kind="stable").tolist():
             if totals[number] * SMALLEST_SHARE < self.space.peak_live_bytes:
                 break
             left = MOST_CANDIDATES - sum(map(len, chosen))
-            wanted = which == number if counts[number] <= left else (which == number) & is_live
+            wanted = which == number if counts[number] <= left else (which == number) & is_at_peak
             if np.count_nonzero(wanted) <= left:
                 chosen.append(found[wanted])
         found = np.concatenate([*chosen, found[:0]])
@@ -175,49 +163,33 @@ class Facts:
     @cached_property
     def all_arguments(self) -> tuple[int, ...]:
         """The arguments of the program, in all memory spaces."""
-        allocations, values = self.dump.allocations, self.dump.values
-        rows = np.flatnonzero(allocations.kind & int(Kind.PARAMETER) != 0)
-        is_first = np.isin(values.allocation, rows) & (values.size_bytes > 0) & (values.start_step <= 0)
-        placed = np.flatnonzero(is_first)
-        # The first value of the allocation of a parameter is the parameter.
-        first = np.unique(values.allocation[placed], return_index=True)[1]
-        return tuple(np.sort(placed[first]).tolist())
+        return tuple(sorted(value for value, _ in parameters_of(self.dump) if self.size[value] > 0))
 
     @cached_property
     def arguments(self) -> tuple[int, ...]:
         """The arguments of the program that are in the memory space."""
-        color = self.dump.allocations.color[self.dump.values.allocation[[*self.all_arguments]]].tolist()
-        return tuple(value for value, found in zip(self.all_arguments, color, strict=True) if found == self.space.color)
+        return tuple(value for value in self.all_arguments if self.dump.values.color[value] == self.space.color)
 
     @cached_property
     def tokens(self) -> tuple[tuple[int, ...], ...]:
         """The lengths of the integer arguments."""
-        shapes = (self.dimensions(value) for value in self.all_arguments)
+        shapes = map(self.dimensions, self.all_arguments)
         return tuple(shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32"))
 
     @cached_property
     def returned(self) -> Counter[Dimensions | None]:
         """The number of outputs by their dimensions."""
-        outputs = (values for _, values in values_by_allocation(self.dump, Kind.MAYBE_LIVE_OUT, DONATED) if values)
-        return Counter(self.dimensions(values[-1]) for values in outputs)
-
-    def is_argument(self, op_name: str | None) -> bool:
-        """Whether an op_name is that of an argument."""
-        return op_name in self._argument_names
-
-    @cached_property
-    def _argument_names(self) -> frozenset[str | None]:
-        return frozenset(self.op_name(self.name[value]) for value in self.all_arguments)
+        return Counter(self.dimensions(output) for output in outputs_of(self.dump))
 
     @cached_property
     def idle_arguments(self) -> frozenset[int]:
         """The arguments that nothing reads before the backward pass has begun, and that are returned with new contents:
         optimizer state. Small arguments are left out.
         """
-        begin = self.backward_step
+        begin, arguments = self.backward_step, frozenset(self.arguments).intersection(self.candidates)
         return frozenset(
             value
-            for value in frozenset(self.arguments).intersection(self.candidates if begin is not None else ())
+            for value in (arguments if begin is not None else ())
             if self.kind[value] & Kind.MAYBE_LIVE_OUT
             and (reads := self.reads(value))
             and reads[0].step >= (begin or 0)
@@ -228,13 +200,6 @@ class Facts:
         """Whether the backward pass reads an argument. XLA may fuse its update with the product of the gradient."""
         in_place = self.dump.values_of_allocation(int(self.dump.values.allocation[value]))
         return self.is_backward(self.op_name(read.name)) and read.name not in self.dump.values.name[in_place]
-
-    def same_slice(self, value: int) -> list[int]:
-        """The other values on exactly the same bytes with the same dimensions, by their start."""
-        values, shape, others = self.dump.values, self.dimensions(value), neighbours(self.dump, value)
-        is_same = values.offset[others] == values.offset[value]
-        others = others[is_same & (values.size_bytes[others] == values.size_bytes[value])]
-        return [other for other in others.tolist() if self.dimensions(other) == shape]
 
     # ------------------------------------------------------------ instructions
 
@@ -250,13 +215,25 @@ class Facts:
     def _reads(self, value: int) -> list[Read]:
         """The instructions that read a value, by step. Those that only pass it on are left out."""
         row = int(self.dump.values.used_value[value])
-        if row == NONE:
-            return []
-        names = np.unique(self.dump.uses.name[self.dump.uses_of(row)])
-        steps = taken(self.dump.schedule.step, self.dump.schedule_row_of_name[names])
-        reads = map(Read, steps.tolist(), names.tolist())
-        own = self.name[value]
-        return sorted(read for read in reads if read.name != own and not _VIEW.match(self.dump.names[read.name]))
+        uses = self.dump.uses_of(row) if row != NONE else range(0)
+        names = {*self._users[uses.start : uses.stop]} - {self.name[value]}
+        return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))
+
+    @cached_property
+    def _users(self) -> list[int]:
+        """The instruction of each use."""
+        users: list[int] = self.dump.uses.name.tolist()
+        return users
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        """The step of the instruction of each name, NONE if it is not scheduled."""
+        steps: list[int] = taken(self.dump.schedule.step, self.dump.schedule_row_of_name).tolist()
+        return steps
+
+    def _passes_on(self, name: int) -> bool:
+        """Whether an instruction only passes on what it reads."""
+        return _VIEW.match(self.dump.names[name]) is not None
 
     def is_for_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""
@@ -272,11 +249,9 @@ class Facts:
         readers = {read.name for value in self._values_of_name.get(name, ()) for read in self.reads(value)}
         # A `copy-done` defines no value; the readers of what it shows are those of the `copy-start`.
         readers = {reader for reader in readers if reader in self._values_of_name or self.op_name(reader) is not None}
-        if not readers:
-            # What an asynchronous slice reads is passed on in a computation of its own.
-            row, begin = int(self.dump.schedule_row_of_name[name]), self.backward_step
-            return row != NONE and begin is not None and int(self.dump.schedule.step[row]) >= begin
-        return all(map(self.is_for_backward, readers))
+        # What an asynchronous slice reads is passed on in a computation of its own.
+        is_late = self.backward_step is not None and self._steps[name] >= self.backward_step
+        return all(map(self.is_for_backward, readers)) if readers else is_late
 
     @cached_property
     def _values_of_name(self) -> dict[int, list[int]]:
@@ -292,17 +267,13 @@ class Facts:
         None without a backward pass.
         """
         for values in ({*self.candidates} - {*self.arguments}, self.arguments):
-            reads = (read for value in values for read in self.reads(value))
-            steps = [step for step, name in reads if step != NONE and self.is_backward(self.op_name(name))]
-            if steps:
-                return min(steps)
+            reads = {read for value in values for read in self.reads(value) if read.step != NONE}
+            first = next((step for step, name in sorted(reads) if self.is_backward(self.op_name(name))), None)
+            if first is not None:
+                return first
         return None
 
     # ------------------------------------------------------------ sources
-
-    def content(self, value: int) -> object:
-        """What tells the source of a value's content from others: its line, or its op_name if no line is known."""
-        return _source(self.origins.of_value(value))
 
     def shape(self, value: int, layers: int = 1) -> str:
         """The shape of one layer of a value without its layout, empty if unknown."""
@@ -311,78 +282,75 @@ class Facts:
             return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
         return str(dimensions.of_one_layer if layers > 1 else dimensions)
 
+    def alike(self, change: Change) -> tuple[str, object]:
+        """What values have in common that are alike except for the number of their layer: the shape of one layer, and
+        the line of the content, or its op_name if no line is known.
+        """
+        origin = self.origins.of_value(change.source_value)
+        return self.shape(change.value, change.layers), origin.line or folded(origin.op_name)
+
     def groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
-        layers = changes[0].layers
-        found = {change.value: change.source_value for change in changes if change.value in self.owned}
-        members: dict[tuple[str, object], list[tuple[int, Origin]]] = {}
-        for value in sorted(found, key=lambda value: (-self.owned[value], value)):
-            origin = self.origins.of_value(found[value])
-            members.setdefault((self.shape(value, layers), _source(origin)), []).append((value, origin))
+        members: dict[tuple[str, object], list[Change]] = {}
+        owned = {change.value: change for change in changes if change.value in self.owned}
+        for value in sorted(owned, key=lambda value: (-self.owned[value], value)):
+            members.setdefault(self.alike(owned[value]), []).append(owned[value])
+        origins = (self.origins.of_value(rows[0].source_value) for rows in members.values())
         groups = [
             Buffers(
-                values=tuple(value for value, _ in rows),
-                count=len(rows) * layers,
+                values=tuple(change.value for change in rows),
+                count=sum(change.layers for change in rows),
                 shape=shape,
-                size_bytes=sum(self.owned[value] for value, _ in rows),
-                line=rows[0][1].line,
-                op_name=folded(rows[0][1].op_name),
+                size_bytes=sum(self.owned[change.value] for change in rows),
+                line=origin.line,
+                op_name=folded(origin.op_name),
             )
-            for (shape, _), rows in members.items()
+            for ((shape, _), rows), origin in zip(members.items(), origins, strict=True)
         ]
         return tuple(sorted(groups, key=lambda group: -group.size_bytes))
 
     @cached_property
-    def _around_layers(self) -> tuple[frozenset[str | None], frozenset[str | None]]:
-        """The functions that compute all results that are not differentiated, such as the new weights, and those that
-        compute all that is differentiated.
-        """
-        stacks: dict[bool, list[frozenset[str | None]]] = {True: [], False: []}
-        for value in self.candidates:
-            origin = self.origins.of_value(value)
-            is_differentiated = _DIFFERENTIATED.search(origin.op_name or "") is not None
-            is_result = bool(self.kind[value] & Kind.MAYBE_LIVE_OUT)
-            if is_path(origin.op_name) and origin.frames and (is_differentiated or is_result):
-                stacks[is_differentiated].append(frozenset(frame.function for frame in origin.frames))
-        around, everywhere = (frozenset.intersection(*stacks[kind] or [frozenset()]) for kind in (False, True))
-        return around, everywhere
-
-    def _parts_of_model(self, functions: Iterable[str]) -> list[str]:
-        """Those of the functions of a call stack that are not the whole forward pass, or more."""
-        around, everywhere = self._around_layers
-        # The function that is differentiated is the outermost one that computes only what is.
-        inside = [function for function in functions if function not in around][:-1]
-        return [function for function in inside if function not in everywhere] or inside
+    def _whole_pass(self) -> frozenset[str | None]:
+        """The functions that compute all that is differentiated."""
+        origins = (self.origins.of_value(value) for value in self.candidates)
+        differentiated = [one for one in origins if one.frames and _DIFFERENTIATED.search(one.op_name or "")]
+        stacks = [frozenset(frame.function for frame in one.frames) for one in differentiated]
+        return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
 
     def call(self, changes: Sequence[Change], *, is_part: bool = False) -> Call | None:
         """The innermost function that computes most bytes of the changed values at the peak, and where it is called. If
         `is_part`, none that is the whole forward pass or more.
         """
-        calls: list[tuple[int, dict[str, StackFrame | None]]] = []
-        checkpoints = set[str]()
-        for change in changes:
-            frames = self.origins.of_value(change.source_value).frames if change.value in self.owned else ()
-            checkpoints.update(name for name, folder in _CHECKPOINTS.items() if any(folder in f.file for f in frames))
-            frames = tuple(frame for frame in frames if not _FRAMEWORK.search(frame.file)) or frames
-            callers = zip_longest(frames, frames[1:])
-            # ``f.<locals>.<lambda>`` has no name to wrap.
-            named = ((frame.function, caller) for frame, caller in callers if frame and frame.function)
-            functions = {function: caller for function, caller in named if function and not function.endswith(">")}
+        totals, callers, checkpoints, all_bytes = Counter[str](), dict[str, StackFrame | None](), set[str](), 0
+        owned = [change for change in changes if change.value in self.owned]
+        for change in sorted(owned, key=lambda change: -self.owned[change.value]):
+            origin = self.origins.of_value(change.source_value)
+            checkpoints |= {name for name, part in _CHECKPOINTS.items() if any(part in f.file for f in origin.frames)}
+            functions = _callers(origin)
             if is_part:
-                functions = {function: functions[function] for function in self._parts_of_model(functions)}
-            calls.append((self.owned.get(change.value, 0), functions))
-        totals, callers_of = Counter[str](), dict[str, StackFrame | None]()
-        for size, functions in sorted(calls, key=lambda call: -call[0]):
-            totals.update(dict.fromkeys(functions, size))
-            callers_of = {**functions, **callers_of}
-        most = sum(size for size, _ in calls) * _MOST_OF_A_CALL
-        function = next((function for function in callers_of if totals[function] >= most), None)
-        if function is None and is_part:
-            function = max(totals, key=totals.__getitem__, default=None)
+                parts = [function for function in functions if function not in self._whole_pass] or [*functions][:-1]
+                functions = {function: functions[function] for function in parts}
+            all_bytes += self.owned[change.value]
+            totals.update(dict.fromkeys(functions, self.owned[change.value]))
+            callers = {**functions, **callers}
+        most = [function for function in callers if totals[function] >= all_bytes * _MOST_OF_A_CALL]
+        function = next(iter(most or (totals.most_common(1)[0][:1] if is_part and totals else ())), None)
         if function is None:
             return None
         # In a module of Flax, `jax.checkpoint` would not know the parameters.
-        return Call(function, callers_of[function], min(checkpoints, default="jax.checkpoint"))
+        return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+
+
+def _callers(origin: Origin) -> dict[str, StackFrame | None]:
+    """The functions of the program that make a value, innermost first, and where each is called."""
+    frames = tuple(frame for frame in origin.frames if not _FRAMEWORK.search(frame.file)) or origin.frames
+    callers = zip_longest(frames, frames[1:])
+    # ``f.<locals>.<lambda>`` has no name to wrap.
+    return {
+        frame.function: caller
+        for frame, caller in callers
+        if frame and frame.function and not frame.function.endswith(">")
+    }
 
 
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
@@ -398,10 +366,6 @@ _CHECKPOINTS: Final = {"flax.linen.remat": "/flax/linen/", "flax.nnx.remat": "/f
 
 _MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""
-
-
-def _source(origin: Origin) -> object:
-    return origin.line or folded(origin.op_name)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import zip_longest
 from typing import Final
 
+from xla_lens.model.advice.alive import neighbours
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import Change, Dimensions, Facts, layers_in
-from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import Kind
 
@@ -48,8 +48,7 @@ def _groups(facts: Facts, changes: Iterable[Change]) -> list[list[Change]]:
     """Changes of values that are alike except for the number of their layer."""
     found: dict[object, list[Change]] = {}
     for change in changes:
-        value = change.source_value
-        found.setdefault((facts.content(value), facts.shape(value)), []).append(change)
+        found.setdefault(facts.alike(change), []).append(change)
     return list(found.values())
 
 
@@ -72,7 +71,8 @@ def saved(facts: Facts) -> Iterator[Change]:
         if not facts.is_computed(value) or facts.opcode(value) in _NOT_COMPUTED:
             continue
         origin = facts.origins.of_value(value)
-        if not is_path(origin.op_name) or facts.is_argument(origin.op_name) or facts.is_backward(origin.op_name):
+        # The op_name of an argument has no slash before its first key.
+        if "/" not in (origin.op_name or "").partition("[")[0] or facts.is_backward(origin.op_name):
             continue
         stored = origin.derived and origin.derived.stored
         if stored or facts.opcode(value) == b"while":
@@ -89,7 +89,7 @@ def _single(facts: Facts, value: int) -> Iterator[Change]:
     if late and max(early, default=-1) < min(late):
         start, end = facts.start[value], facts.end[value]
         pieces = facts.piece(value, start, max(early, default=start)), facts.piece(value, min(late), end)
-        yield Change(value, pieces, part=1)
+        yield Change(value, pieces)
 
 
 def _stacked(facts: Facts, value: int) -> Iterator[Change]:
@@ -100,18 +100,22 @@ def _stacked(facts: Facts, value: int) -> Iterator[Change]:
         return
     if any(start < read.step < min(late) and not facts.is_for_backward(read.name) for read in reads):
         return
-    # The loop writes the stack in place, so the values before it on the same bytes are the same buffer.
-    buffer = [value]
-    if facts.opcode(value) == b"while":
-        for other in reversed([other for other in facts.same_slice(value) if facts.start[other] < facts.start[value]]):
-            if facts.end[other] < start - 1:
-                break
-            start = min(start, facts.start[other])
-            buffer.append(other)
     layers = stack.lengths[0]
-    left = Piece(min(late), facts.end[value], facts.size[value] // layers)
-    for other in buffer:
-        yield Change(other, (left,) if other == value else (), layers, layers=layers, content=value)
+    yield Change(value, (Piece(min(late), facts.end[value], facts.size[value] // layers),), layers)
+    if facts.opcode(value) == b"while":
+        yield from (Change(other, (), layers, content=value) for other in _in_place(facts, value))
+
+
+def _in_place(facts: Facts, value: int) -> Iterator[int]:
+    """The values before one in the same buffer, the last one first: a loop writes a stack in place."""
+    values, start = facts.dump.values, facts.start[value]
+    for other in reversed(neighbours(facts.dump, value).tolist()):
+        is_same = values.offset[other] == values.offset[value] and facts.size[other] == facts.size[value]
+        if facts.start[other] < start and is_same and facts.dimensions(other) == facts.dimensions(value):
+            if facts.end[other] < start - 1:
+                return
+            start = facts.start[other]
+            yield other
 
 
 def is_product(facts: Facts, change: Change) -> bool:
@@ -131,18 +135,11 @@ _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 def _inputs(facts: Facts, changes: list[list[Change]], layers: int, carried: set[Dimensions]) -> set[int]:
     """The values that are the inputs of layers: those of the smallest group with the dimensions of what one layer
-    passes to the next; without any, those of the smallest group with one value for each layer.
+    passes to the next.
     """
-    groups = [[change.value for change in group] for group in changes]
-    if len(groups) < 2:
-        return set()
+    groups = ([change.value for change in group] for group in changes)
     like = [values for values in groups if facts.of_layer(values[0], is_stacked=layers > 1) in carried]
-    if not like:
-        count = Counter(map(len, groups)).most_common(1)[0][0]
-        like = [values for values in groups if len(values) >= count]
-        if len(like) < 2:
-            return set()
-    return set(min(like, key=lambda values: sum(facts.size[value] for value in values)))
+    return set(min(like, key=lambda values: sum(facts.size[value] for value in values), default=()))
 
 
 def _layer_count(facts: Facts, groups: list[list[Change]]) -> int:

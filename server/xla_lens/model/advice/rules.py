@@ -5,14 +5,12 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import prod
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import Fit, Missed, may_write_over, missed_donations
+from xla_lens.model.advice.donation import find_donation
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.rematerialize import rematerialize, saved
@@ -35,103 +33,20 @@ MICROBATCHES: Final = 4
 
 def donate(facts: Facts) -> Iterator[Change]:
     """Arguments that the caller does not donate although an output could use their buffers. After donation an argument
-    is live only until it is read for the last time. What else is in the buffer of the output needs another place.
+    is live only until it is read for the last time.
     """
-    dump, rows = facts.dump, missed_donations(facts.dump)
-    color, copies = dump.values.color, _copies(facts, rows)
-    # Where two buffers of loops have the same initial value, one of them gets a copy.
-    initial = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
-    homeless, gaps = [_Homeless(copy, (value,)) for value, copy in copies.items()], list[Piece]()
-    found: dict[int, tuple[int, tuple[int, ...]]] = {}
+    dump, color = facts.dump, facts.space.color
+    rows = [row for row in find_donation(dump).missed if dump.values.color[row.parameter] == color]
+    copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     for row in rows:
-        value, output, last = row.parameter, row.output, row.birth - 1
-        if color[value] != facts.space.color:
-            continue
+        value, last = row.parameter, row.birth - 1
         # At the step that writes in place, both share the bytes.
-        read = min(last, last if row.last_read is None else row.last_read)
-        outputs: tuple[int, ...] = ()
-        if color[output] == color[value]:
-            outputs = (int(dump.values.allocation[output]),)
-        found[value] = read, outputs
-        is_looped = any(one.name in initial for one in facts.reads(row.first))
-        before = _before(facts, output) if outputs and (is_looped or row.fit is Fit.SHARED) else []
-        homeless += before
-        if not is_looped:
-            is_over = any(may_write_over(dump, value, read, one.values[0]) for one in before)
-            # XLA copies before the first reader runs.
-            begin = copies[value].start_step + 1 if value in copies else read + (not is_over)
-            # It may write the output over what is in its buffer until then, wherever both are.
-            is_under = any(one.piece.end_step > last for one in before)
-            gaps.append(facts.piece(value, begin, last + is_under))
-    # A TPU finds room in VMEM.
-    placeless = _placeless(homeless, gaps) if dump.backend is not Backend.TPU else []
-    moved = tuple(value for one in placeless for value in one.values)
-    yield Change(NONE, tuple(one.piece for one in placeless), moved=moved)
-    for value, (read, outputs) in found.items():
-        end = copies[value].start_step if value in copies and value in moved else read
+        end = min(last, last if row.last_read is None else row.last_read)
+        # Where the buffers of loops have the same initial value, XLA on a CPU leaves the first of them where it is.
+        is_left = dump.backend is not Backend.TPU and any(read.name in copies for read in facts.reads(row.first))
+        is_unneeded = dump.values.color[row.output] == color and not is_left
+        outputs = (int(dump.values.allocation[row.output]),) if is_unneeded else ()
         yield Change(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
-
-
-class _Homeless(NamedTuple):
-    """Bytes that lose their place: those of some values, or a copy of a donated argument."""
-
-    piece: Piece
-    values: tuple[int, ...]
-
-
-def _before(facts: Facts, output: int) -> list[_Homeless]:
-    """What is in the buffer of an output before it. Values without a gap between them count together."""
-    found = list[_Homeless]()
-    values = facts.dump.values_of_allocation(int(facts.dump.values.allocation[output])).tolist()
-    for value in sorted(values, key=facts.start.__getitem__):
-        if facts.start[value] >= facts.start[output]:
-            break
-        one = _Homeless(facts.piece(value, facts.start[value], facts.end[value]), (value,))
-        if found and one.piece.start_step <= found[-1].piece.end_step:
-            (start, end, size), values = found.pop()
-            piece = Piece(start, max(end, one.piece.end_step), max(size, one.piece.size_bytes))
-            one = _Homeless(piece, (*values, value))
-        found.append(one)
-    return found
-
-
-def _placeless(homeless: Iterable[_Homeless], gaps: Iterable[Piece]) -> list[_Homeless]:
-    """Put what lost its place into `gaps`, the times at which buffers of arguments are free. The biggest goes first.
-    Return what finds no place.
-    """
-    free, rest = list(gaps), list[_Homeless]()
-    for one in sorted(homeless, key=lambda one: (-one.piece.size_bytes, one.piece.start_step)):
-        start, end, size = one.piece
-        fitting = [gap for gap in free if gap.start_step <= start and end <= gap.end_step and size <= gap.size_bytes]
-        if fitting:
-            gap = min(fitting, key=lambda gap: (gap.size_bytes, gap.end_step - gap.start_step))
-            free.remove(gap)
-            free += (gap._replace(end_step=start - 1), gap._replace(start_step=end + 1))
-        else:
-            rest.append(one)
-    return rest
-
-
-def _copies(facts: Facts, rows: Sequence[Missed]) -> dict[int, Piece]:
-    """The copies that XLA makes of donated arguments, by the argument. XLA copies an argument if the data flow alone
-    does not put each of its readers before the instruction that writes the output.
-    """
-    dump, writers = facts.dump, {facts.name[row.output]: 1 << number for number, row in enumerate(rows)}
-    # The writers that each instruction comes before.
-    later, names = dict[int, int](), dump.uses.name.tolist()
-    for value in np.argsort(-dump.values.start_step, kind="stable").tolist() if rows else ():
-        used, name = int(dump.values.used_value[value]), facts.name[value]
-        for reader in names[dump.uses_of(used).start : dump.uses_of(used).stop] if used != NONE else ():
-            later[name] = later.get(name, 0) | later.get(reader, 0) | writers.get(reader, 0)
-    copies = dict[int, Piece]()
-    for row in rows:
-        writer, value = facts.name[row.output], row.parameter
-        reads = [read for read in facts.reads(value) if read.step != NONE]
-        # What is inside of a loop comes before no writer: the loop does.
-        befores = [later.get(read.name, 0) for read in reads if read.name != writer]
-        if any(before and not before & writers[writer] for before in befores):
-            copies[value] = facts.piece(value, reads[0].step - 1, reads[-1].step)
-    return copies
 
 
 def optimizer_state(facts: Facts) -> Iterator[Change]:
@@ -173,7 +88,7 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
         one = facts.of_layer(value, is_stacked=change.layers > 1) or shapes.get(value)
         if one and one.lengths in scores and facts.is_computed(value):
             pieces = (piece._replace(size_bytes=piece.size_bytes // CHUNKS) for piece in change.pieces)
-            yield change._replace(pieces=tuple(pieces), part=None)
+            yield change._replace(pieces=tuple(pieces))
 
 
 def _in_layer(facts: Facts, value: int) -> Dimensions | None:
@@ -209,24 +124,13 @@ def logits(facts: Facts) -> Iterator[Change]:
     words, tokens = _vocabulary(facts), _token_counts(facts)
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
-    computed = [
-        (value, prod(shape.lengths), shape.lengths)
-        for value, shape in shapes.items()
-        if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
-    ]
     found = [
         value
-        for value, count, lengths in computed
-        for length in [length for length in lengths if length in words][:1]
-        if any(total % (count // length) == 0 for total in tokens)
+        for value, shape in shapes.items()
+        if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
+        for length in [length for length in shape.lengths if length in words][:1]
+        if any(total % (prod(shape.lengths) // length) == 0 for total in tokens)
     ]
-    if not found:
-        # Only the op_names tell.
-        by_size = sorted(computed, key=lambda one: (one[1], max(one[2])), reverse=True)
-        of_loss = (one for one in by_size if _LOSS.search(facts.origins.of_value(one[0]).op_name or ""))
-        largest = next(of_loss, None)
-        alike = (one for one in computed if largest and (one[1], max(one[2])) == (largest[1], max(largest[2])))
-        found = [value for value, *_ in alike]
     for value in found:
         yield _divided(facts, value, CHUNKS)
     if found and facts.dump.backend is Backend.CPU:

@@ -372,7 +372,6 @@ def _advice(report: Report, advice: Advice) -> dict[str, Any]:
     ]
     more = {
         "actions": actions,
-        "together": [*range(len(advice.actions))],
         "arguments": _facts(dump, advice.arguments[:top]),
         "budget": _facts(dump, advice.budget),
     }
