@@ -2,10 +2,11 @@
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from xla_lens import __version__
 from xla_lens.cli.output import print_error
@@ -100,231 +101,162 @@ def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
     commands = parser.add_subparsers(
         title="commands", prog=parser.prog, metavar="COMMAND", dest="command", required=True
     )
-    for name, (words, description, add) in _COMMANDS.items():
+    for name, one in _COMMANDS.items():
         if command == name or command not in _COMMANDS:
-            add(commands.add_parser(name, help=words, description=description))
+            _add_arguments(commands.add_parser(name, help=one.words, description=one.description), one)
     return parser, dict(commands.choices)
 
 
-# ---------------------------------------------------------------- options of several commands
-
-
-def _add_color(parser: Parser) -> None:
-    """The option `--color`; `cli.terminal.find_terminal` takes `options.color`."""
-    words = "auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or never"
-    parser.option("--color", "WHEN", ("auto", "always", "never"), words)
-
-
-def _add_output(parser: Parser, formats: Sequence[str], words: str) -> None:
-    parser.option("--output-format", "FORMAT", formats, words)
-    parser.option("--output-file", "FILE", Path, "write to this file, not to standard output")
-
-
-def _add_paths(parser: Parser, nargs: str = "+") -> None:
-    """The argument PATH...; `cli.sets.find_dumps` takes `options.paths`."""
-    words = "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd"
-    parser.option("paths", "PATH", Path, words, nargs=nargs)
-
-
-def _add_selection(parser: Parser) -> None:
-    """Which of several modules to report, and their order."""
-    words = (
-        "of several modules, report those with this number, or with a match of this regular expression in their name"
-    )
-    parser.option("--module", "MODULE", str, words)
-    parser.flag("--all", "of several modules, report all, not only the worst")
-    parser.option("--sort", "KEY", SortKey, f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})")
-    parser.set_defaults(tiny=TINY)
-
-
-def _add_path_mapping(parser: Parser, use: str = "for github, gitlab, sarif and junit") -> None:
-    """The option `--path-mapping`; `cli.repository.find_repository` takes `options.path_mapping`."""
-    words = f"{use}: source files below folder FROM of the machine that compiled are below TO here; may be repeated"
-    parser.option("--path-mapping", "FROM=TO", _folders, words, action="append", default=[])
-
-
-def _add_budget(parser: Parser, words: str) -> None:
-    parser.option("--budget", "SIZE", _size, f"also show {words}")
-
-
-def _add_part(parser: Parser, parts: type[StrEnum]) -> None:
-    parser.option(
-        "--part", "PARTS", _names_of("part", parts), "show only these parts, separated by commas", names=parts
-    )
-
-
-def _add_top(parser: Parser, default: int, of: str = "rows in each list") -> None:
-    parser.option("--top", "N", _number, f"maximum number of {of} (default: {default}; json: all)")
-
+# ---------------------------------------------------------------- arguments of several commands
 
 _MAIN: Final = "HBM (on CPU: host memory)"
 _CI_WORDS: Final = "or for continuous integration github, gitlab, sarif or junit"
 _TEXTS: Final = tuple(name for name in FORMATS if name != "html")
+
+_PATHS: Final = (
+    "a file of a dump, a folder of dumps, or - for standard input; files may be compressed with gzip or zstd"
+)
+_FILE: Final = {"--output-file FILE": "write to this file, not to standard output"}
+_PART: Final = {"--part PARTS": "show only these parts, separated by commas"}
+_TOP: Final = {"--top N": f"maximum number of rows in each list (default: {DEFAULT_TOP}; json: all)"}
+_COLOR: Final = {
+    "--color WHEN": "auto (default): colors and links if the output is a terminal and NO_COLOR is unset; always; or "
+    "never"
+}
+_SELECTION: Final = {
+    "--module MODULE": "of several modules, report those with this number, or with a match of this regular expression "
+    "in their name",
+    "--all": "of several modules, report all, not only the worst",
+    "--sort KEY": f"rank several modules by {', '.join(SortKey)} (default: {SortKey.PEAK})",
+}
+"""Which of several modules to report, and their order."""
+
+_MAPPED: Final = "source files below folder FROM of the machine that compiled are below TO here; may be repeated"
+_MAPPED_IN_CI: Final = {"--path-mapping FROM=TO": f"for github, gitlab, sarif and junit: {_MAPPED}"}
+_GROWTH: Final = (
+    f"fail if {{}} of {_MAIN} grew by more than this, such as 1%% or 64MiB; vmem=1MiB limits another memory space"
+)
 _NOT_ONE: Final = {"at": None, "stacks": frozenset[Part](), "through_loops": "yes"}
 """The defaults of options of `report` that other commands with reports lack."""
 
 # ---------------------------------------------------------------- commands
 
 
-def _add_report(parser: Parser) -> None:
-    parser.epilog = (
-        f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
-        f"{Part.BUDGET} needs --budget."
-    )
-    _add_paths(parser)
-    _add_output(
-        parser, FORMATS, "text (default), markdown, json, or html: the memory map of one dump as a self-contained page"
-    )
-    _add_part(parser, Part)
-    _add_top(parser, DEFAULT_TOP)
-    parser.option("--at", "STEP", _number, "also show what is live at this step of the schedule")
-    _add_budget(parser, f"which buffers to remove so that {_MAIN} fits into this size, such as 16GiB")
-    _add_selection(parser)
-    words = (
-        "yes (default): what a loop carries has the source of the instruction in its body that writes it; no: its own"
-    )
-    parser.option("--through-loops", "WHEN", ("yes", "no"), words)
-    words = "begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump"
-    parser.option("--oom", "LOG", Path, words)
-    stacks = frozenset({Part.STACKS})
-    words = f"also show the call stacks of each source line (adds the part {Part.STACKS})"
-    parser.flag("--stacks", words, action="store_const", const=stacks, default=frozenset())
-    words = "print this Python file with the bytes at the peak beside its lines, instead of the report"
-    parser.option("--annotate", "FILE", Path, words)
-    _add_path_mapping(parser, "for --annotate")
-    _add_color(parser)
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command: its help in the list of commands, its own help, and the help of its arguments.
 
+    An argument is a flag such as ``--all``, or a name and what the help calls its value, which says how it is read:
+    ``--top N``, ``paths PATH+``. The end is what argparse calls `nargs`. `formats` and `parts` are what the options of
+    these names allow, and `defaults` are values that the code of the command needs and that no argument sets.
+    """
 
-def _add_run(parser: Parser) -> None:
-    parser.usage = "%(prog)s [options] [--] COMMAND ..."
-    parser.epilog = "examples:\n  xla-lens run python train.py\n  xla-lens run --out dumps -- python -m train --steps 3"
-    words = "a new folder for the dumps (default: one below xla-dumps/ with the name of the program and the time)"
-    parser.option("--out", "DIR", Path, words)
-    words = "dump only modules with a match of this regular expression in their name"
-    parser.option("--only", "REGEX", _regex, words)
-    parser.flag("--keep-all", "keep all files of XLA, not only those we read")
-    _add_output(parser, FORMATS, "text (default), markdown, json or html, as in `xla-lens report`")
-    _add_budget(parser, f"what to change so that {_MAIN} fits into this size, such as 16GiB")
-    _add_part(parser, Part)
-    _add_top(parser, DEFAULT_TOP)
-    parser.flag("--open", "open the memory map in a browser afterwards")
-    parser.option("program", "COMMAND", str, "the program and its arguments", nargs=argparse.REMAINDER)
-    parser.set_defaults(module=None, all=False, sort=SortKey.PEAK, tiny=TINY_IN_RUN, **_NOT_ONE)
-    _add_color(parser)
-
-
-def _add_advise(parser: Parser) -> None:
-    parser.epilog = f"rules: {', '.join(Rule)}. `xla-lens explain RULE` explains a rule."
-    _add_paths(parser)
-    _add_selection(parser)
-    _add_budget(parser, "whether the program can fit into this size, such as 16GiB, and which actions reach it")
-    _add_output(parser, _TEXTS, "text (default), markdown, or json: the report with the part advice only")
-    _add_top(parser, DEFAULT_TOP, "actions")
-    parser.set_defaults(part=frozenset({Part.ADVICE}), **_NOT_ONE)
-    _add_color(parser)
-
-
-def _add_check(parser: Parser) -> None:
-    parser.epilog = f"codes: {', '.join(Code)}"
-    _add_paths(parser)
-    _add_output(parser, ("text", "json", *CiFormat), f"text (default), json, {_CI_WORDS}")
-    _add_path_mapping(parser)
-    for option, words in (
-        ("--select", "report only these codes, separated by commas"),
-        ("--ignore", "do not report these codes"),
-    ):
-        parser.option(option, "CODES", _names_of("code", Code), words, names=Code)
-    words = f"report an error if a program needs more {_MAIN} than this size, such as 16GiB, and so does not fit"
-    parser.option("--max-memory", "SIZE", _size, words)
-    words = f"report an error if more {_MAIN} than this size is live at once, which is less than what the program needs"
-    parser.option("--max-peak", "SIZE", _size, words)
-    words = "list the text that XLA Lens does not know instead, with counts, for a bug report (text and json)"
-    parser.flag("--unknown", words)
-    _add_color(parser)
-
-
-def _add_diff(parser: Parser) -> None:
-    parser.epilog = f"parts: {', '.join(DiffPart)}."
-    words = "the old dump: one of its files, a folder of dumps, or -; or all the runs"
-    parser.option("old", "OLD", Path, words)
-    parser.option("new", "NEW", Path, "the new dump; without it, the folders in OLD are the runs", nargs="?")
-    words = "further dumps: shows what each module needs in all of them"
-    parser.option("more", "MORE", Path, words, nargs="*", default=[])
-    formats = f"text (default), markdown, json, html (a page with both memory maps), {_CI_WORDS} (the exceeded limits)"
-    _add_output(parser, (*DIFF_FORMATS, *CiFormat), formats)
-    _add_path_mapping(parser)
-    _add_part(parser, DiffPart)
-    _add_top(parser, DEFAULT_DIFF_TOP)
-    for name, of in (("memory", "what the program needs"), ("peak", "the peak")):
-        words = (
-            f"fail if {of} of {_MAIN} grew by more than this, such as 1%% or 64MiB; vmem=1MiB limits another memory "
-            "space"
-        )
-        parser.option(f"--max-{name}-increase", "LIMIT", _increase, words, action="append", default=[])
-    _add_color(parser)
-
-
-def _add_explain(parser: Parser) -> None:
-    parser.epilog = f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}."
-    words = "the code of the finding, such as overlapping-slices, or the rule of the action, such as donate"
-    codes = tuple(map(str, (*Code, *Rule)))
-    parser.option("code", "CODE", one_of("code", codes, _ALL_CODES), words, nargs="?", choices=codes)
-    _add_color(parser)
-
-
-def _add_oom(parser: Parser) -> None:
-    words = "the log, which may be compressed with gzip, or - for standard input (default)"
-    parser.option("log", "LOG", Path, words, nargs="?", default=Path("-"))
-    _add_paths(parser, nargs="*")
-    _add_output(parser, _TEXTS, "text (default), markdown or json")
-    _add_top(parser, DEFAULT_TOP)
-    _add_color(parser)
-
-
-def _add_completion(parser: Parser) -> None:
-    parser.epilog = (
-        "bash, in ~/.bashrc:\n  source <(xla-lens completion bash)\n\n"
-        'zsh, in ~/.zshrc below compinit:\n  eval "$(xla-lens completion zsh)"\n\n'
-        "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source"
-    )
-    parser.option("shell", "SHELL", ("bash", "zsh", "fish"), "bash, zsh or fish")
-
-
-def _add_server(parser: Parser) -> None:
-    parser.option("--tcp", "HOST:PORT", _host_and_port, "listen on this TCP port for one editor instead")
-    words = "allow --tcp to use an address that other machines can reach: anyone who connects can read your dumps"
-    parser.flag("--allow-remote", words)
+    words: str
+    description: str
+    arguments: Mapping[str, str]
+    epilog: str | None = None
+    formats: Sequence[str] = ()
+    parts: type[StrEnum] = Part
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    usage: str | None = None
 
 
 _COMMANDS: Final = {
-    "run": (
+    "run": _Command(
         "run a program and show where its memory goes",
         "Run a program that uses XLA, and show the modules that it compiled, worst first, and where the memory of the "
         "worst one goes; also if the program failed, ran out of memory or was interrupted.\n\n"
         "The output and the exit status are those of the program. The report follows on standard error. Each process "
         "dumps to a folder of its own, and JAX's compilation cache is off, because XLA dumps only what it compiles. "
         "XLA_FLAGS still apply; with --xla_dump_to in them, the dumps go there.",
-        _add_run,
+        {
+            "--out DIR": "a new folder for the dumps (default: one below xla-dumps/ with the name of the program and "
+            "the time)",
+            "--only REGEX": "dump only modules with a match of this regular expression in their name",
+            "--keep-all": "keep all files of XLA, not only those we read",
+            "--output-format FORMAT": "text (default), markdown, json or html, as in `xla-lens report`",
+            **_FILE,
+            "--budget SIZE": f"also show what to change so that {_MAIN} fits into this size, such as 16GiB",
+            **_PART,
+            **_TOP,
+            "--open": "open the memory map in a browser afterwards",
+            "program COMMAND...": "the program and its arguments",
+            **_COLOR,
+        },
+        "examples:\n  xla-lens run python train.py\n  xla-lens run --out dumps -- python -m train --steps 3",
+        FORMATS,
+        defaults={"module": None, "all": False, "sort": SortKey.PEAK, "tiny": TINY_IN_RUN, **_NOT_ONE},
+        usage="%(prog)s [options] [--] COMMAND ...",
     ),
-    "report": (
+    "report": _Command(
         "show where the memory goes",
         "Show where the memory of each dump goes: totals, the recomputed and the printed peak, what is live there, "
         "which source lines it comes from, what keeps it alive, and what would lower it.",
-        _add_report,
+        {
+            "paths PATH+": _PATHS,
+            "--output-format FORMAT": "text (default), markdown, json, or html: the memory map of one dump as a "
+            "self-contained page",
+            **_FILE,
+            **_PART,
+            **_TOP,
+            "--at STEP": "also show what is live at this step of the schedule",
+            "--budget SIZE": f"also show which buffers to remove so that {_MAIN} fits into this size, such as 16GiB",
+            **_SELECTION,
+            "--through-loops WHEN": "yes (default): what a loop carries has the source of the instruction in its body "
+            "that writes it; no: its own",
+            "--oom LOG": "begin with the out-of-memory message in this log (see `xla-lens oom`), and report its dump",
+            "--stacks": f"also show the call stacks of each source line (adds the part {Part.STACKS})",
+            "--annotate FILE": "print this Python file with the bytes at the peak beside its lines, instead of the "
+            "report",
+            "--path-mapping FROM=TO": f"for --annotate: {_MAPPED}",
+            **_COLOR,
+        },
+        f"parts: {', '.join(Part)}. Without --part, all parts except {', '.join(LONG_PARTS)}; "
+        f"{Part.BUDGET} needs --budget.",
+        FORMATS,
+        defaults={"tiny": TINY},
     ),
-    "advise": (
+    "advise": _Command(
         "show what would lower the peak",
         f"Show what would lower the peak of {_MAIN}: actions, those that save the most first, each with its buffers, "
         "the recomputed peak after it, and how certain that is.\n\nThis is the last part of `xla-lens report`.",
-        _add_advise,
+        {
+            "paths PATH+": _PATHS,
+            **_SELECTION,
+            "--budget SIZE": "also show whether the program can fit into this size, such as 16GiB, and which actions "
+            "reach it",
+            "--output-format FORMAT": "text (default), markdown, or json: the report with the part advice only",
+            **_FILE,
+            "--top N": f"maximum number of actions (default: {DEFAULT_TOP}; json: all)",
+            **_COLOR,
+        },
+        f"rules: {', '.join(Rule)}. `xla-lens explain RULE` explains a rule.",
+        _TEXTS,
+        defaults={"part": frozenset({Part.ADVICE}), "tiny": TINY, **_NOT_ONE},
     ),
-    "check": (
+    "check": _Command(
         "verify dumps",
         "Verify dumps: report every place where a dump contradicts itself or XLA's own rules.\n\n"
         "The exit status is 0 without errors and warnings, 1 if there are any, and 2 if the command could not run.",
-        _add_check,
+        {
+            "paths PATH+": _PATHS,
+            "--output-format FORMAT": f"text (default), json, {_CI_WORDS}",
+            **_FILE,
+            **_MAPPED_IN_CI,
+            "--select CODES": "report only these codes, separated by commas",
+            "--ignore CODES": "do not report these codes",
+            "--max-memory SIZE": f"report an error if a program needs more {_MAIN} than this size, such as 16GiB, and "
+            "so does not fit",
+            "--max-peak SIZE": f"report an error if more {_MAIN} than this size is live at once, which is less than "
+            "what the program needs",
+            "--unknown": "list the text that XLA Lens does not know instead, with counts, for a bug report (text and "
+            "json)",
+            **_COLOR,
+        },
+        f"codes: {', '.join(Code)}",
+        ("text", "json", *CiFormat),
     ),
-    "diff": (
+    "diff": _Command(
         "show what changed between two dumps",
         "Show what changed between two dumps: where the change of each peak comes from, so that the parts add up to it "
         "exactly, and which values changed, moved in time, were added and removed. OLD and NEW are files of a dump, or "
@@ -332,37 +264,93 @@ _COMMANDS: Final = {
         "`xla-lens report --output-format json` in a file named *.json. A single folder stands for the runs in it, "
         "such as those of `xla-lens run`.\n\n"
         "The exit status is 0, 1 if a limit is exceeded, and 2 if the command could not run.",
-        _add_diff,
+        {
+            "old OLD": "the old dump: one of its files, a folder of dumps, or -; or all the runs",
+            "new NEW?": "the new dump; without it, the folders in OLD are the runs",
+            "more MORE*": "further dumps: shows what each module needs in all of them",
+            "--output-format FORMAT": "text (default), markdown, json, html (a page with both memory maps), "
+            f"{_CI_WORDS} (the exceeded limits)",
+            **_FILE,
+            **_MAPPED_IN_CI,
+            **_PART,
+            "--top N": f"maximum number of rows in each list (default: {DEFAULT_DIFF_TOP}; json: all)",
+            "--max-memory-increase LIMIT": _GROWTH.format("what the program needs"),
+            "--max-peak-increase LIMIT": _GROWTH.format("the peak"),
+            **_COLOR,
+        },
+        f"parts: {', '.join(DiffPart)}.",
+        (*DIFF_FORMATS, *CiFormat),
+        DiffPart,
     ),
-    "explain": (
+    "explain": _Command(
         "explain a finding or an action",
         "Explain a finding of `xla-lens check`: the rule, what usually breaks it, and what to check. Or explain an "
         "action of `xla-lens advise`. Without a code, list all codes.",
-        _add_explain,
+        {
+            "code CODE?": "the code of the finding, such as overlapping-slices, or the rule of the action, such as "
+            "donate",
+            **_COLOR,
+        },
+        f"codes of findings: {', '.join(Code)}.\n\nrules of actions: {', '.join(Rule)}.",
     ),
-    "oom": (
+    "oom": _Command(
         "explain an out-of-memory message",
         "Find XLA's out-of-memory messages in the log of a program, and show what they say: which memory ran out, what "
         "was needed, and the buffers that the message lists. With dumps, also show which values these buffers are, "
         "what each number stands for, and what would lower the peak.\n\n"
         "The exit status is 0, 1 if there is no message or no dump fits, and 2 if the command could not run.",
-        _add_oom,
+        {
+            "log LOG?": "the log, which may be compressed with gzip, or - for standard input (default)",
+            "paths PATH*": _PATHS,
+            "--output-format FORMAT": "text (default), markdown or json",
+            **_FILE,
+            **_TOP,
+            **_COLOR,
+        },
+        formats=_TEXTS,
     ),
-    "completion": (
+    "completion": _Command(
         "print a script that completes arguments",
         "Print a script that completes commands, options, parts, codes and files in a shell.",
-        _add_completion,
+        {"shell SHELL": "bash, zsh or fish"},
+        "bash, in ~/.bashrc:\n  source <(xla-lens completion bash)\n\n"
+        'zsh, in ~/.zshrc below compinit:\n  eval "$(xla-lens completion zsh)"\n\n'
+        "fish, in ~/.config/fish/config.fish:\n  xla-lens completion fish | source",
     ),
-    "server": (
+    "server": _Command(
         "run the language server",
         "Run the language server. Editors start it and talk to it over standard input and output.",
-        _add_server,
+        {
+            "--tcp HOST:PORT": "listen on this TCP port for one editor instead",
+            "--allow-remote": "allow --tcp to use an address that other machines can reach: anyone who connects can "
+            "read your dumps",
+        },
     ),
 }
-"""The help of each command, its description, and what adds its arguments, in the order of the help."""
+"""The commands in the order of the help."""
 
 
-# ---------------------------------------------------------------- types
+def _add_arguments(parser: Parser, command: _Command) -> None:
+    parser.epilog, parser.usage = command.epilog, command.usage
+    for argument, words in command.arguments.items():
+        name, _, value = argument.partition(" ")
+        metavar = value.rstrip("+*?.")
+        named: dict[str, Any] = {"help": words}
+        if value:
+            named |= {"metavar": metavar, "type": _TYPES.get(metavar, str)}
+        if metavar != value:
+            named["nargs"] = value.removeprefix(metavar)
+        if name == "--part":
+            named |= {"type": _names_of("part", command.parts), "names": command.parts}
+        if choices := tuple(command.formats if metavar == "FORMAT" else _CHOICES.get(name, ())):
+            named |= {"type": one_of("choice" if metavar == "WHEN" else metavar.lower(), choices), "choices": choices}
+            named["default"] = choices[0] if name.startswith("-") else None
+        named |= _MORE.get(value or name, {} if value else {"action": "store_true"})
+        parser.add_argument(name, **named)
+    parser.set_defaults(**command.defaults)
+
+
+# ---------------------------------------------------------------- values
 
 
 def _number(text: str) -> int:
@@ -431,3 +419,37 @@ def _host_and_port(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT; expected for example 127.0.0.1:2087")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+_CODES: Final = tuple(map(str, (*Code, *Rule)))
+_TYPES: Final[Mapping[str, Callable[[str], Any]]] = {
+    **dict.fromkeys(("DIR", "FILE", "PATH", "LOG", "OLD", "NEW", "MORE"), Path),
+    **dict.fromkeys(("N", "STEP"), _number),
+    "SIZE": _size,
+    "REGEX": _regex,
+    "LIMIT": _increase,
+    "FROM=TO": _folders,
+    "HOST:PORT": _host_and_port,
+    "CODE": one_of("code", _CODES, _ALL_CODES),
+    "CODES": _names_of("code", Code),
+}
+"""What reads the values of arguments, by what the help calls them. The others are texts."""
+
+_CHOICES: Final[Mapping[str, Iterable[str]]] = {
+    "--color": ("auto", "always", "never"),
+    "--through-loops": ("yes", "no"),
+    "--sort": SortKey,
+    "shell": ("bash", "zsh", "fish"),
+}
+"""The values that arguments allow. Of options, the first is the default."""
+
+_MORE: Final[Mapping[str, Mapping[str, Any]]] = {
+    "LIMIT": {"action": "append", "default": []},
+    "FROM=TO": {"action": "append", "default": []},
+    "MORE*": {"default": []},
+    "LOG?": {"default": Path("-")},
+    "CODES": {"names": Code},
+    "CODE?": {"choices": _CODES},
+    "--stacks": {"action": "store_const", "const": frozenset({Part.STACKS}), "default": frozenset()},
+}
+"""What else `Parser.add_argument` takes, by the values, or by the names of flags."""

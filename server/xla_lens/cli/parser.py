@@ -5,8 +5,7 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable
-from enum import EnumType
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 from xla_lens.cli.output import print_error
 from xla_lens.render.names import RENAMED, nearest, renamed, unknown_name
@@ -29,9 +28,6 @@ _SIMILAR: Final = 0.88
 """How similar (0 to 1) the name of a variable must be to one of ours to be a typing error."""
 
 
-Reader: TypeAlias = Callable[[str], Any]
-
-
 class Parser(argparse.ArgumentParser):
     """A parser of arguments. `actions` are its arguments in their order, and `names` the names that those allow which
     have no `choices`, because they take lists.
@@ -48,22 +44,6 @@ class Parser(argparse.ArgumentParser):
         self.actions.append(action)
         self.names[action.dest] = tuple(names)
         return action
-
-    def option(self, name: str, metavar: str, read: Reader | Iterable[str], words: str, **named: Any) -> None:
-        """Add an argument with a value, which a function reads or which is one of a few. Of an option, the first of
-        these is the default.
-        """
-        if not callable(read) or isinstance(read, EnumType):
-            choices = tuple(read)
-            default = choices[0] if name.startswith("-") else None
-            noun = "choice" if metavar == "WHEN" else metavar.lower()
-            named = {"choices": choices, "default": default, **named}
-            read = one_of(noun, choices)
-        self.add_argument(name, metavar=metavar, type=read, help=words, **named)
-
-    def flag(self, name: str, words: str, **named: Any) -> None:
-        """Add an option without a value."""
-        self.add_argument(name, help=words, **{"action": "store_true", **named})
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit."""
