@@ -6,7 +6,7 @@ Everything else in this package may change without notice.
 from pathlib import Path
 
 from xla_lens.capturing.capture import Capture, Peak, read_captures
-from xla_lens.capturing.comparison import Comparison, compared
+from xla_lens.capturing.comparison import Comparison
 from xla_lens.capturing.compiling import capture
 from xla_lens.capturing.dumping import dumping
 from xla_lens.capturing.tables import Table
@@ -154,7 +154,7 @@ def compare(
     each breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row
     of `values`. In a notebook, the comparison is the page of `xla-lens diff`.
     """
-    return compared(*_side(old, old_module), *_side(new, new_module))
+    return Comparison.of(*_side(old, old_module), *_side(new, new_module))
 
 
 def _side(one: Analysis | Capture | str | Path, module: HloModule | None) -> tuple[Analysis, HloModule | None]:

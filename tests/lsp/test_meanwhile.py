@@ -12,10 +12,10 @@ from lsp.conftest import Held, Hold, Loads
 from lsp.reading import Reader, copied, read_page, sibling
 from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import DUMPS, SEED, SPLIT
-from xla_lens.features.diff.facts import DiffSide
 from xla_lens.lsp import comparisons, dump_set_state, sources, state
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import HANDLERS, DocumentHandler
+from xla_lens.model.diff.comparable import DiffSide
 
 _BEGIN = {"line": 0, "character": 0}
 _FIRST = {"start": _BEGIN, "end": {"line": 9, "character": 0}}

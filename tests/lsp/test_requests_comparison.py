@@ -53,6 +53,23 @@ async def test_lens_and_hover_say_what_a_value_was(reader: Reader) -> None:
     assert await reader.run("endComparison", {}) is False
 
 
+async def test_click_on_a_lens_follows_edits_of_the_other_dump(reader: Reader) -> None:
+    await reader.start()
+    old, new, _ = await _compare(reader, OLD, NEW)
+    before = await _targets(reader, new)
+    assert before
+    first = lines(reader.text(old))[0]
+    reader.replace(old, first, f"{first}\n")
+    assert await _targets(reader, new) == [line + 1 for line in before]
+
+
+async def _targets(reader: Reader, uri: str) -> list[int]:
+    """Return the lines of the other dump that clicks on the comparison's lenses lead to."""
+    commands = [lens["command"] for lens in await reader.ask("codeLens", uri)]
+    wanted = [one["arguments"][0] for one in commands if one["title"].startswith("live")]
+    return [location["range"]["start"]["line"] for location in wanted]
+
+
 async def _lenses(reader: Reader, uri: str, value: str) -> list[str]:
     """Return the titles of the comparison's lenses at the header of a value."""
     found = []

@@ -13,9 +13,10 @@ import xla_lens
 from protocol import check
 from render.test_memory_map_page import Page
 from samples import DUMPS
-from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.facts import Diff, diff
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.files import find_set
+from xla_lens.model.diff.comparable import DiffSide
 from xla_lens.package_files import page_sources
 from xla_lens.render.diff.page import comparison_html
 from xla_lens.render.memory_map.comparison import compared_maps

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from xla_lens.capturing.comparison import Comparison, compared
+from xla_lens.capturing.comparison import Comparison
 from xla_lens.capturing.tables import Table
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
@@ -208,7 +208,7 @@ class Capture:
         parameters = dump.allocations.parameter[changed]
         self._donated = self._donating(parameters[parameters != NONE].tolist())
         self._reports.clear()
-        return compared(self.analysis, self.module, self._donated.analysis, self._donated.module)
+        return Comparison.of(self.analysis, self.module, self._donated.analysis, self._donated.module)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""

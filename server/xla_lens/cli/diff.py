@@ -15,12 +15,12 @@ from xla_lens.cli.report import report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal, print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
-from xla_lens.features.diff.facts import Diff, DiffSide, IncreaseLimit, diff, violations
+from xla_lens.features.diff.facts import Diff, IncreaseLimit, diff, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import CiFormat, Part, ReportOptions
 from xla_lens.files import read_flags
-from xla_lens.model.diff.comparable import DifferenceKind, entry_parameters, parse_flags
+from xla_lens.model.diff.comparable import DiffSide, entry_parameters
 from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file
@@ -90,7 +90,7 @@ def _checked(
     """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
     for one in diffs:
         found = tuple(violations(one, limits))
-        unreadable = (other.facts for other in one.differences if other.kind is DifferenceKind.UNREADABLE)
+        unreadable = (other.facts for other in one.differences if other.kind == "unreadable")
         problems += ("{file}: {reason}".format(**facts) for facts in unreadable)
         problems += (violation_text(one, violation) for violation in found)
         if ci:
@@ -201,8 +201,7 @@ def _paired(
 
 def _side(load: Callable[[], LoadedSet]) -> DiffSide:
     loaded = load()
-    text = read_flags(loaded.files)
-    return DiffSide(*loaded.read_module(), loaded.files.labels, parse_flags(text) if text is not None else None)
+    return DiffSide(*loaded.read_module(), loaded.files.labels, read_flags(loaded.files))
 
 
 def _diff(old: _Module, new: _Module, options: DiffOptions) -> Diff:

@@ -4,20 +4,17 @@ While a comparison is active, lenses and hovers say what a value was in the othe
 """
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from xla_lens.features.diff.facts import Diff, DiffSide, diff
+from xla_lens.features.diff.facts import Diff, diff
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.files import SetFiles, read_flags
-from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.diff.comparable import parse_flags
+from xla_lens.model.diff.comparable import DiffSide
 from xla_lens.model.diff.comparison import Comparison
-from xla_lens.render.diff.values import OtherValue, other_value
 
 Keys = tuple[Path, Path]
 """The keys of the old and of the new set of a comparison."""
@@ -84,10 +81,11 @@ class Comparisons:
         analysis.
         """
         last = self._last
-        if last and last.diff.comparison and tuple(state.key for state, _ in last.sources) == self.active:
-            for is_old, side in ((False, last.diff.new), (True, last.diff.old)):
-                if isinstance(side, DiffSide) and side.analysis is analysis:
-                    return ActiveComparison(last.diff.comparison, is_old, last.sources[not is_old][0].open)
+        compared = last.diff.comparison if last else None
+        if last and compared and tuple(state.key for state, _ in last.sources) == self.active:
+            for side, other, is_old in ((compared.new, 0, False), (compared.old, 1, True)):
+                if side is analysis:
+                    return ActiveComparison(compared, is_old, last.sources[other][0])
         return None
 
     def end(self) -> None:
@@ -97,15 +95,11 @@ class Comparisons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActiveComparison:
-    """The active comparison as seen from one of its dumps. `open` are the open documents of the other one."""
+    """The active comparison as seen from one of its dumps, and the set of the other one."""
 
-    values: Comparison
+    comparison: Comparison
     is_old: bool
-    open: Mapping[Path, OpenDocument]
-
-    def other(self, value: int) -> OtherValue | None:
-        """Return what a value is in the other dump."""
-        return other_value(self.values, value, is_old=self.is_old)
+    other_set: DumpSetState
 
 
 async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:
@@ -118,4 +112,4 @@ async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:
     if module:
         files[module.file.kind] = Path(module.file.label).as_posix()
     flags = await in_thread(read_flags, SetFiles(state.key, {}))
-    return DiffSide(analysis, module, files, parse_flags(flags) if flags is not None else None), generation
+    return DiffSide(analysis, module, files, flags), generation

@@ -31,7 +31,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, moved_lines
 from xla_lens.model.diff.causes import causes
 from xla_lens.model.diff.changes import ValueClass
-from xla_lens.model.diff.comparable import differences
+from xla_lens.model.diff.comparable import DiffSide, differences
 from xla_lens.model.diff.comparison import Comparison, compare_analyses
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -246,7 +246,7 @@ def test_damaged_dumps_are_compared_without_errors(every: int) -> None:
         bad = analyse([dump_file(text)])
         for old, new in ((bad, good), (good, bad), (bad, bad)):
             compared = compare_analyses(old, None, new, None)
-            list(differences(old, None, new, None, compared.matched_peak_bytes_fraction))
+            list(differences(DiffSide(old, None, {}), DiffSide(new, None, {}), compared.matched_peak_bytes_fraction))
             list(causes(compared))
             _check_sums(compared)
 

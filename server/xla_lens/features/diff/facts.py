@@ -1,25 +1,17 @@
 """What changed between two dumps: the facts of `xla-lens diff`, and limits on how much memory a program may grow."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from xla_lens.features.diff.baseline import Baseline
 from xla_lens.features.diff.options import DiffOptions, Increase
-from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
-from xla_lens.model.diff.comparable import (
-    Difference,
-    DifferenceKind,
-    differences,
-    lacking,
-    other,
-    unreadable_files,
-)
+from xla_lens.model.diff.comparable import Difference, DiffSide, differences
 from xla_lens.model.diff.comparison import (
     Comparison,
     SpaceComparison,
@@ -27,45 +19,10 @@ from xla_lens.model.diff.comparison import (
     compare_spaces,
     space_sides,
 )
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import Column
-from xla_lens.syntax.file_names import FileKind, changelist, module_name
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DiffSide:
-    """One of two dumps: its analysis, its HLO module and the flags of the compiler if they are known, and the labels of
-    its files.
-    """
-
-    analysis: Analysis
-    module: HloModule | None
-    files: Mapping[FileKind, str]
-    flags: Mapping[str, str] | None = None
-
-    @property
-    def label(self) -> str:
-        """The label of the first file."""
-        return next(iter(self.files.values()))
-
-    @property
-    def name(self) -> str | None:
-        """The name of the HLO module, None if the names of the files do not contain it."""
-        return next(filter(None, map(module_name, self.files.values())), None)
-
-    @property
-    def changelist(self) -> int | None:
-        """The changelist of libtpu, None if the names of the files do not contain it."""
-        return next((number for number in map(changelist, self.files.values()) if number is not None), None)
-
-    @property
-    def dump(self) -> DumpSet:
-        """The tables of the dump."""
-        return self.analysis.dump
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,24 +65,14 @@ def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
             for color, side in old.spaces.items()
         }
     spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.module, paths), new.dump.space_id)
-    has_no_live_ranges = not len(new.dump.live_ranges)
-    found = (
-        *unreadable_files(new.analysis),
-        *lacking(DifferenceKind.NO_LIVE_RANGES, is_old=False, is_new=has_no_live_ranges),
-    )
-    return Diff(old, new, options, spaces, None, found, (), np.zeros(0, np.int64))
+    return Diff(old, new, options, spaces, None, tuple(differences(None, new, 1)), (), np.zeros(0, np.int64))
 
 
 def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffOptions) -> Diff:
     """Return the facts of a comparison of two dumps."""
-    fraction = comparison.matched_peak_bytes_fraction
-    found = (
-        *differences(old.analysis, old.module, new.analysis, new.module, fraction),
-        *other(DifferenceKind.COMPILER, old.changelist, new.changelist),
-        *other(DifferenceKind.FLAGS, old.flags, new.flags),
-    )
-    because = tuple(causes(comparison, old.module, new.module))
-    return Diff(old, new, options, comparison.memory_spaces, comparison, found, because, _biggest_first(comparison))
+    found = tuple(differences(old, new, comparison.matched_peak_bytes_fraction))
+    rows = _biggest_first(comparison)
+    return Diff(old, new, options, comparison.memory_spaces, comparison, found, tuple(causes(comparison)), rows)
 
 
 def _biggest_first(comparison: Comparison) -> Column:

@@ -79,12 +79,11 @@ def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeL
 
 def _compared(snapshot: Snapshot, compared: ActiveComparison) -> Iterator[tuple[int, lsp.Command]]:
     """What values are in the other dump of the active comparison. A click goes there."""
-    convert = Converter(compared.open, snapshot.capabilities.encoding)
-    for offset, value in compared_lenses(compared.values, snapshot.file, is_old=compared.is_old, limit=LENS_LIMIT):
-        if other := compared.other(value):
-            place = value_place(other.dump, other.value) if other.value != NONE else None
-            arguments = [to_json(convert.location(place))] if place else None
-            yield offset, lsp.Command(other_title(other), Command.GO_TO if place else "", arguments=arguments)
+    convert = Converter(compared.other_set.open, snapshot.capabilities.encoding)
+    for offset, other in compared_lenses(compared.comparison, snapshot.file, is_old=compared.is_old, limit=LENS_LIMIT):
+        place = value_place(other.dump, other.value) if other.value != NONE else None
+        arguments = [to_json(convert.location(place))] if place else None
+        yield offset, lsp.Command(other_title(other), Command.GO_TO if place else "", arguments=arguments)
 
 
 def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) -> lsp.Command:

@@ -8,7 +8,7 @@ from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
-from xla_lens.render.diff.values import other_line
+from xla_lens.render.diff.values import other_line, other_value
 from xla_lens.render.markdown import without_marks
 
 
@@ -35,7 +35,8 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
 
 def _compared(snapshot: Snapshot, value: int) -> str | None:
     """What a value is in the other dump of the active comparison."""
-    other = snapshot.compared.other(value) if snapshot.compared else None
+    active = snapshot.compared
+    other = other_value(active.comparison, value, is_old=active.is_old) if active else None
     return other_line(other) if other else None
 
 

@@ -4,11 +4,10 @@ whether only the schedule differs.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,32 +26,31 @@ from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
 from xla_lens.text.positions import decode
 
+CauseKind: TypeAlias = Literal[
+    "donation",
+    "outputs",
+    "type",
+    "size",
+    "checkpoint",
+    "rematerialized",
+    "asynchronous",
+    "fusion",
+    "padding",
+    "schedule",
+]
+"""What changed.
 
-class CauseKind(StrEnum):
-    """What changed.
-
-    - `DONATION`: the number of parameters whose buffer holds an output.
-    - `OUTPUTS`: the number of allocations that hold outputs of the program.
-    - `TYPE`: matched values at both peaks whose elements have another type.
-    - `SIZE`: matched values at both peaks whose dimensions differ.
-    - `CHECKPOINT`: values that `jax.checkpoint` computes again.
-    - `REMATERIALIZED`: instructions that XLA computes again to save memory (`.remat` in their names).
-    - `ASYNCHRONOUS`: collectives that run beside other instructions, and hold their buffers until they are done.
-    - `FUSION`: operations with a buffer at the peak that are inside of fusions, which have none, in the other dump.
-    - `PADDING`: the padding at the peaks.
-    - `SCHEDULE`: all values are the same, but some live at other times.
-    """
-
-    DONATION = "donation"
-    OUTPUTS = "outputs"
-    TYPE = "type"
-    SIZE = "size"
-    CHECKPOINT = "checkpoint"
-    REMATERIALIZED = "rematerialized"
-    ASYNCHRONOUS = "asynchronous"
-    FUSION = "fusion"
-    PADDING = "padding"
-    SCHEDULE = "schedule"
+- ``donation``: the number of parameters whose buffer holds an output.
+- ``outputs``: the number of allocations that hold outputs of the program.
+- ``type``: matched values at both peaks whose elements have another type.
+- ``size``: matched values at both peaks whose dimensions differ.
+- ``checkpoint``: values that `jax.checkpoint` computes again.
+- ``rematerialized``: instructions that XLA computes again to save memory (`.remat` in their names).
+- ``asynchronous``: collectives that run beside other instructions, and hold their buffers until they are done.
+- ``fusion``: operations with a buffer at the peak that are inside of fusions, which have none, in the other dump.
+- ``padding``: the padding at the peaks.
+- ``schedule``: all values are the same, but some live at other times.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ class ChangeCause:
 
     `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, of the
     outputs, of what only one dump has outside of fusions, or of the padding; None where the cause is not about bytes.
-    `examples` are the changes of element types for `TYPE` and of dimensions for `SIZE`, and the operations for
-    `FUSION`, most bytes first. `copies` are the names of the copies that only one dump makes, of parameters that only
+    `examples` are the changes of element types for ``type`` and of dimensions for ``size``, and the operations for
+    ``fusion``, most bytes first. `copies` are the names of the copies that only one dump makes, of parameters that only
     the other one donates.
     """
 
@@ -73,17 +71,15 @@ class ChangeCause:
     copies: tuple[tuple[str, ...], ...] = ((), ())
 
 
-def causes(
-    compared: Comparison, old_module: HloModule | None = None, new_module: HloModule | None = None
-) -> Iterator[ChangeCause]:
+def causes(compared: Comparison) -> Iterator[ChangeCause]:
     """Yield the causes that two dumps prove in their default memory space, the most telling first. Only HLO modules
     have what is inside of fusions.
     """
     yield from _donation(compared)
     yield from _outputs(compared)
     yield from _resized(compared)
-    if old_module and new_module:
-        yield from _refused(compared, old_module, new_module)
+    if compared.old_module and compared.new_module:
+        yield from _refused(compared, compared.old_module, compared.new_module)
     for kind, number in _COUNTED.items():
         counts = Pair(number(compared.old.dump), number(compared.new.dump))
         if counts.change:
@@ -91,10 +87,10 @@ def causes(
     space = compared.space(DEFAULT_COLOR)
     padding, unknown = (space and space.exact(name) for name in ("padding_bytes", "unknown_padding_bytes"))
     if padding and padding.change and unknown and not unknown.change:
-        yield ChangeCause(CauseKind.PADDING, Pair(0, 0), padding)
+        yield ChangeCause("padding", Pair(0, 0), padding)
     moved, unchanged = map(compared.values.count, (ValueClass.MOVED, ValueClass.UNCHANGED))
     if moved and moved + unchanged == len(compared.values) and not any(_donation(compared)):
-        yield ChangeCause(CauseKind.SCHEDULE, Pair(0, moved))
+        yield ChangeCause("schedule", Pair(0, moved))
 
 
 def _cause(
@@ -122,7 +118,7 @@ def _donation(compared: Comparison) -> Iterator[ChangeCause]:
             _copies(old, first[is_gained], matching.new_of_old == NONE),
             _copies(new, second[is_lost], matching.old_of_new == NONE),
         )
-        yield _cause(CauseKind.DONATION, sizes, copies=copies)
+        yield _cause("donation", sizes, copies=copies)
 
 
 def _is_donated(dump: DumpSet, values: Column) -> NDArray[np.bool_]:
@@ -145,7 +141,7 @@ def _outputs(compared: Comparison) -> Iterator[ChangeCause]:
     for table in (compared.old.dump.allocations, compared.new.dump.allocations):
         is_output = (table.kind & int(Kind.MAYBE_LIVE_OUT) != 0) & (table.color == DEFAULT_COLOR)
         sides.append(table.size_bytes[is_output].tolist())
-    found = _cause(CauseKind.OUTPUTS, sides)
+    found = _cause("outputs", sides)
     if found.size_bytes and found.count.change * found.size_bytes.change > 0:
         yield found
 
@@ -166,7 +162,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
             continue
         # The element type and the dimensions.
         before, after = (_WORD.findall(decode(without_layout(shape))) for shape in shapes)
-        kind = CauseKind.TYPE if before[1:] == after[1:] else CauseKind.SIZE
+        kind: CauseKind = "type" if before[1:] == after[1:] else "size"
         size_bytes = Pair(int(old.values.size_bytes[one]), int(new.values.size_bytes[other]))
         sizes[kind].append(size_bytes)
         changes = zip(before, after, strict=True) if len(before) == len(after) else ()
@@ -195,7 +191,7 @@ def _refused(compared: Comparison, *modules: HloModule) -> Iterator[ChangeCause]
     fused, split = _fused_in(new, old, values.old[is_removed]), _fused_in(old, new, values.new[is_added])
     if fused or split:
         names = dict.fromkeys(name.rpartition("/")[2] for name, _ in (fused + split).most_common())
-        yield _cause(CauseKind.FUSION, (fused.values(), split.values()), names)
+        yield _cause("fusion", (fused.values(), split.values()), names)
 
 
 _Program: TypeAlias = tuple[DumpSet, HloModule]
@@ -246,11 +242,9 @@ def _scheduled(pattern: bytes) -> Callable[[DumpSet], int]:
     return lambda dump: sum(is_counted(dump.names[name]) is not None for name in dump.schedule.name.tolist())
 
 
-_COUNTED: Final = {
-    CauseKind.CHECKPOINT: _checkpointed,
-    CauseKind.REMATERIALIZED: _scheduled(rb"\.remat\d*(?:\.|$)"),
-    CauseKind.ASYNCHRONOUS: _scheduled(
-        rb"^(?:all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)-start\b"
-    ),
+_COUNTED: Final[Mapping[CauseKind, Callable[[DumpSet], int]]] = {
+    "checkpoint": _checkpointed,
+    "rematerialized": _scheduled(rb"\.remat\d*(?:\.|$)"),
+    "asynchronous": _scheduled(rb"^(?:all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)-start\b"),
 }
 """Causes that are another number of something."""

@@ -5,40 +5,72 @@ the same compiler with the same flags.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
 
-class DifferenceKind(Enum):
-    """What makes two dumps hard to compare, or explains their numbers, the most important first.
-
-    - `UNREADABLE`: a file could not be read.
-    - `BACKEND`: each backend places values by its own rules.
-    - `DEVICES`: the number of devices that the modules are compiled for, replicas times partitions.
-    - `OTHER_PROGRAM`: less than half of the bytes at the peaks belong to matched values. `REWRITTEN`: the same, but
-      with the same parameters.
-    - `NO_LIVE_RANGES`: dumps without live ranges have no peak.
-    - `INCOMPLETE`: some numbers are not exact, because a dump is cut off, lacks a file or contradicts itself.
-    - `PARAMETERS`: the programs take different parameters.
-    - `COMPILER`: two builds of libtpu, by their changelists.
-    - `FLAGS`: the modules are compiled with other flags.
+@dataclass(frozen=True, slots=True, eq=False)
+class DiffSide:
+    """One of two dumps: its analysis, its HLO module if it is known, the labels of its files, and the text of the file
+    with the flags of the compiler, if there is one.
     """
 
-    UNREADABLE = "unreadable"
-    BACKEND = "backend"
-    DEVICES = "devices"
-    OTHER_PROGRAM = "other program"
-    REWRITTEN = "rewritten"
-    NO_LIVE_RANGES = "no live ranges"
-    INCOMPLETE = "incomplete"
-    PARAMETERS = "parameters"
-    COMPILER = "compiler"
-    FLAGS = "flags"
+    analysis: Analysis
+    module: HloModule | None
+    files: Mapping[FileKind, str]
+    flags: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The label of the first file."""
+        return next(iter(self.files.values()))
+
+    @property
+    def name(self) -> str | None:
+        """The name of the HLO module, None if the names of the files do not contain it."""
+        return next(filter(None, map(module_name, self.files.values())), None)
+
+    @property
+    def changelist(self) -> int | None:
+        """The changelist of libtpu, None if the names of the files do not contain it."""
+        return next((number for number in map(changelist, self.files.values()) if number is not None), None)
+
+    @property
+    def dump(self) -> DumpSet:
+        """The tables of the dump."""
+        return self.analysis.dump
+
+
+DifferenceKind: TypeAlias = Literal[
+    "unreadable",
+    "backend",
+    "devices",
+    "other program",
+    "rewritten",
+    "no live ranges",
+    "incomplete",
+    "parameters",
+    "compiler",
+    "flags",
+]
+"""What makes two dumps hard to compare, or explains their numbers, the most important first.
+
+- ``unreadable``: a file could not be read.
+- ``backend``: each backend places values by its own rules.
+- ``devices``: the number of devices that the modules are compiled for, replicas times partitions.
+- ``other program``: less than half of the bytes at the peaks belong to matched values. ``rewritten``: the same, but
+  with the same parameters.
+- ``no live ranges``: dumps without live ranges have no peak.
+- ``incomplete``: some numbers are not exact, because a dump is cut off, lacks a file or contradicts itself.
+- ``parameters``: the programs take different parameters.
+- ``compiler``: two builds of libtpu, by their changelists.
+- ``flags``: the modules are compiled with other flags.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,41 +84,43 @@ class Difference:
 _FEW: Final = 0.5
 
 
-def differences(
-    old: Analysis, old_module: HloModule | None, new: Analysis, new_module: HloModule | None, fraction: float
-) -> Iterator[Difference]:
+def differences(old: DiffSide | None, new: DiffSide, fraction: float) -> Iterator[Difference]:
     """Yield what makes two dumps hard to compare, the most important first. `fraction` of the bytes at their peaks are
-    matched.
+    matched. Without the old dump, of which only a report is left, yield what the new one lacks.
     """
-    yield from unreadable_files(old)
-    yield from unreadable_files(new)
-    yield from other(DifferenceKind.BACKEND, old.dump.backend, new.dump.backend)
-    yield from other(DifferenceKind.DEVICES, device_count(old_module), device_count(new_module))
+    for side in filter(None, (old, new)):
+        for file in side.analysis.unreadable:
+            yield Difference("unreadable", {"file": file.label, "reason": file.unreadable})
+    has_no_live_ranges = {
+        "is_old": bool(old and not len(old.dump.live_ranges)),
+        "is_new": not len(new.dump.live_ranges),
+    }
+    if old is None:
+        yield from _lacking("no live ranges", has_no_live_ranges)
+        return
+    yield from _other("backend", old.dump.backend, new.dump.backend)
+    yield from _other("devices", device_count(old.module), device_count(new.module))
     parameters = [*_parameters(old.dump, new.dump)]
     if fraction < _FEW:
-        kind = DifferenceKind.OTHER_PROGRAM if parameters else DifferenceKind.REWRITTEN
-        yield Difference(kind, {"fraction": fraction})
-    yield from lacking(DifferenceKind.NO_LIVE_RANGES, not len(old.dump.live_ranges), not len(new.dump.live_ranges))
-    yield from lacking(DifferenceKind.INCOMPLETE, not old.warrants.is_complete, not new.warrants.is_complete)
+        yield Difference("other program" if parameters else "rewritten", {"fraction": fraction})
+    yield from _lacking("no live ranges", has_no_live_ranges)
+    is_incomplete = (not side.analysis.warrants.is_complete for side in (old, new))
+    yield from _lacking("incomplete", dict(zip(("is_old", "is_new"), is_incomplete, strict=True)))
     yield from parameters
+    yield from _other("compiler", old.changelist, new.changelist)
+    yield from _other("flags", parse_flags(old.flags), parse_flags(new.flags))
 
 
-def unreadable_files(one: Analysis) -> Iterator[Difference]:
-    """Return the files of a dump that could not be read."""
-    facts = ({"file": file.label, "reason": file.unreadable} for file in one.unreadable)
-    return (Difference(DifferenceKind.UNREADABLE, fact) for fact in facts)
-
-
-def other(kind: DifferenceKind, old: object, new: object) -> Iterator[Difference]:
-    """Yield two facts if both are known and differ."""
+def _other(kind: DifferenceKind, old: object, new: object) -> Iterator[Difference]:
+    """Two facts if both are known and differ."""
     if None not in (old, new) and old != new:
         yield Difference(kind, {"old": old, "new": new})
 
 
-def lacking(kind: DifferenceKind, is_old: bool, is_new: bool) -> Iterator[Difference]:  # noqa: FBT001
-    """Yield what one of the dumps or both lack."""
-    if is_old or is_new:
-        yield Difference(kind, {"is_old": is_old, "is_new": is_new})
+def _lacking(kind: DifferenceKind, facts: Mapping[str, bool]) -> Iterator[Difference]:
+    """What one of the dumps or both lack."""
+    if any(facts.values()):
+        yield Difference(kind, facts)
 
 
 # ---------------------------------------------------------------- parameters
@@ -105,7 +139,7 @@ def _parameters(old: DumpSet, new: DumpSet) -> Iterator[Difference]:
             (len(of), sum(dump.allocations.size_bytes[dump.allocations.parameter != NONE].tolist()), of.get(first))
             for of, dump in zip(shapes, (old, new), strict=True)
         ]
-        yield Difference(DifferenceKind.PARAMETERS, {"old": sides[0], "new": sides[1], "first": first[0]})
+        yield Difference("parameters", {"old": sides[0], "new": sides[1], "first": first[0]})
 
 
 def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
@@ -125,15 +159,13 @@ def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
 
 
 _COUNTS: Final = re.compile(rb"\b(num_partitions|replica_count)=(\d{1,9})\b")
-_HEADER: Final = 1 << 20
 
 
 def device_count(module: HloModule | None) -> int | None:
     """Return the number of devices that a module is compiled for, None if it is unknown."""
     if module is None or module.header() == (0, 0):
         return None
-    start, end = module.header_line
-    counts = {match[1]: int(match[2]) for match in _COUNTS.finditer(module.data, start, min(end, start + _HEADER))}
+    counts = {match[1]: int(match[2]) for match in _COUNTS.finditer(module.data, *module.header_line)}
     # XLA prints only counts other than 1.
     return counts.get(b"num_partitions", 1) * counts.get(b"replica_count", 1)
 
@@ -147,11 +179,13 @@ _ABOUT_OUTPUT: Final = ("xla_dump_", "xla_enable_dumping", "xla_detailed_logging
 """How the names of flags begin that change no program. JAX sets `xla_detailed_logging` for some compilations only."""
 
 
-def parse_flags(text: str) -> Mapping[str, str]:
+def parse_flags(text: str | None) -> Mapping[str, str] | None:
     """Return the flags and their values from the ``*.debug_options`` file that XLA writes beside a dump, a protocol
     buffer as text. It has only the flags that are not at their defaults. Those about dumps and logs are left out;
-    repeated ones are joined.
+    repeated ones are joined. None without a text.
     """
+    if text is None:
+        return None
     found: dict[str, str] = {}
     for match in _FLAG.finditer(text):
         name, value = (match[1], match[2].strip('"')) if match[1] else (match[3], match[4])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -113,9 +113,31 @@ class Comparison:
     values: ValueChanges
     matching: Matching
     memory_spaces: tuple[SpaceComparison, ...]
+    old_module: HloModule | None = None
+    new_module: HloModule | None = None
 
-    def __repr__(self) -> str:
-        return f"<Comparison of {self.old!r} with {self.new!r}>"
+    @classmethod
+    def of(cls, old: Analysis, old_module: HloModule | None, new: Analysis, new_module: HloModule | None) -> Self:
+        """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
+        numbers: dict[Hashable, int] = {}
+        sides = [(one.dump, read_traits(one.dump, numbers)) for one in (old, new)]
+        matching = match_values(*sides)
+        old_paths, new_paths = (frozenset(parameter_paths(one.dump).values()) for one in (old, new))
+        # What only one module says of its dump is no difference between the two.
+        modules = (old_module, new_module) if old_module and new_module else (None, None)
+        spaces = space_sides(old, modules[0], new_paths), space_sides(new, modules[1], old_paths)
+        return cls(
+            old=old,
+            new=new,
+            instructions=Pair(len(old.dump.schedule), len(new.dump.schedule)),
+            values=value_changes(sides[0], old.memory, sides[1], new.memory, matching),
+            matching=matching,
+            memory_spaces=compare_spaces(
+                *spaces, lambda color: (new if color in spaces[1] else old).dump.space_id(color)
+            ),
+            old_module=old_module,
+            new_module=new_module,
+        )
 
     @property
     def matched_peak_bytes_fraction(self) -> float:
@@ -136,37 +158,14 @@ class Comparison:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing differs but names, ids and the order of allocations."""
-        rows = (
-            row
-            for space in self.memory_spaces
-            for rows in (*space.breakdowns.values(), space.reserved_by_kind or ())
-            for row in rows
-        )
-        totals = (pair for space in self.memory_spaces for pair in (space.peak_live_bytes, space.reserved_bytes))
-        has_changes = any(one.change for one in (self.instructions, *totals)) or any(row.change for row in rows)
-        return not has_changes and not self.values.value_class.any()
+        spaces = self.memory_spaces
+        tables = (rows for space in spaces for rows in (*space.breakdowns.values(), space.reserved_by_kind or ()))
+        totals = (pair for space in spaces for pair in (space.peak_live_bytes, space.reserved_bytes))
+        has_changes = any(pair.change for pair in (self.instructions, *totals)) or self.values.value_class.any()
+        return not has_changes and not any(row.change for rows in tables for row in rows)
 
 
-def compare_analyses(
-    old: Analysis, old_module: HloModule | None, new: Analysis, new_module: HloModule | None
-) -> Comparison:
-    """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
-    numbers: dict[Hashable, int] = {}
-    sides = [(one.dump, read_traits(one.dump, numbers)) for one in (old, new)]
-    matching = match_values(*sides)
-    old_paths, new_paths = (frozenset(parameter_paths(one.dump).values()) for one in (old, new))
-    if old_module is None or new_module is None:
-        # What only one module says of its dump is no difference between the two.
-        old_module = new_module = None
-    spaces = space_sides(old, old_module, new_paths), space_sides(new, new_module, old_paths)
-    return Comparison(
-        old=old,
-        new=new,
-        instructions=Pair(len(old.dump.schedule), len(new.dump.schedule)),
-        values=value_changes(sides[0], old.memory, sides[1], new.memory, matching),
-        matching=matching,
-        memory_spaces=compare_spaces(*spaces, lambda color: (new if color in spaces[1] else old).dump.space_id(color)),
-    )
+compare_analyses: Final = Comparison.of
 
 
 def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection[str]) -> dict[int, SpaceSide]:

@@ -51,7 +51,7 @@ def side_data(side: _Side) -> dict[str, Any]:
 
 def _cause(cause: ChangeCause) -> dict[str, Any]:
     return {
-        "kind": cause.kind.value,
+        "kind": cause.kind,
         "count": _pair(cause.count),
         "size_bytes": _pair(cause.size_bytes),
         "text": cause_text(cause),

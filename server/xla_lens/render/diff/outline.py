@@ -9,18 +9,20 @@ from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
 from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.diff.breakdowns import By, Group, Key, Pair, Row
-from xla_lens.model.diff.causes import CauseKind, ChangeCause
+from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueChange, ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.diff.words import (
     BIG_BYTES,
     cause_text,
     difference_text,
     grown_text,
     is_serious,
+    more_or_fewer,
     signed_percent,
     steps_longer,
 )
@@ -41,7 +43,7 @@ from xla_lens.render.report.blocks import (
     table,
 )
 from xla_lens.render.report.sections import DERIVED_TEXT
-from xla_lens.render.report.values import first_names, op_name, reader_names, shape_text
+from xla_lens.render.report.values import first_names, op_name, reader_names, shape_name
 from xla_lens.render.warrants import bounded_size
 from xla_lens.syntax.columns import NONE
 
@@ -56,11 +58,11 @@ least this share of the change.
 
 def diff_outline(one: Diff) -> Outline:
     """Return a comparison as blocks."""
-    files = (("old", one.old.label.rpartition("/")), ("new", one.new.label.rpartition("/")))
+    files = [(word, side.label.rpartition("/")) for word, side in (("old", one.old), ("new", one.new))]
     return Outline(
         title=_title(one),
         facts=tuple((word, (Name(file), " in ", Name(folder or "."))) for word, (folder, _, file) in files),
-        parts=tuple(sections for sections in _parts(one) if sections),
+        parts=tuple(_parts(one)),
         answer=tuple(_answer(one)),
     )
 
@@ -85,8 +87,7 @@ def _peak_text(space: SpaceComparison) -> str:
 
 def _answer(one: Diff) -> Iterator[Text]:
     """What changed most, in a few sentences."""
-    texts = [(is_serious(difference), difference_text(difference)) for difference in one.differences]
-    yield from (text for serious, text in texts if serious)
+    yield from (difference_text(difference) for difference in one.differences if is_serious(difference))
     compared, space = one.comparison, one.default_space
     if compared and compared.is_unchanged and len(compared.values):
         count = counted(len(compared.values), "value")
@@ -97,7 +98,7 @@ def _answer(one: Diff) -> Iterator[Text]:
         yield from _biggest_groups(space.breakdowns.get(By.GROUP, ()))
         yield from (cause_text(cause) for cause in one.causes if cause not in big)
     yield from (f"{capitalized(_peak_text(other))}." for other in _changed(one) if other.color != DEFAULT_COLOR)
-    yield from (text for serious, text in texts if not serious)
+    yield from (difference_text(difference) for difference in one.differences if not is_serious(difference))
 
 
 def _changed(one: Diff) -> Iterator[SpaceComparison]:
@@ -111,7 +112,7 @@ def _changed(one: Diff) -> Iterator[SpaceComparison]:
 def _is_big(cause: ChangeCause, peak: Pair) -> bool:
     """Whether a cause is about a fair share of the change of the peak, or has no bytes but is meant to save memory."""
     if cause.size_bytes is None:
-        return cause.kind in (CauseKind.CHECKPOINT, CauseKind.REMATERIALIZED)
+        return cause.kind in ("checkpoint", "rematerialized")
     return abs(cause.size_bytes.change) >= _NAMED_SHARE * abs(peak.change)
 
 
@@ -119,10 +120,9 @@ def _biggest_groups(all_rows: Sequence[Row]) -> Iterator[Text]:
     rows = [row for row in all_rows if row.change]
     named = [row for row in rows[:_MAX_GROUPS] if abs(row.change) >= _NAMED_SHARE * abs(rows[0].change)]
     for row in named:
-        if count := row.count.change:
-            what = f"{abs(count):,} {'more' if count > 0 else 'fewer'} × "
-        else:
-            what = f"{counted(row.count.new, 'buffer')} {'larger' if row.change > 0 else 'smaller'} at the peak, "
+        more = f"{more_or_fewer(row.count.change)} × "
+        size = f"{counted(row.count.new, 'buffer')} {'larger' if row.change > 0 else 'smaller'} at the peak, "
+        what = more if row.count.change else size
         yield (f"{signed(row.change)}: {what}", *_key(row.key, By.GROUP), f"{_derived_part(row)}.")
     if rest := rows[len(named) :]:
         yield f"{signed(sum(row.change for row in rest))}: {counted(len(rest), 'more group')} of like buffers."
@@ -131,8 +131,10 @@ def _biggest_groups(all_rows: Sequence[Row]) -> Iterator[Text]:
 def _parts(one: Diff) -> Iterator[Sections]:
     for space in _changed(one):
         yield from ((section,) for section in _breakdowns(one, space))
-    yield _values_sections(one)
-    yield _totals_sections(one)
+    if DiffPart.VALUES in one.options.parts and one.comparison:
+        yield (_values(one, one.comparison),)
+    if DiffPart.TOTALS in one.options.parts:
+        yield (_totals(one),)
 
 
 # ---------------------------------------------------------------- where the change comes from
@@ -170,22 +172,31 @@ def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
 def _table(one: Diff, changed: list[Row], by: By) -> Table:
     found: list[tuple[Text, ...]] = []
     for row in changed[: one.options.top]:
-        old, new = row.value.old, row.value.new
+        sizes: list[Inline] = [*map(human, row.size_bytes)]
         if one.comparison:
             # Where a dump has no bytes in the row, the partner of the other dump's value.
-            matching = one.comparison.matching
-            old = int(matching.old_of_new[new]) if old == NONE != new else old
-            new = int(matching.new_of_old[old]) if new == NONE != old else new
-        sizes = (
-            _linked(human(row.size_bytes.old), _entity(one, old, is_old=True)),
-            _linked(human(row.size_bytes.new), _entity(one, new, is_old=False)),
-        )
+            (old, new), matching = row.value, one.comparison.matching
+            pair = old if old != NONE else matching.old_of_new[new], new if new != NONE else matching.new_of_old[old]
+            links = _links(one.comparison, *pair)
+            sizes = [
+                linked(human(size), link) if link else human(size)
+                for size, link in zip(row.size_bytes, links, strict=True)
+            ]
         buffers = f"{row.count.old:,} → {row.count.new:,}" if row.count.change else f"{row.count.new:,}"
         found.append((signed(row.change), *sizes, buffers, (*_key(row.key, by), _derived_part(row))))
     rest = changed[len(found) :]
     found += [(signed(sum(row.change for row in rest)), "", "", "", text) for text in more(len(rest), "other")]
     what = _TITLES[by] if by is not By.GROUP else "shape, op_name, source line"
     return table(f"change | old | new | buffers | <{what}", found)
+
+
+def _links(compared: Comparison, old: int, new: int) -> list[Entity | None]:
+    """The values of both dumps, None for NONE."""
+    sides = (compared.old.dump, old, True), (compared.new.dump, new, False)
+    return [
+        Entity(EntityKind.VALUE, int(dump.values.id[value]), is_old) if value != NONE else None
+        for dump, value, is_old in sides
+    ]
 
 
 def _key(key: Key, by: By) -> tuple[Inline, ...]:
@@ -207,20 +218,6 @@ def _derived_part(row: Row) -> str:
     return ", derived" if derived == size_bytes else f", {human(max(derived.old, derived.new))} derived"
 
 
-def _entity(one: Diff, value: int, *, is_old: bool) -> Entity | None:
-    """A value of one of the dumps, a row of `DumpSet.values`; None for NONE."""
-    compared = one.comparison
-    if value == NONE or compared is None:
-        return None
-    dump = compared.old.dump if is_old else compared.new.dump
-    return Entity(EntityKind.VALUE, int(dump.values.id[value]), is_old)
-
-
-def _linked(text: str, entity: Entity | None) -> Inline:
-    """Our own words, with a link if there is an entity."""
-    return linked(text, entity) if entity and text else text
-
-
 # ---------------------------------------------------------------- values
 
 _CLASSES: Final = {
@@ -232,41 +229,31 @@ _CLASSES: Final = {
 }
 
 
-def _values_sections(one: Diff) -> Sections:
+def _values(one: Diff, compared: Comparison) -> Section:
     """How many values are added, removed, changed and unchanged, and what happened to those that changed most."""
-    compared = one.comparison
-    if DiffPart.VALUES not in one.options.parts or compared is None:
-        return ()
     counts = ", ".join(f"{compared.values.count(value_class):,} {name}" for value_class, name in _CLASSES.items())
     matched = f"{100 * compared.matched_peak_bytes_fraction:.1f} % of the bytes at the peaks belong to matched values."
-    rows = tuple(_value_row(one, compared, row) for row in one.rows[: one.options.top].tolist())
+    rows = tuple(_value_row(compared, row) for row in one.rows[: one.options.top].tolist())
     shown = table("<value | old | new | < | <at peak | <what", rows)
     rest = more(len(one.rows) - len(rows), "other")
-    return (Section(f"Values: {counts}", (matched, *((shown,) if rows else ()), *rest)),)
+    return Section(f"Values: {counts}", (matched, *((shown,) if rows else ()), *rest))
 
 
-def _value_row(one: Diff, compared: Comparison, row: int) -> tuple[Text, ...]:
+def _value_row(compared: Comparison, row: int) -> tuple[Text, ...]:
     found, sizes, name = compared.values.row(row), list[Text](), Name("")
-    for side, value, is_old in ((compared.old, found.old, True), (compared.new, found.new, False)):
-        link = _entity(one, value, is_old=is_old)
-        sizes.append(_linked(human(int(side.dump.values.size_bytes[value])), link) if link else "")
+    sides = (compared.old.dump, found.old), (compared.new.dump, found.new)
+    for (dump, value), link in zip(sides, _links(compared, found.old, found.new), strict=True):
+        sizes.append(linked(human(int(dump.values.size_bytes[value])), link) if link else "")
         # The name in the new dump, if it has the value.
-        name = Name(side.dump.value_label(value), link) if link else name
-    at_peaks = ("old" * found.is_at_old_peak, "new" * found.is_at_new_peak)
-    is_uncertain = found.confidence is Confidence.LOW
-    return (
-        name,
-        *sizes,
-        _CLASSES[found.value_class],
-        "both" if all(at_peaks) else "".join(at_peaks),
-        (*joined(_what(compared, found), ", "), " (uncertain match)" * is_uncertain),
-    )
+        name = Name(dump.value_label(value), link) if link else name
+    at_peak = ("", "old", "new", "both")[found.is_at_old_peak + 2 * found.is_at_new_peak]
+    doubt = " (uncertain match)" * (found.confidence is Confidence.LOW)
+    return (name, *sizes, _CLASSES[found.value_class], at_peak, (*joined(_what(*sides, found), ", "), doubt))
 
 
-def _what(one: Comparison, found: ValueChange) -> Iterator[Text]:
-    sides = [(one.old.dump, found.old), (one.new.dump, found.new)]
-    known = [side for side in sides if side[1] != NONE]
-    shapes = [Name(shape_text(*side), role=Role.SHAPE) for side in known]
+def _what(old: tuple[DumpSet, int], new: tuple[DumpSet, int], found: ValueChange) -> Iterator[Text]:
+    known = [side for side in (old, new) if side[1] != NONE]
+    shapes = [shape_name(*side) for side in known]
     if len(known) == 1:
         name = op_name(*known[0])
         yield (*shapes, " ", Name(name)) if name else shapes[0]
@@ -274,15 +261,15 @@ def _what(one: Comparison, found: ValueChange) -> Iterator[Text]:
     if found.change & (Change.SHAPE | Change.LAYOUT):
         yield joined(shapes, " → ")
     if found.change & Change.MEMORY_SPACE:
-        yield " → ".join(space_name(dump.space_id(int(dump.values.color[value]))) for dump, value in sides)
+        yield " → ".join(space_name(dump.space_id(int(dump.values.color[value]))) for dump, value in known)
     if found.longer_by:
         yield f"lives {steps_longer(found.longer_by, 'shorter')}"
-        ending = last_uses(one.new.dump, found.new)
-        if names := [Name(name) for name in reader_names(one.new.dump, ending)] if ending else []:
+        ending = last_uses(*new)
+        if names := [Name(name) for name in reader_names(new[0], ending)] if ending else []:
             yield ("last read by ", *first_names(names))
     elif found.change & Change.LIVE_RANGE:
         yield "lives at other steps"
-    before, after = (dump.value_label(value) for dump, value in sides)
+    before, after = (dump.value_label(value) for dump, value in known)
     if before != after:
         yield ("was ", Name(before))
 
@@ -301,19 +288,16 @@ _TOTALS: Final = {
 """The rows of the totals: numbers of `SpaceSide`."""
 
 
-def _totals_sections(one: Diff) -> Sections:
+def _totals(one: Diff) -> Section:
     """Each total of both dumps, its change in bytes and in percent."""
-    if DiffPart.TOTALS not in one.options.parts:
-        return ()
     rows = [row for space in one.memory_spaces for row in _space_rows(space)]
     if one.comparison:
         rows.append(_number("scheduled instructions", one.comparison.instructions))
-    return (Section("Totals", (table("< | old | new | change | percent", rows),)),)
+    return Section("Totals", (table("< | old | new | change | percent", rows),))
 
 
 def _space_rows(space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
-    reserved = space.reserved_bytes
-    if space.color != DEFAULT_COLOR and max(reserved.old, reserved.new) < BIG_BYTES:
+    if space.color != DEFAULT_COLOR and max(space.reserved_bytes) < BIG_BYTES:
         return
     name = capitalized(space_name(space.id))
     for words, attribute in _TOTALS.items():
@@ -324,12 +308,12 @@ def _space_rows(space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
 
 
 def _size(title: str, pair: Pair) -> tuple[Text, ...]:
-    return (title, human(pair.old), human(pair.new), signed(pair.change), signed_percent(pair))
+    return (title, *map(human, pair), signed(pair.change), signed_percent(pair))
 
 
 def _number(title: str, pair: Pair) -> tuple[Text, ...]:
-    change = f"{'+' if pair.change > 0 else MINUS}{abs(pair.change):,}" if pair.change else "0"
-    return (title, f"{pair.old:,}", f"{pair.new:,}", change, signed_percent(pair))
+    change = f"{pair.change:+,}".replace("-", MINUS) if pair.change else "0"
+    return (title, *(f"{number:,}" for number in pair), change, signed_percent(pair))
 
 
 # ---------------------------------------------------------------- folders
@@ -353,9 +337,9 @@ def folder_outline(
     cells += [("", "", text) for text in more(len(changed) - len(cells), "other")]
     sections = [Section("Modules that changed", (table("needs | peak | <module", cells),))] if cells else []
     for word, names in (("old", only_old), ("new", only_new)):
-        named = tuple((Name(name),) for name in names[:top])
-        title_of_side = f"{counted(len(names), 'module')} only in the {word} dumps"
-        sections += [Section(title_of_side, (*named, *more(len(names) - len(named), "other")))] if names else []
+        named: tuple[Text, ...] = tuple((Name(name),) for name in names[:top])
+        blocks = (*named, *more(len(names) - len(named), "other"))
+        sections += [Section(f"{counted(len(names), 'module')} only in the {word} dumps", blocks)] if names else []
     return Outline(title, (), tuple((section,) for section in sections))
 
 

@@ -21,9 +21,6 @@ from xla_lens.render.numbers import human, shortened
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.text.positions import decode
 
-COMPARED: Final = "compared"
-"""The kind of these lenses, beside those of `features/lenses.py`."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherValue:
@@ -43,33 +40,34 @@ def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue
     if not 0 <= value < len(rows):
         return None
     change = compared.values.row(int(rows[value]))
-    if is_old:
-        return OtherValue(compared.new.dump, change.new, change, is_old=False)
-    return OtherValue(compared.old.dump, change.old, change, is_old=True)
+    dump, other = (compared.new.dump, change.new) if is_old else (compared.old.dump, change.old)
+    return OtherValue(dump, other, change, not is_old)
 
 
-def compared_lenses(compared: Comparison, file: DumpFile, *, is_old: bool, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the lenses of a file of the old or of the new dump as offsets of lines, each with the row of a value that
-    changed. The `limit` largest have one, at their headers among the used values, or where there are none at their rows
-    in the buffer assignment.
+def compared_lenses(
+    compared: Comparison, file: DumpFile, *, is_old: bool, limit: int
+) -> Iterator[tuple[int, OtherValue]]:
+    """Yield the lenses of a file of the old or of the new dump as offsets of lines, each with what a value that changed
+    is in the other dump. The `limit` largest have one, at their headers among the used values, or where there are none
+    at their rows in the buffer assignment.
     """
     dump, rows = (compared.old.dump, compared.values.of_old) if is_old else (compared.new.dump, compared.values.of_new)
     table: Table
+    # One file may have both.
     if file is dump.used:
-        table, of_value = dump.used_values, dump.values.used_value
-        is_shown = of_value != NONE
+        table, row = dump.used_values, dump.values.used_value
     elif file is dump.assignment:
-        table, of_value = dump.slices, dump.values.slice
-        # A file that has both gets one lens for each value.
-        is_shown = (of_value != NONE) & ((dump.values.used_value == NONE) | (dump.used is not dump.assignment))
+        table, row = dump.slices, dump.values.slice
     else:
         return
     is_changed = compared.values.value_class[rows] != ValueClass.UNCHANGED
-    values = np.flatnonzero(is_changed & is_shown & (dump.values.id != NONE))
+    values = np.flatnonzero(is_changed & (row != NONE) & (dump.values.id != NONE))
     values = values[biggest(dump.values.size_bytes[values], limit)]
     starts = file.document.line_starts
-    lines = starts[starts.searchsorted(table.start[of_value[values]], "right") - 1]
-    yield from zip(lines.tolist(), values.tolist(), strict=True)
+    lines = starts[starts.searchsorted(table.start[row[values]], "right") - 1]
+    for line, value in zip(lines.tolist(), values.tolist(), strict=True):
+        if other := other_value(compared, value, is_old=is_old):
+            yield line, other
 
 
 # ---------------------------------------------------------------- words
@@ -99,13 +97,14 @@ def other_title(other: OtherValue, quoted: Callable[[str], str] = str) -> str:
     if found.value_class in _WITHOUT_CHANGE:
         return _WITHOUT_CHANGE[found.value_class]
     was, lived = ("was", "lived") if other.is_old else ("now", "lives")
-    parts = []
+    how = ""
     if found.change & Change.SIZE:
-        parts.append(f"{was} {human(int(table.size_bytes[other.value]))}")
+        how = human(int(table.size_bytes[other.value]))
     elif found.change & (Change.SHAPE | Change.LAYOUT):
-        parts.append(f"{was} {quoted(shortened(decode(other.dump.shape(other.value) or b''), _MAX_SHAPE))}")
+        how = quoted(shortened(decode(other.dump.shape(other.value) or b""), _MAX_SHAPE))
     elif found.change & Change.MEMORY_SPACE:
-        parts.append(f"{was} in {space_name(other.dump.space_id(int(table.color[other.value])))}")
+        how = f"in {space_name(other.dump.space_id(int(table.color[other.value])))}"
+    parts = [f"{was} {how}"] if how else []
     if found.longer_by:
         parts.append(f"{lived} {steps_longer(-found.longer_by if other.is_old else found.longer_by, 'less')}")
     elif found.change & Change.LIVE_RANGE:

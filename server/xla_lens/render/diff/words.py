@@ -5,7 +5,7 @@ from typing import Final
 
 from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.model.diff.breakdowns import Pair
-from xla_lens.model.diff.causes import CauseKind, ChangeCause
+from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import worded
@@ -54,6 +54,11 @@ def steps_longer(steps: int, less: str) -> str:
     return f"{counted(abs(steps), 'step')} {'longer' if steps > 0 else less}"
 
 
+def more_or_fewer(change: int) -> str:
+    """How many things were added: ``2 more``, or removed: ``2 fewer``."""
+    return f"{abs(change):,} {'more' if change > 0 else 'fewer'}"
+
+
 # ---------------------------------------------------------------- causes
 
 
@@ -63,55 +68,53 @@ def cause_text(cause: ChangeCause) -> str:
     examples = ", ".join(cause.examples[:_MAX_EXAMPLES])
     fewer, more = (", ".join(names[:_MAX_EXAMPLES]) for names in cause.copies)
     facts = {
-        "count": count.new,
-        "before": count.old,
-        "old": size.old,
-        "new": size.new,
+        "count": count,
+        "size": size,
         "change": change_text(size),
         "types": examples,
         "examples": f" ({examples})" if examples else "",
-        "more": f"{abs(count.change):,} {'more' if count.change > 0 else 'fewer'}",
+        "more": more_or_fewer(count.change),
         "changed": abs(size.change),
         "copied": f", copied by {more} instead" if more else "",
         "uncopied": f", no longer copied by {fewer}" if fewer else "",
     }
-    parts = [worded(text, facts) for name, text in _PARTS.get(cause.kind, ()) if facts[name]]
+    parts = [worded(text, facts) for side, text in _PARTS.get(cause.kind, ()) if getattr(count, side)]
     return worded(_CAUSES[cause.kind], {**facts, "parts": ", ".join(parts)})
 
 
 _MAX_EXAMPLES: Final = 3
 
 _PARTS: Final = {
-    CauseKind.DONATION: (
-        ("before", "{before:# parameter|# parameters} with {old:human} no longer donated{copied}"),
-        ("count", "{count:# parameter|# parameters} with {new:human} newly donated{uncopied}"),
+    "donation": (
+        ("old", "{count.old:# parameter|# parameters} with {size.old:human} no longer donated{copied}"),
+        ("new", "{count.new:# parameter|# parameters} with {size.new:human} newly donated{uncopied}"),
     ),
-    CauseKind.FUSION: (
-        ("count", "{count:# operation|# operations} with {new:human} now outside of fusions"),
-        ("before", "{before:# operation|# operations} with {old:human} now inside of fusions"),
+    "fusion": (
+        ("new", "{count.new:# operation|# operations} with {size.new:human} now outside of fusions"),
+        ("old", "{count.old:# operation|# operations} with {size.old:human} now inside of fusions"),
     ),
 }
-"""What a cause says of the old and of the new dump, if the fact with the first name is not 0."""
+"""What a cause says of each dump, if it is about something there."""
 
 _CAUSES: Final = {
-    CauseKind.DONATION: "Donation: {parts}.",
-    CauseKind.OUTPUTS: "Outputs: {more} with {changed:human}.",
-    CauseKind.TYPE: "Type: {count:# value|# values} at the peaks changed from {types}: {change}.",
-    CauseKind.SIZE: (
-        "Shape: {count:# value at the peaks has|# values at the peaks have} other dimensions{examples}: {change}."
+    "donation": "Donation: {parts}.",
+    "outputs": "Outputs: {more} with {changed:human}.",
+    "type": "Type: {count.new:# value|# values} at the peaks changed from {types}: {change}.",
+    "size": (
+        "Shape: {count.new:# value at the peaks has|# values at the peaks have} other dimensions{examples}: {change}."
     ),
-    CauseKind.FUSION: "Fusion: {parts}{examples}.",
-    CauseKind.CHECKPOINT: (
-        "Checkpointing: jax.checkpoint computes {count:# value|# values} ({before:,} before) again."
+    "fusion": "Fusion: {parts}{examples}.",
+    "checkpoint": "Checkpointing: jax.checkpoint computes {count.new:# value|# values} ({count.old:,} before) again.",
+    "rematerialized": (
+        "Rematerialization: XLA computes {count.new:# instruction|# instructions} ({count.old:,} before) again "
+        "(.remat)."
     ),
-    CauseKind.REMATERIALIZED: (
-        "Rematerialization: XLA computes {count:# instruction|# instructions} ({before:,} before) again (.remat)."
+    "asynchronous": (
+        "Collectives: {count.new:# collective|# collectives} ({count.old:,} before) asynchronous, holding buffers "
+        "until done."
     ),
-    CauseKind.ASYNCHRONOUS: (
-        "Collectives: {count:# collective|# collectives} ({before:,} before) asynchronous, holding buffers until done."
-    ),
-    CauseKind.PADDING: "Padding at the peak: {old:human} before, {new:human} now: {change}.",
-    CauseKind.SCHEDULE: ("Schedule: the same buffers in another order; {count:# value|# values} moved in time."),
+    "padding": "Padding at the peak: {size.old:human} before, {size.new:human} now: {change}.",
+    "schedule": ("Schedule: the same buffers in another order; {count.new:# value|# values} moved in time."),
 }
 
 
@@ -122,7 +125,7 @@ def is_serious(difference: Difference) -> bool:
     """Whether a comparison has to start with a difference, because its numbers may mean little, or because it explains
     them.
     """
-    return difference.kind not in (DifferenceKind.REWRITTEN, DifferenceKind.PARAMETERS)
+    return difference.kind not in ("rewritten", "parameters")
 
 
 def difference_text(difference: Difference) -> Text:
@@ -163,27 +166,25 @@ def _parameters(old: tuple[int, int, str | None], new: tuple[int, int, str | Non
 
 
 _DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
-    DifferenceKind.UNREADABLE: lambda file, reason: (Name(file), f" {reason}."),
-    DifferenceKind.BACKEND: (
+    "unreadable": lambda file, reason: (Name(file), f" {reason}."),
+    "backend": (
         "Hard to compare: the old dump is for {old:backend}, the new one for {new:backend}, and each backend fuses and "
         "places buffers by its own rules."
     ),
-    DifferenceKind.DEVICES: (
+    "devices": (
         "Hard to compare: the old module is compiled for {old:# device|# devices}, the new one for "
         "{new:# device|# devices}. Sizes are those of one device."
     ),
-    DifferenceKind.OTHER_PROGRAM: (
+    "other program": (
         "Hard to compare: only {fraction:percent} of the bytes at the peaks belong to values that both dumps have. "
         "These may be different programs."
     ),
-    DifferenceKind.REWRITTEN: (
-        "Only {fraction:percent} of the bytes at the peaks belong to values that both dumps have."
-    ),
-    DifferenceKind.NO_LIVE_RANGES: "{whose} no live ranges, so the change of the peak is unknown.",
-    DifferenceKind.INCOMPLETE: ("{whose} missing or contradictory parts: run `xla-lens check` for the details."),
-    DifferenceKind.PARAMETERS: _parameters,
-    DifferenceKind.COMPILER: "Compiler: libtpu of changelist {old} before, {new} now.",
-    DifferenceKind.FLAGS: _flags,
+    "rewritten": ("Only {fraction:percent} of the bytes at the peaks belong to values that both dumps have."),
+    "no live ranges": "{whose} no live ranges, so the change of the peak is unknown.",
+    "incomplete": ("{whose} missing or contradictory parts: run `xla-lens check` for the details."),
+    "parameters": _parameters,
+    "compiler": "Compiler: libtpu of changelist {old} before, {new} now.",
+    "flags": _flags,
 }
 
 

@@ -4,9 +4,10 @@ from typing import Final, Literal
 
 import numpy as np
 
-from xla_lens.features.diff.facts import Diff, DiffSide
+from xla_lens.features.diff.facts import Diff
 from xla_lens.model.diff.alignment import common_axis
 from xla_lens.model.diff.changes import ValueClass
+from xla_lens.model.diff.comparable import DiffSide
 from xla_lens.model.diff.comparison import Comparison
 from xla_lens.model.tables.lookup import taken
 from xla_lens.render import contract
