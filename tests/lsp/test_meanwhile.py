@@ -290,7 +290,7 @@ async def test_sources_are_listed_again_when_files_change_meanwhile(hold: Hold, 
 async def test_source_lines_that_are_switched_off_meanwhile(reader: Reader, hold: Hold, tmp_path: Path) -> None:
     await reader.start(source_memory.REGISTERING, SPLIT.parents[2] / "programs")
     await reader.set(**source_memory.ON)
-    found = hold(sources, "peak_by_line")
+    found = hold(sources, "named_files")
     reader.open(SPLIT)
     await found.done()
     await reader.set()

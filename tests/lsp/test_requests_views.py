@@ -79,10 +79,9 @@ async def test_views_are_those_of_the_golden(reader: Reader, tmp_path: Path, pat
     check_golden(Path(__file__).parent / "views" / f"{path.parent.name}.json", text)
 
 
-async def test_locations_avoid_files_too_big_for_editors(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_locations_avoid_files_too_big_for_editors(reader: Reader) -> None:
     """The location is the row in the buffer assignment instead."""
-    monkeypatch.setattr("xla_lens.lsp.requests.views._EDITED_BYTES", 6_000)
-    await reader.start()
+    await reader.start({**FULL, "experimental": {"xlaLens": {"largestFileBytes": 6_000}}})
     uri = reader.open(SPLIT)
     found = await reader.run("values", {"uri": uri, "values": [3, 20]})
     assert {one["location"]["uri"] for one in found} == {uri}

@@ -1,6 +1,6 @@
 """Conversion of places, findings, hints and outlines to the types of the Language Server Protocol."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Final
@@ -10,8 +10,8 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.symbols import Symbol, SymbolKind
 from xla_lens.files import set_key
-from xla_lens.lsp.converter import Json, RawJson, to_json
-from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.converter import Json, RawJson, from_json
+from xla_lens.lsp.documents import OpenDocuments
 from xla_lens.lsp.pages import page_uri
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Severity
@@ -41,33 +41,28 @@ _SYMBOL_KINDS: Final = {
 }
 
 
+_MANY: Final = 8
+"""From so many offsets on, converting them at once is faster than one by one."""
+
+
 class Converter:
     """Converts places in the files of one dump set, as they were analysed, to positions in the current texts of the
     editor, which may be ahead of the analysis.
     """
 
-    def __init__(
-        self, opened: Mapping[Path, OpenDocument], encoding: Encoding, largest_bytes: int | None = None
-    ) -> None:
+    def __init__(self, opened: OpenDocuments, encoding: Encoding, largest_bytes: int | None = None) -> None:
         # By label: constructing a `Path` takes longer than the rest of a conversion.
         self._opened = {str(path): document for path, document in opened.items()}
         self._encoding = encoding
         self._largest_bytes = largest_bytes
 
-    def is_too_large(self, file: DumpFile) -> bool:
-        """Whether the editor cannot open a file. Its places are then in pages with excerpts of it."""
-        is_large = self._largest_bytes is not None and len(file.document.data) > self._largest_bytes
-        return is_large and file.label not in self._opened
+    def is_too_large(self, size_bytes: int) -> bool:
+        """Whether the editor opens no files of a size."""
+        return self._largest_bytes is not None and size_bytes > self._largest_bytes
 
-    def _in_page(self, location: lsp.Location, file: DumpFile) -> lsp.Location:
-        """A location in the page with the excerpt around it, if the editor cannot open the file."""
-        if not self.is_too_large(file):
-            return location
-        page, where = excerpt_at(file.kind, location.range.start.line), location.range
-        row = where.start.line - page.first_row + EXCERPT_HEAD
-        end = row + where.end.line - where.start.line
-        here = lsp.Range(lsp.Position(row, where.start.character), lsp.Position(end, where.end.character))
-        return lsp.Location(page_uri(set_key(Path(file.label), file.document), page), here)
+    def is_in_pages(self, file: DumpFile) -> bool:
+        """Whether the editor cannot open a file. Its places are then in pages with excerpts of it."""
+        return self.is_too_large(len(file.document.data)) and file.label not in self._opened
 
     def uri(self, file: DumpFile) -> str:
         """Return the URI of a file: the editor's own if the file is open."""
@@ -90,37 +85,32 @@ class Converter:
         return lsp.Range(self.position(file, start), self.position(file, end))
 
     def positions(self, file: DumpFile, offsets: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Convert many offsets. Return their lines and their columns."""
+        """Convert some offsets. Return their lines and their columns."""
         opened = self._opened.get(file.label)
-        if opened and opened.edits:
+        if len(offsets) < _MANY or (opened and opened.edits):
             places = [self._position(file, offset) for offset in offsets]
             return [row for row, _ in places], [column for _, column in places]
         rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._encoding)
         return rows.tolist(), columns.tolist()
 
     def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:
-        """Convert many spans, each to a `Range`."""
+        """Convert some spans, each to a `Range`."""
         rows, columns = self.positions(file, [*chain.from_iterable(spans)])
         places = [{"line": row, "character": column} for row, column in zip(rows, columns, strict=True)]
         return [{"start": start, "end": end} for start, end in zip(places[::2], places[1::2], strict=True)]
 
     def locations(self, places: Iterable[Place]) -> RawJson:
-        """Convert many places, each to a `Location`."""
+        """Convert some places, each to a `Location`."""
         found: list[Json] = []
         for file, group in groupby(places, lambda place: place.file):
-            here = [*group]
-            if self.is_too_large(file):
-                found += [to_json(self.location(place)) for place in here]
-                continue
-            uri = self.uri(file)
-            ranges = self.ranges(file, [(place.start, place.end) for place in here])
-            found += [{"uri": uri, "range": where} for where in ranges]
+            ranges, uri = self.ranges(file, [(place.start, place.end) for place in group]), self.uri(file)
+            is_in_pages = self.is_in_pages(file)
+            found += [_in_page(where, file) if is_in_pages else {"uri": uri, "range": where} for where in ranges]
         return RawJson(found)
 
     def location(self, place: Place) -> lsp.Location:
         """Convert a place."""
-        where = self.range(place.file, place.start, place.end)
-        return self._in_page(lsp.Location(self.uri(place.file), where), place.file)
+        return from_json(self.locations([place]).json[0], lsp.Location)
 
     def line_uri(self, place: Place) -> str:
         """Return the URI of the line of a place, with the fragment that editors and browsers understand."""
@@ -151,6 +141,14 @@ class Converter:
         names = self.ranges(file, [symbol.name_span for symbol in every])
         ranges = zip(spans, names, strict=True)
         return [_entry(symbol, ranges) for symbol in symbols]
+
+
+def _in_page(where: Json, file: DumpFile) -> Json:
+    """The location in the page with the excerpt around a range."""
+    page = excerpt_at(file.kind, where["start"]["line"])
+    down = EXCERPT_HEAD - page.first_row
+    here = {side: {**at, "line": at["line"] + down} for side, at in where.items()}
+    return {"uri": page_uri(set_key(Path(file.label), file.document), page), "range": here}
 
 
 def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:

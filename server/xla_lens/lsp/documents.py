@@ -1,12 +1,13 @@
 """Documents that the editor has open, and the changes it sends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
+from xla_lens.lsp.uris import uri_of
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, merged
 from xla_lens.text.encoding import Encoding
@@ -33,6 +34,16 @@ class OpenDocument:
     opening: object
     analysed: Document | None = None
     edits: tuple[Edit, ...] = ()
+
+
+OpenDocuments: TypeAlias = Mapping[Path, OpenDocument]
+"""The open documents of a set, by their paths."""
+
+
+def uri_in(path: Path, opened: OpenDocuments) -> str:
+    """Return the URI of a file: the editor's own if it is among some open documents."""
+    one = opened.get(path)
+    return one.uri if one else uri_of(path)
 
 
 def apply_changes(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:

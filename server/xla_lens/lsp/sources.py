@@ -1,7 +1,7 @@
 """Files of the program that dumps name: where they are, which sets name them, and what a set says about one."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -26,7 +26,7 @@ class NamedFiles:
 
     dump_set: DumpSetState
     peak: PeakByLine
-    files: dict[Path, frozenset[str]]
+    files: Mapping[Path, Collection[str]]
     dump_time: float
 
 
@@ -85,31 +85,31 @@ class Sources:
 
     async def _named(self, state: DumpSetState) -> NamedFiles | None:
         await state.module_for(state.path)
-        analysis, module = state.analysis, state.module
+        analysis, module, context = state.analysis, state.module, (*self._context(), self._version)
         if analysis is None:
             return None
-        key = state.generation, module, self._context(), self._version
-        known = self._known.get(state.key)
-        if known and known[0] == key:
-            return known[1]
-        peak = await in_thread(peak_by_line, analysis, module)
-        named = None
-        if peak:
+
+        def named_files() -> NamedFiles | None:
+            if (peak := peak_by_line(analysis, module)) is None:
+                return None
             files: dict[Path, set[str]] = {}
             for name in sorted(peak.files):
-                if found := await self.find(name):
-                    files.setdefault(await in_thread(_real, found), set()).add(name)
-            labels = [Path(file.label) for file in analysis.dump.files]
-            dump_time = await in_thread(lambda: min(map(file_time, labels), default=0.0))
-            named = NamedFiles(state, peak, {path: frozenset(names) for path, names in files.items()}, dump_time)
-        self._known[state.key] = key, named
-        return named
+                if found := find_source(name, *context):
+                    files.setdefault(_real(found), set()).add(name)
+            dump_time = min((file_time(Path(file.label)) for file in analysis.dump.files), default=0.0)
+            return NamedFiles(state, peak, files, dump_time)
+
+        key = state.generation, module, context
+        known = self._known.get(state.key)
+        if known is None or known[0] != key:
+            known = self._known[state.key] = key, await in_thread(named_files)
+        return known[1]
 
 
 async def memory_of(one: NamedFiles, path: Path, text: str | None) -> SourceMemory:
     """Return what a set says about a file that it names. `text` is what the file contained at that time, if known."""
     # A link on the way to the file may have changed.
-    names = one.files.get(await in_thread(_real, path), frozenset())
+    names = one.files.get(await in_thread(_real, path), ())
     return await in_thread(source_memory, one.peak, names, text)
 
 

@@ -19,7 +19,7 @@ from xla_lens.files import NotADump, find_set, is_output, set_key
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import Change, OpenDocument
+from xla_lens.lsp.documents import Change, OpenDocuments
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import PAGE_SCHEME, DocumentHandler
@@ -285,7 +285,7 @@ class State:
             return await self._source_snapshot(uri) if handler.source else None
         return await self._file_snapshot(method, uri, needs_module=handler.needs_module)
 
-    def converter(self, opened: Mapping[Path, OpenDocument]) -> Converter:
+    def converter(self, opened: OpenDocuments) -> Converter:
         """Return a converter of places in the files of a set that has some open documents."""
         capabilities = self.client.capabilities
         return Converter(opened, capabilities.encoding, capabilities.largest_file_bytes)
@@ -294,16 +294,12 @@ class State:
         """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in
         memory names it.
         """
-        opened = self.source_documents.get(uri)
-        if opened is None or not self.settings.source_lines:
-            return None
-        naming = await self.sources.naming(opened.path, None, is_search=False)
-        if not naming:
-            return None
-        memory = await memory_of(naming[0], opened.path, None)
+        path, is_on = path_of(uri), self.settings.source_lines
+        naming = await self.sources.naming(path, None, is_search=False) if is_on else []
+        memory = await memory_of(naming[0], path, None) if naming else None
         # The document and the settings may have changed in the meantime.
         opened = self.source_documents.get(uri)
-        if opened is None or not self.settings.source_lines:
+        if memory is None or opened is None or not self.settings.source_lines:
             return None
         rows, is_newer, _ = opened.at(naming[0].dump_time)
         newer_than = naming[0].dump_time if is_newer else None

@@ -47,6 +47,12 @@ class SourceLine(TypedDict):
 GapWord: TypeAlias = Literal["", "cut off", "incomplete", "contradictory", "unreadable in part"]
 
 
+Cells: TypeAlias = list[int]
+"""A column of a table, or the numbers of some rows."""
+
+BoundWord: TypeAlias = Literal["exact", "at_least", "unknown"]
+
+
 class SetFile(TypedDict):
     """A file of a dump set."""
 
@@ -78,12 +84,12 @@ class SpaceSummary(TypedDict):
     """The sum of the sizes of its allocations."""
     neededBytes: int
     """What the device must provide: the reserved bytes without thread-local allocations."""
-    reservedBound: Literal["exact", "at_least", "unknown"]
+    reservedBound: BoundWord
     """How `reservedBytes` and `neededBytes` relate to the true numbers. `at_least`: the true one is the same or larger.
     `unknown`: it may be smaller or larger, so they must not be shown.
     """
     peakLiveBytes: int
-    peakBound: Literal["exact", "at_least", "unknown"]
+    peakBound: BoundWord
     """How `peakLiveBytes` relates to the true number."""
     peakStep: int
     """-1: no value of this space has a live range."""
@@ -194,13 +200,13 @@ class ValueGroup(TypedDict):
     sourceLine: SourceLine | None
     sizeBytes: int
     """Each byte counts for one value, so that the groups beside each other add up to what is above them."""
-    bound: Literal["exact", "at_least", "unknown"]
+    bound: BoundWord
     """How `sizeBytes` and `count` relate to the true numbers, as in `SpaceSummary`."""
     count: int
     """How many values are in the group and the groups below it."""
     groups: list["ValueGroup"]
     """Smaller groups, largest first."""
-    values: list[int]
+    values: Cells
     """The values that are in no smaller group, largest first: rows for `xla-lens.values`."""
 
 
@@ -211,7 +217,7 @@ class PeakGroups(TypedDict):
     """By source line, and parameters by their argument, largest first. Empty if the dump is too incomplete to tell."""
     parameters: list[ValueGroup]
     """The parameters of the program by their paths in its arguments, largest first. Empty if none has a path."""
-    values: list[int]
+    values: Cells
     """All values, largest first: rows for `xla-lens.values`."""
 
 
@@ -229,7 +235,7 @@ class SourceLineMemory(TypedDict):
     """`██████ 24.10 GiB (76.0 %)`"""
     markdown: str
     """The hover."""
-    values: list[int]
+    values: Cells
     """The values of the line that are live at the peak: rows for `xla-lens.values`."""
 
 
@@ -282,10 +288,10 @@ class StepHeat(TypedDict):
     column has an entry for each run.
     """
 
-    firstRow: list[int]
+    firstRow: Cells
     """From 0."""
-    lastRow: list[int]
-    level: list[int]
+    lastRow: Cells
+    level: Cells
     """From 0 to 3, the greater the nearer to the peak."""
 
 
@@ -371,52 +377,52 @@ class Description(TypedDict):
 class MapSpace(SpaceSummary):
     """A memory space with its curve: the live bytes become `curveBytes[i]` at `curveStep[i]`."""
 
-    curveStep: list[int]
-    curveBytes: list[int]
+    curveStep: Cells
+    curveBytes: Cells
 
 
 class AllocationColumns(TypedDict):
     """One entry for each allocation in every column. `kind` indexes `MemoryMap.strings`."""
 
-    index: list[int]
-    color: list[int]
-    sizeBytes: list[int]
-    kind: list[int]
+    index: Cells
+    color: Cells
+    sizeBytes: Cells
+    kind: Cells
 
 
 class ValueColumns(TypedDict):
     """One entry for each value in every column. Texts are indices of `MemoryMap.strings`, -1 where unknown."""
 
-    label: list[int]
-    allocation: list[int]
+    label: Cells
+    allocation: Cells
     """The row of the allocation; -1: the value has none."""
-    offsetBytes: list[int]
-    sizeBytes: list[int]
-    startStep: list[int]
+    offsetBytes: Cells
+    sizeBytes: Cells
+    startStep: Cells
     """The first step of the live range; -1: the value has none."""
-    endStep: list[int]
+    endStep: Cells
     """The last step of the live range, inclusive; -1: the value has none."""
-    kind: list[int]
-    shape: list[int]
-    opName: list[int]
-    source: list[int]
+    kind: Cells
+    shape: Cells
+    opName: Cells
+    source: Cells
     """The line of the program that the value comes from."""
-    call: list[int]
+    call: Cells
     """The innermost Python call that made the value, as a row of `MemoryMap.calls`; -1: unknown."""
-    derivedFrom: list[int]
+    derivedFrom: Cells
     """The instruction that has this line and this op_name and computes the content of the value; -1: the one that
     defines the value.
     """
-    paddingBytes: list[int]
+    paddingBytes: Cells
     """Assigned size minus the bytes of the logical shape; -1: unknown."""
 
 
 class CallColumns(TypedDict):
     """The Python calls that made the values, as a tree: one entry for each call in every column, after its caller."""
 
-    frame: list[int]
+    frame: Cells
     """The file, line and function, as an index of `MemoryMap.strings`."""
-    caller: list[int]
+    caller: Cells
     """The row of the caller; -1: an outermost call."""
 
 
@@ -424,11 +430,11 @@ class MapComparison(TypedDict):
     """What makes a memory map one of two that are compared. The steps of both maps are those of one common axis."""
 
     side: Literal["old", "new"]
-    ownStep: list[int]
+    ownStep: Cells
     """The step of the dump at each step of the axis; -1 before its first one."""
-    change: list[int]
+    change: Cells
     """What happened to each value, as an index of `MemoryMap.strings`: `added`, `longer`, or empty."""
-    partner: list[int]
+    partner: Cells
     """The row of each value in the other map; -1 without a partner."""
 
 
@@ -439,7 +445,7 @@ class MemoryMap(TypedDict):
     incomplete: str
     """Why numbers of the set are not exact, as in `ModuleSummary`."""
     strings: list[str]
-    steps: list[int]
+    steps: Cells
     """The instruction of each step as an index of `strings`, -1 where unknown. The last entry is the last step that any
     file mentions.
     """

@@ -7,10 +7,13 @@ answers are converted for the editor. Lines end as the Language Server Protocol 
 import codecs
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Offsets: TypeAlias = NDArray[np.signedinteger]
+"""Offsets or rows, in 32 bits if they fit."""
 
 _TAIL: Final = 1 << 10
 
@@ -28,7 +31,7 @@ class Document:
         return f"<Document of {len(self.data):,} bytes>"
 
     @cached_property
-    def line_starts(self) -> NDArray[np.signedinteger]:
+    def line_starts(self) -> Offsets:
         """The byte offset at which each line starts, in 32 bits if they fit. There is always a first line."""
         starts = _offsets_after(self.data, b"\n", zeros=1)
         if any(self.data.find(b"\r", start, start + _CHUNK) >= 0 for start in range(0, len(self.data), _CHUNK)):
@@ -46,7 +49,7 @@ class Document:
         return end - len(tail) + len(tail.rstrip()) if end else 0
 
     @cached_property
-    def wide_rows(self) -> NDArray[np.signedinteger]:
+    def wide_rows(self) -> Offsets:
         """The lines with non-ASCII characters, where columns depend on the encoding."""
         rows = [np.zeros(0, np.int64)]
         for start in range(0, len(self.data), _CHUNK):
@@ -116,7 +119,7 @@ def _cells(size_bytes: int) -> type[np.signedinteger]:
     return np.int32 if size_bytes <= np.iinfo(np.int32).max else np.int64
 
 
-def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> NDArray[np.signedinteger]:
+def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> Offsets:
     """The offset behind each occurrence of a byte, after some zeros."""
     # Counting first takes less memory than joining the parts.
     starts = range(0, len(data), _CHUNK)
@@ -129,7 +132,7 @@ def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> NDArray[np.signe
     return found
 
 
-def _without_repetitions(rows: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
+def _without_repetitions(rows: Offsets) -> Offsets:
     """Rows in ascending order, each once. `np.unique` would import `numpy.ma`, which takes time and memory."""
-    found: NDArray[np.signedinteger] = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
+    found: Offsets = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     return found

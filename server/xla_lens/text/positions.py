@@ -4,11 +4,15 @@ Client and server negotiate the unit. All three follow from the first byte of ea
 here. A document is UTF-8, but may contain a lone surrogate that a client sent.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
+
+Numbers: TypeAlias = NDArray[np.int64]
 
 
 def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[int, int]:
@@ -18,9 +22,7 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
     return row, width(document.data[start : max(start, min(offset, end))], encoding)
 
 
-def to_positions(
-    document: Document, offsets: NDArray[np.int64], encoding: Encoding
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def to_positions(document: Document, offsets: Numbers, encoding: Encoding) -> tuple[Numbers, Numbers]:
     """Return the lines and columns of many byte offsets, equal to those of `to_position`."""
     rows = np.maximum(document.line_starts.searchsorted(offsets, "right") - 1, 0)
     starts = document.line_starts[rows]
@@ -76,10 +78,10 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _widths(data: bytes, encoding: Encoding) -> NDArray[np.int64]:
+def _widths(data: bytes, encoding: Encoding) -> Numbers:
     """For each byte the width of the character that starts there, 0 for continuation bytes."""
     array = np.frombuffer(data, np.uint8)
-    widths: NDArray[np.int64] = ((array & 0xC0) != 0x80).astype(np.int64)
+    widths: Numbers = ((array & 0xC0) != 0x80).astype(np.int64)
     if encoding is Encoding.UTF16:
         widths += array >= 0xF0
     return widths

@@ -7,7 +7,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from lsprotocol import types as lsp
@@ -28,7 +27,6 @@ from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
@@ -40,8 +38,6 @@ from xla_lens.render.numbers import shortened
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import FileKind
-from xla_lens.text.document import Document
 from xla_lens.text.positions import decode
 
 _WIDTH: Final = 200
@@ -76,11 +72,9 @@ async def _compare(arguments: Arguments) -> Any:
         raise InvalidParams("both are files of the same dump: choose two dumps to compare")
     if not await state.compare(old, new):
         raise InvalidParams(f"{given['old']} and {given['new']} cannot be compared: one of them cannot be read")
-    uri = comparison_uri(old.key, new.key)
-    shown = await state.page(uri)
-    await state.client.show_document(uri)
+    answer = await _show_page(state, comparison_uri(old.key, new.key))
     state.client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
-    return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
+    return answer
 
 
 async def _select_for_compare(arguments: Arguments) -> Any:
@@ -110,20 +104,11 @@ async def _report(arguments: Arguments) -> Any:
         return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
     options = report_options(frozenset(), top=None, at_step=None, budget_bytes=None, is_json=kind == "json")
     texts = {path: opened.document for path, opened in dump_set.open.items()}
-    made = await in_thread(lambda: report(analysis, _files(dump_set.path, analysis, texts), options, module))
+    made = await in_thread(lambda: report(analysis, set_files(dump_set.path, texts).labels, options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
-
-
-def _files(path: Path, analysis: Analysis, texts: Mapping[Path, Document]) -> dict[FileKind, str]:
-    """The paths of the files of a set by kind; the HLO module, which may not be loaded, as found on disk. `texts` are
-    its open documents. Runs in a worker thread.
-    """
-    files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
-    found = set_files(path, texts)
-    return files | {kind: path.as_posix() for kind, path in found.paths.items() if kind is FileKind.HLO}
 
 
 async def _check(arguments: Arguments) -> Any:
@@ -157,9 +142,12 @@ async def _show_live_set(arguments: Arguments) -> Any:
 
 async def _show(arguments: Arguments, page: Page) -> Any:
     dump_set, _ = await arguments.analysed()
-    uri = page_uri(dump_set.key, page)
-    shown = await arguments.state.page(uri)
-    await arguments.state.client.show_document(uri)
+    return await _show_page(arguments.state, page_uri(dump_set.key, page))
+
+
+async def _show_page(state: State, uri: str) -> Any:
+    shown = await state.page(uri)
+    await state.client.show_document(uri)
     return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
 
 
@@ -171,29 +159,27 @@ async def _show_summary(arguments: Arguments) -> Any:
 
 async def _go_to(arguments: Arguments) -> Any:
     if "path" in arguments.given:
-        return await _go_to_source(arguments)
-    try:
-        target = from_json(dict(arguments.given), lsp.Location)
-    except (ValueError, TypeError, ExceptionGroup) as error:
-        raise InvalidParams("expected a location: uri and range") from error
+        target = await _source_location(arguments)
+    else:
+        try:
+            target = from_json(dict(arguments.given), lsp.Location)
+        except (ValueError, TypeError, ExceptionGroup) as error:
+            raise InvalidParams("expected a location: uri and range") from error
     await arguments.state.client.show_document(target.uri, target.range)
     return to_json(target)
 
 
-async def _go_to_source(arguments: Arguments) -> Any:
-    """Go to a line of a source file by its path in the dump. Lines count from 1, columns from 0."""
+async def _source_location(arguments: Arguments) -> lsp.Location:
+    """Return a line of a source file by its path in the dump. Lines count from 1, columns from 0."""
     path = arguments.need("path", str)
-    line, column = (arguments.number(name, GREATEST_POSITION) for name in ("line", "character"))
-    place = lsp.Position(max((line or 1) - 1, 0), column or 0)
-    state = arguments.state
-    found = await state.sources.find(path)
+    line, column = (arguments.number(name, GREATEST_POSITION) or 0 for name in ("line", "character"))
+    found = await arguments.state.sources.find(path)
     if found is None:
         name = shortened(re.split(r"[/\\]", path)[-1], _LONGEST_PATH)
         advice = "map its folder with the setting xla-lens.sources.pathMapping"
         raise SourceNotFound(path, f"{name} is not in this workspace: {advice}")
-    target = lsp.Location(uri_of(found), lsp.Range(place, place))
-    await state.client.show_document(target.uri, target.range)
-    return to_json(target)
+    place = lsp.Position(max(line - 1, 0), column)
+    return lsp.Location(uri_of(found), lsp.Range(place, place))
 
 
 async def _show_references(arguments: Arguments) -> Any:
@@ -202,10 +188,10 @@ async def _show_references(arguments: Arguments) -> Any:
     mention = snapshot.mention(arguments.position())
     limit = snapshot.settings.place_limit
     places = references(snapshot.dump, snapshot.module, mention.target, limit) if mention else []
-    locations = [snapshot.convert.location(place) for place in places]
-    if locations:
-        await arguments.state.client.show_document(locations[0].uri, locations[0].range)
-    return to_json(locations)
+    if places:
+        first = snapshot.convert.location(places[0])
+        await arguments.state.client.show_document(first.uri, first.range)
+    return snapshot.convert.locations(places)
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {

@@ -30,12 +30,12 @@ def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> list
     if mention is None:
         return None
     places = _JUMPS[method](snapshot.dump, snapshot.module, mention, limit + 1)
-    if places and all(snapshot.convert.is_too_large(place.file) for place in places):
+    if places and all(snapshot.convert.is_in_pages(place.file) for place in places):
         # Another place about it, in a file that the editor can open.
         others = navigation.declaration(snapshot.dump, snapshot.module, mention, 1)
         if snapshot.module:
             others += navigation.implementation(snapshot.dump, snapshot.module, mention, 1)
-        fits = [place for place in others if not snapshot.convert.is_too_large(place.file)]
+        fits = [place for place in others if not snapshot.convert.is_in_pages(place.file)]
         file, start = snapshot.file, mention.start
         places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
     return [*map(snapshot.convert.location, snapshot.truncate(places, limit, "places"))] or None

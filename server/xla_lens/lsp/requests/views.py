@@ -16,16 +16,15 @@ from xla_lens.features.hover import hover
 from xla_lens.files import file_size, set_files
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
-from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.documents import OpenDocuments, uri_in
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.capacity import Capacity, given_capacity
-from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
+from xla_lens.model.hlo.mentions import HloInstruction, HloMention, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, entity_target
@@ -37,7 +36,6 @@ from xla_lens.model.places.places import (
     schedule_place,
     slice_place,
     step_place,
-    used_value_place,
     value_place,
 )
 from xla_lens.model.tables.dump_set import DumpSet
@@ -55,9 +53,6 @@ from xla_lens.workspace import worst_first
 _TOP: Final = 100
 """The length of the lists of an overview, unless the client asks for another."""
 
-_EDITED_BYTES: Final = 50 << 20
-"""The size above which VS Code gives extensions no text of a file."""
-
 
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
@@ -71,10 +66,7 @@ async def compared_maps(arguments: Arguments) -> RawJson:
     compared = await arguments.state.compared(uri)
     if compared is None:
         raise InvalidParams(f"{uri} is not a comparison, or one of its dumps cannot be read")
-    uris = []
-    for state, _ in compared.sources:
-        opened = state.open.get(state.path)
-        uris.append(opened.uri if opened else uri_of(state.path))
+    uris = [uri_in(state.path, state.open) for state, _ in compared.sources]
     return await _map(arguments, lambda: compared_maps_data(compared.diff, *uris))
 
 
@@ -115,12 +107,12 @@ async def overview(arguments: Arguments) -> RawJson:
     dump_set, analysis = await arguments.analysed()
     opened = dict(dump_set.open)
     convert = arguments.state.converter(opened)
+    texts = {path: one.document for path, one in opened.items()}
 
     def made() -> RawJson:
-        texts = {path: one.document for path, one in opened.items()}
         files = _files(set_files(dump_set.path, texts).paths, opened)
         # The files may have been deleted since.
-        uri = _first(files) or arguments.need("uri", str)
+        uri = _first(files, convert) or arguments.need("uri", str)
         data = overview_data(analysis, _TOP if top is None else top, _locate(convert, analysis.dump))
         return RawJson({**data, "uri": uri, "files": files})
 
@@ -144,28 +136,27 @@ async def values(arguments: Arguments) -> RawJson:
     count = len(analysis.dump.values)
     if not all(type(row) is int and 0 <= row < count for row in rows):
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
-    convert = arguments.state.converter(dump_set.open)
-    locate = _locate(convert, analysis.dump)
+    locate = _locate(arguments.state.converter(dump_set.open), analysis.dump)
     return RawJson(await in_thread(value_entries, analysis.dump, module, np.array(rows, np.int64), locate))
 
 
 # ---------------------------------------------------------------- files and places
 
 
-def _files(paths: Mapping[FileKind, Path], opened: Mapping[Path, OpenDocument]) -> list[contract.SetFile]:
+def _files(paths: Mapping[FileKind, Path], opened: OpenDocuments) -> list[contract.SetFile]:
     """Return files with their sizes. Open files have the URI and the size of the editor's document."""
     found: list[contract.SetFile] = []
     for kind in FileKind:
         if path := paths.get(kind):
             one = opened.get(path)
-            uri, size_bytes = (one.uri, len(one.document.data)) if one else (uri_of(path), file_size(path))
-            found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
+            size_bytes = len(one.document.data) if one else file_size(path)
+            found.append({"kind": kind, "uri": uri_in(path, opened), "sizeBytes": size_bytes})
     return found
 
 
-def _first(files: list[contract.SetFile]) -> str:
-    """Return the URI of the file to open first, one that an editor can handle if there is any; empty without files."""
-    fits = (one["uri"] for one in files if one["sizeBytes"] <= _EDITED_BYTES)
+def _first(files: list[contract.SetFile], convert: Converter) -> str:
+    """Return the URI of the file to open first, one that the editor can open if there is any; empty without files."""
+    fits = (one["uri"] for one in files if not convert.is_too_large(one["sizeBytes"]))
     return next(fits, files[0]["uri"] if files else "")
 
 
@@ -175,19 +166,25 @@ def _location(convert: Converter, place: Place) -> contract.Location:
 
 
 def _locate(convert: Converter, dump: DumpSet) -> Locate:
-    return Locate(partial(_location, convert), partial(_value_location, convert, dump))
+    def value_location(value: int) -> contract.Location | None:
+        places = _places(dump, None, value)
+        return _location(convert, _shown(convert, places)) if places else None
+
+    return Locate(partial(_location, convert), value_location)
 
 
-def _value_location(convert: Converter, dump: DumpSet, value: int) -> contract.Location | None:
-    place = value_place(dump, value)
-    return _location(convert, _shown(dump, Value(value), place)) if place else None
+def _places(dump: DumpSet, module: HloModule | None, value: int) -> list[Place]:
+    """Return where a dump and its module describe a value, the most important place first."""
+    places = [find(dump, value) for find in (value_place, slice_place, live_range_place)]
+    row = module.row_of(dump.names[dump.values.name[value]]) if module else NONE
+    if module and row != NONE:
+        places.append(definition_place(module, HloInstruction(row)))
+    return [place for place in places if place]
 
 
-def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
-    """Return the place itself if an editor can show its file, else, for a value, its row in the buffer assignment."""
-    is_shown = len(place.file.document.data) <= _EDITED_BYTES
-    row = slice_place(dump, target.row) if isinstance(target, Value) and not is_shown else None
-    return row or place
+def _shown(convert: Converter, places: list[Place]) -> Place:
+    """Return the first place in a file that the editor can open, else the first one."""
+    return next((place for place in places if not convert.is_in_pages(place.file)), places[0])
 
 
 # ---------------------------------------------------------------- modules
@@ -200,7 +197,10 @@ async def modules(arguments: Arguments) -> RawJson:
     found, sets = await index.sets_now(), arguments.state.sets
     is_loading, opened = any(one.analysis is None and one.is_loading for one in sets.open), sets.documents
     given = given_capacity(arguments.state.settings.device_memory)
-    found_modules = await in_thread(lambda: [_module(one, opened, given) for one in worst_first(found.values(), given)])
+    convert = arguments.state.converter(opened)
+    found_modules = await in_thread(
+        lambda: [_module(one, convert, opened, given) for one in worst_first(found.values(), given)]
+    )
     answer: contract.Modules = {
         "isReading": is_reading or is_loading,
         "isTruncated": index.is_truncated,
@@ -209,10 +209,12 @@ async def modules(arguments: Arguments) -> RawJson:
     return RawJson(answer)
 
 
-def _module(one: IndexedSet, opened: Mapping[Path, OpenDocument], given: Capacity | None) -> contract.ModuleSummary:
+def _module(
+    one: IndexedSet, convert: Converter, opened: OpenDocuments, given: Capacity | None
+) -> contract.ModuleSummary:
     files = _files(one.files.paths, opened)
     return {
-        "uri": _first(files),
+        "uri": _first(files, convert),
         "module": one.summary.module,
         "incomplete": "; ".join(reasons(one.summary.warrants.gaps)),
         "gap": gap_word(one.summary.warrants),
@@ -240,7 +242,7 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
     page = await arguments.state.page(arguments.need("uri", str))
     if page is None:
         snapshot = await arguments.snapshot()
-        return snapshot.analysis.dump, *_target(snapshot, position)
+        return snapshot.dump, *_target(snapshot, position)
     _, analysis = await arguments.analysed()
     link = page.link_at(position, arguments.state.client.capabilities.encoding)
     # In a comparison, the set of the page is the new one.
@@ -251,13 +253,15 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
 
 def _target(snapshot: Snapshot, position: lsp.Position) -> tuple[Target | None, int | None]:
     dump, module, mention = snapshot.dump, snapshot.module, snapshot.mention(position)
-    if isinstance(mention, Mention):
-        target = mention.target
-        return target, _step(dump, target.name) if isinstance(target, Instruction) else step_of(dump, mention)
-    if mention is None or module is None or not isinstance(mention.target, HloInstruction):
-        return None, None
-    name = module.name(mention.target.row)
-    return meaning_of(dump, name, mention.target.index), _step(dump, dump.name_number(name))
+    match mention:
+        case Mention(Instruction(name)):
+            return mention.target, _step(dump, name)
+        case Mention():
+            return mention.target, step_of(dump, mention)
+        case HloMention(HloInstruction(row, index)) if module:
+            instruction = module.name(row)
+            return meaning_of(dump, instruction, index), _step(dump, dump.name_number(instruction))
+    return None, None
 
 
 def _step(dump: DumpSet, name: int) -> int | None:
@@ -274,40 +278,35 @@ async def describe(arguments: Arguments) -> contract.Description:
     (what,) = given
     number = arguments.need_number(what)
     dump_set, analysis, module = await arguments.loaded()
-    target, place = _described(analysis.dump, what, number)
-    if place is None:
+    target, places = _DESCRIBED[what](analysis.dump, module, number)
+    if not places:
         raise InvalidParams(f"there is no {what} {number:,}")
-    mention = Mention(target, Role.USED_VALUE, place.start, place.end)
-    capabilities = arguments.state.client.capabilities
-    convert = arguments.state.converter(dump_set.open)
-    asked = _place_in(arguments.path(), analysis.dump, module, target)
-    shown = asked or _shown(analysis.dump, target, place)
-    location = _location(convert, shown)
-    markdown = hover(analysis, module, mention, command_links(convert.uri(shown.file), capabilities))
-    return {"markdown": markdown, "location": location}
+    convert, path = arguments.state.converter(dump_set.open), arguments.path()
+    shown = next((place for place in places if Path(place.file.label) == path), None) or _shown(convert, places)
+    mention = Mention(target, Role.USED_VALUE, shown.start, shown.end)
+    links = command_links(convert.uri(shown.file), arguments.state.client.capabilities)
+    return {"markdown": hover(analysis, module, mention, links), "location": _location(convert, shown)}
 
 
-def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
-    """Return where a file mentions a value, None if it does not or the target is no value."""
-    if not isinstance(target, Value):
-        return None
-    places = [find(dump, target.row) for find in (used_value_place, slice_place, live_range_place)]
-    row = module.row_of(dump.names[dump.values.name[target.row]]) if module else NONE
-    if module and row != NONE:
-        places.append(definition_place(module, HloInstruction(row)))
-    return next((place for place in places if place and Path(place.file.label) == path), None)
+def _value(dump: DumpSet, module: HloModule | None, row: int) -> tuple[Target, list[Place]]:
+    return Value(row), _places(dump, module, row) if row < len(dump.values) else []
 
 
-_DESCRIBED: Final = ("value", "allocation", "step")
+def _allocation(dump: DumpSet, _module: HloModule | None, row: int) -> tuple[Target, list[Place]]:
+    place = allocation_place(dump, row) if row < len(dump.allocations) else None
+    return Allocation(row), [place] if place else []
 
 
-def _described(dump: DumpSet, what: str, number: int) -> tuple[Target, Place | None]:
-    """Return a value or an allocation by its row, or a step, and its place, None if there is none."""
-    if what == "value":
-        return Value(number), value_place(dump, number) if number < len(dump.values) else None
-    if what == "allocation":
-        return Allocation(number), allocation_place(dump, number) if number < len(dump.allocations) else None
-    return Step(number), step_place(dump, dump.schedule_row(number))
+def _step_target(dump: DumpSet, _module: HloModule | None, step: int) -> tuple[Target, list[Place]]:
+    place = step_place(dump, dump.schedule_row(step))
+    return Step(step), [place] if place else []
+
+
+_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, HloModule | None, int], tuple[Target, list[Place]]]]] = {
+    "value": _value,
+    "allocation": _allocation,
+    "step": _step_target,
+}
 
 
 # ---------------------------------------------------------------- heat

@@ -8,11 +8,10 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, container_text, parse_query, search
 from xla_lens.lsp.converter import to_json
-from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.documents import OpenDocuments, uri_in
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.model.summary import EntryKind
@@ -50,11 +49,9 @@ async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> l
     ]
 
 
-def _location(symbol: WorkspaceSymbol, opened: Mapping[Path, OpenDocument]) -> lsp.Location:
-    path = Path(symbol.label)
-    document = opened.get(path)
+def _location(symbol: WorkspaceSymbol, opened: OpenDocuments) -> lsp.Location:
     start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
-    return lsp.Location(document.uri if document else uri_of(path), lsp.Range(start, end))
+    return lsp.Location(uri_in(Path(symbol.label), opened), lsp.Range(start, end))
 
 
 # ---------------------------------------------------------------- the command
@@ -98,7 +95,7 @@ def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
     return source
 
 
-def _found(symbol: WorkspaceSymbol, source: str, opened: Mapping[Path, OpenDocument]) -> contract.FoundValue:
+def _found(symbol: WorkspaceSymbol, source: str, opened: OpenDocuments) -> contract.FoundValue:
     is_exact = symbol.warrants.of(Quantity.LIVE).is_exact
     return {
         "kind": _KINDS[symbol.kind][1],
