@@ -74,9 +74,10 @@ def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilitie
     def supported(paths: Mapping[str, str]) -> frozenset[str]:
         return frozenset(method for method, path in paths.items() if get(path))
 
-    own = capabilities.experimental.get("xlaLens") if isinstance(capabilities.experimental, Mapping) else None
-    extras = {name for name, value in own.items() if value is True} if isinstance(own, Mapping) else set()
-    largest = own.get("largestFileBytes") if isinstance(own, Mapping) else None
+    experimental = capabilities.experimental
+    own = experimental.get("xlaLens") if isinstance(experimental, Mapping) else None
+    extras = own if isinstance(own, Mapping) else {}
+    largest = extras.get("largestFileBytes")
     formats = get("text_document.hover.content_format") or [lsp.MarkupKind.Markdown]
     refreshes, pulls = supported(_REFRESH_SUPPORT), get("text_document.diagnostic") is not None
     return ClientCapabilities(
@@ -92,8 +93,8 @@ def read_capabilities(capabilities: lsp.ClientCapabilities) -> ClientCapabilitie
         has_progress=bool(get("window.work_done_progress")),
         has_show_document=bool(get("window.show_document.support")),
         has_text_document_content=get("workspace.text_document_content") is not None,
-        has_did_load="didLoad" in extras,
-        has_command_uris="commandUris" in extras,
+        has_did_load=extras.get("didLoad") is True,
+        has_command_uris=extras.get("commandUris") is True,
         largest_file_bytes=largest if isinstance(largest, int) else None,
-        source_methods=supported(_SOURCE_SUPPORT) - (_DRAWN if "sourceLines" in extras else frozenset()),
+        source_methods=supported(_SOURCE_SUPPORT) - (_DRAWN if extras.get("sourceLines") is True else frozenset()),
     )

@@ -104,11 +104,6 @@ class DocumentHandler:
     refresh: str = ""
     options: Any = None
 
-    def function_for(self, kind: Kind) -> Answer | None:
-        """Return the function for a kind of document."""
-        name: str = getattr(self, kind)
-        return function_of(name) if name else None
-
 
 @dataclass(frozen=True, slots=True)
 class StateHandler:
@@ -119,11 +114,6 @@ class StateHandler:
     name: str
     options: Any = None
     refresh: str = ""
-
-    @property
-    def function(self) -> Answer:
-        """The coroutine function."""
-        return function_of(self.name)
 
 
 @cache

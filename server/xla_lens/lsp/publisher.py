@@ -109,9 +109,9 @@ class Publisher(Events):
         """Make the editor's views and pages show the capacity that the user now states."""
         for uris, _, _ in self.state.published.loads.values():
             self._client.notify_did_load(uris, is_loaded=True)
-        for uri in list(self.state.pages.pages):
-            self.state.pages.pages.pop(uri)
-            self._client.refresh_page(uri)
+        pages = self.state.pages.pages
+        while pages:
+            self._client.refresh_page(pages.popitem()[0])
 
     async def update_workspace(self) -> None:
         """Publish the diagnostics of sets without open documents if they have changed and the user wants them."""

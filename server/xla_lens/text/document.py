@@ -34,7 +34,7 @@ class Document:
     def line_starts(self) -> Offsets:
         """The byte offset at which each line starts, in 32 bits if they fit. There is always a first line."""
         starts = _offsets_after(self.data, b"\n", zeros=1)
-        if any(self.data.find(b"\r", start, start + _CHUNK) >= 0 for start in range(0, len(self.data), _CHUNK)):
+        if b"\r" in self.data:
             returns = _offsets_after(self.data, b"\r")
             following = np.frombuffer(self.data + b"\0", np.uint8)[returns]
             starts = np.sort(np.concatenate((starts, returns[following != ord("\n")])))
@@ -121,15 +121,12 @@ def _cells(size_bytes: int) -> type[np.signedinteger]:
 
 def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> Offsets:
     """The offset behind each occurrence of a byte, after some zeros."""
-    # Counting first takes less memory than joining the parts.
-    starts = range(0, len(data), _CHUNK)
-    found = np.zeros(zeros + sum(data.count(byte, start, start + _CHUNK) for start in starts), _cells(len(data)))
-    array, end = np.frombuffer(data, np.uint8), zeros
-    for start in starts:
-        here = np.flatnonzero(array[start : start + _CHUNK] == ord(byte))
-        np.add(here, start + 1, out=found[end : end + len(here)])
-        end += len(here)
-    return found
+    array, cells = np.frombuffer(data, np.uint8), _cells(len(data))
+    parts = [np.zeros(zeros, cells)]
+    for start in range(0, len(data), _CHUNK):
+        found = np.flatnonzero(array[start : start + _CHUNK] == ord(byte))
+        parts.append((found + (start + 1)).astype(cells))
+    return np.concatenate(parts)
 
 
 def _without_repetitions(rows: Offsets) -> Offsets:

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from xla_lens.lsp.handlers import HANDLERS, StateHandler
+from xla_lens.lsp.handlers import HANDLERS, StateHandler, function_of
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 
@@ -12,18 +12,16 @@ async def answer(state: State, method: str, params: Any) -> Any:
     """Return the result of a request."""
     handler = HANDLERS[method]
     if isinstance(handler, StateHandler):
-        return await handler.function(state, params)
+        return await function_of(handler.name)(state, params)
     snapshot = await state.snapshot(handler, method, _uri(params))
-    function = handler.function_for(snapshot.kind) if snapshot else None
-    if function is None:
-        result = None
-    elif handler.is_inline:
-        result = function(snapshot, params)
-        # A handler waits if only the disk has the answer.
-        result = await result if isinstance(result, Coroutine) else result
-    else:
-        result = await in_thread(function, snapshot, params)
-    return result
+    name = getattr(handler, snapshot.kind) if snapshot else ""
+    if not name:
+        return None
+    if not handler.is_inline:
+        return await in_thread(function_of(name), snapshot, params)
+    result = function_of(name)(snapshot, params)
+    # A handler waits if only the disk has the answer.
+    return await result if isinstance(result, Coroutine) else result
 
 
 def _uri(params: Any) -> str:

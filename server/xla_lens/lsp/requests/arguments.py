@@ -68,11 +68,15 @@ class Arguments:
         except (ValueError, TypeError, ExceptionGroup) as error:
             raise InvalidParams("position: expected an object with line and character") from error
 
+    @property
+    def uri(self) -> str:
+        """The required property `uri`."""
+        return self.need("uri", str)
+
     def path(self) -> Path:
         """Return the path of the property `uri`."""
-        uri = self.need("uri", str)
-        found = self.state.sets.find(uri)
-        return found[1] if found else path_of(uri)
+        found = self.state.sets.find(self.uri)
+        return found[1] if found else path_of(self.uri)
 
     async def analysed(self, name: str = "uri") -> tuple[DumpSetState, Analysis]:
         """Return the set of a property, which may be an open document, a page, or a file on disk, and its analysis on

@@ -80,8 +80,8 @@ async def _compare(arguments: Arguments) -> Any:
 async def _select_for_compare(arguments: Arguments) -> Any:
     """Select the dump that the next comparison is with."""
     dump_set, _ = await arguments.analysed()
-    arguments.state.comparisons.selected = uri = arguments.need("uri", str)
-    return {"uri": uri, "name": dump_set.key.name}
+    arguments.state.comparisons.selected = arguments.uri
+    return {"uri": arguments.uri, "name": dump_set.key.name}
 
 
 async def _end_comparison(arguments: Arguments) -> Any:

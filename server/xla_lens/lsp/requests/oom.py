@@ -31,7 +31,7 @@ async def show_out_of_memory(arguments: Arguments) -> Any:
     """Show the page about a log. `text` replaces what is on disk, `dump` is a file of the dump that it may be about if
     no dump is beside the log.
     """
-    state, log = arguments.state, path_of(arguments.need("uri", str))
+    state, log = arguments.state, path_of(arguments.uri)
     text = arguments.get("text", str, "") or None
     folders = [log.parent]
     if arguments.given.get("dump"):

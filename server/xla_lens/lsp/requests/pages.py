@@ -42,8 +42,8 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     if analysis is None or target is None:
         return None
     mention = Mention(target, Role.USED_VALUE, link.start, link.end)
-    uri = snapshot.convert.uri(link.place.file)
-    markdown = hover_of(analysis, module, mention, command_links(uri, capabilities))
+    links = command_links(snapshot.convert.uri(link.place.file), capabilities)
+    markdown = hover_of(analysis, module, mention, links)
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
 
@@ -54,13 +54,17 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
     link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
     if link is None:
         return None
+    uri, row = "", 0
     match link.target:
         case Rule():
-            start = lsp.Position(0, 0)
-            return [lsp.Location(explanation_path(link.target).as_uri(), lsp.Range(start, start))]
+            uri = explanation_path(link.target).as_uri()
         case StackFrame(file, line):
-            source, start = await snapshot.find_source(file), lsp.Position(max((line or 1) - 1, 0), 0)
-            return [lsp.Location(uri_of(source), lsp.Range(start, start))] if source else None
+            if (source := await snapshot.find_source(file)) is None:
+                return None
+            uri, row = uri_of(source), max((line or 1) - 1, 0)
+    if uri:
+        start = lsp.Position(row, 0)
+        return [lsp.Location(uri, lsp.Range(start, start))]
     others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
     return [snapshot.convert.location(one.place) for one in (link, *others) if one.place] or None
 
@@ -86,14 +90,12 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
 
 def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
     """The sections of a page."""
-    lines = snapshot.page.lines
-    return [_symbol(lines[first], first, last) for first, last in page_sections(lines)]
-
-
-def _symbol(title: str, first: int, last: int) -> lsp.DocumentSymbol:
-    start = lsp.Position(first, 0)
-    span = lsp.Range(start, lsp.Position(last + 1, 0))
-    return lsp.DocumentSymbol(title, lsp.SymbolKind.Namespace, span, lsp.Range(start, start))
+    lines, found = snapshot.page.lines, list[lsp.DocumentSymbol]()
+    for first, last in page_sections(lines):
+        start, end = lsp.Position(first, 0), lsp.Position(last + 1, 0)
+        ranges = lsp.Range(start, end), lsp.Range(start, start)
+        found.append(lsp.DocumentSymbol(lines[first], lsp.SymbolKind.Namespace, *ranges))
+    return found
 
 
 def folding_range(snapshot: PageSnapshot, _params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:

@@ -7,13 +7,14 @@ from lsprotocol import types as lsp
 from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
+from xla_lens.lsp.documents import uri_in
 from xla_lens.lsp.requests.annotations import hint_json
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
 from xla_lens.lsp.sources import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import path_of, uri_of
+from xla_lens.lsp.uris import path_of
 from xla_lens.model.places.places import value_place
 from xla_lens.reading import read_source
 from xla_lens.render import contract
@@ -23,7 +24,7 @@ from xla_lens.text.positions import decode, to_position
 
 async def source_memory(arguments: Arguments) -> RawJson | None:
     """Return the memory of a file of the program, None if no dump set names it."""
-    state, path = arguments.state, path_of(arguments.need("uri", str))
+    state, path = arguments.state, path_of(arguments.uri)
     preferred = None
     if arguments.given.get("dump"):
         preferred, _ = await arguments.analysed("dump")
@@ -32,7 +33,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     if not naming:
         return None
     first, *others = naming
-    opened, rows = state.source_documents.get(arguments.need("uri", str)), None
+    opened, rows = state.source_documents.get(arguments.uri), None
     if opened:
         rows, is_newer, compiled = opened.at(first.dump_time)
         text = decode(compiled.data) if compiled else None
@@ -41,7 +42,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
         is_newer = file_seconds > first.dump_time > 0
     memory = await memory_of(first, path, text if opened or not is_newer else None)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
-    uri, modules = _uri(first), [_module(other) for other in others]
+    uri, modules = _module(first)["uri"], [_module(other) for other in others]
     links = command_links(uri, state.client.capabilities)
 
     def link_to(text: str, value: int) -> str:
@@ -64,13 +65,9 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
 
 
 def _module(one: NamedFiles) -> contract.SourceModule:
-    peak = one.peak
-    return {"uri": _uri(one), "module": peak.module, "peakLiveBytes": peak.space.peak_live_bytes}
-
-
-def _uri(one: NamedFiles) -> str:
-    opened = next(iter(one.dump_set.open.values()), None)
-    return opened.uri if opened else uri_of(one.dump_set.path)
+    peak, state = one.peak, one.dump_set
+    uri = uri_in(state.path, state.open)
+    return {"uri": uri, "module": peak.module, "peakLiveBytes": peak.space.peak_live_bytes}
 
 
 def _read(path: Path) -> tuple[str, float]:

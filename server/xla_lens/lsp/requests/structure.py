@@ -2,7 +2,6 @@
 
 from typing import Final
 
-import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.ranges import folds, selection
@@ -85,22 +84,19 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
     """
     found = tokens(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range), TOKEN_LIMIT + 1)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
-    offsets = [offset for token in found for offset in (token.start, token.end)]
-    (row, end_row), (column, end_column) = (
-        np.array(numbers, np.int64).reshape(-1, 2).T for numbers in snapshot.convert.positions(snapshot.file, offsets)
+    (rows, columns), (end_rows, ends) = (
+        snapshot.convert.positions(snapshot.file, offsets)
+        for offsets in ([token.start for token in found], [token.end for token in found])
     )
-    types = np.array([_TYPES[token.type] for token in found], np.int64)
-    modifiers = np.array(
-        [_DEFINITION * token.is_definition | _LIVE_AT_PEAK * token.is_live_at_peak for token in found], np.int64
-    )
-    # A token that an edit has deleted or split over several lines is not shown until the next analysis.
-    is_shown = (end_row == row) & (end_column > column)
-    row, column, end_column, types, modifiers = (
-        cells[is_shown] for cells in (row, column, end_column, types, modifiers)
-    )
-    down = np.diff(row, prepend=0)
-    right = np.where(down == 0, np.diff(column, prepend=0), column)
-    data: list[int] = np.array((down, right, end_column - column, types, modifiers), np.int64).T.ravel().tolist()
+    data: list[int] = []
+    row_before = column_before = 0
+    for token, row, column, end_row, end in zip(found, rows, columns, end_rows, ends, strict=True):
+        # A token that an edit has deleted or split over several lines is not shown until the next analysis.
+        if end_row == row and end > column:
+            modifiers = _DEFINITION * token.is_definition | _LIVE_AT_PEAK * token.is_live_at_peak
+            right = column - column_before if row == row_before else column
+            data += (row - row_before, right, end - column, _TYPES[token.type], modifiers)
+            row_before, column_before = row, column
     return lsp.SemanticTokens(data)
 
 

@@ -62,10 +62,9 @@ async def memory_map(arguments: Arguments) -> RawJson:
 
 async def compared_maps(arguments: Arguments) -> RawJson:
     """Return the memory maps of both dumps of the page of a comparison, on one axis of steps."""
-    uri = arguments.need("uri", str)
-    compared = await arguments.state.compared(uri)
+    compared = await arguments.state.compared(arguments.uri)
     if compared is None:
-        raise InvalidParams(f"{uri} is not a comparison, or one of its dumps cannot be read")
+        raise InvalidParams(f"{arguments.uri} is not a comparison, or one of its dumps cannot be read")
     uris = [uri_in(state.path, state.open) for state, _ in compared.sources]
     return await _map(arguments, lambda: compared_maps_data(compared.diff, *uris))
 
@@ -112,7 +111,7 @@ async def overview(arguments: Arguments) -> RawJson:
     def made() -> RawJson:
         files = _files(set_files(dump_set.path, texts).paths, opened)
         # The files may have been deleted since.
-        uri = _first(files, convert) or arguments.need("uri", str)
+        uri = _first(files, convert) or arguments.uri
         data = overview_data(analysis, _TOP if top is None else top, _locate(convert, analysis.dump))
         return RawJson({**data, "uri": uri, "files": files})
 
@@ -239,7 +238,7 @@ async def what_is_at(arguments: Arguments) -> contract.WhatIsAt:
 async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int | None]:
     """Return the set of a file or a page, what a position of it refers to, and the step that it refers to."""
     position = arguments.position()
-    page = await arguments.state.page(arguments.need("uri", str))
+    page = await arguments.state.page(arguments.uri)
     if page is None:
         snapshot = await arguments.snapshot()
         return snapshot.dump, *_target(snapshot, position)

@@ -13,7 +13,7 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.places.mentions import Value, mention_at
+from xla_lens.model.places.mentions import Mention, Value, mention_at
 from xla_lens.model.summary import EntryKind
 from xla_lens.model.warrants import Quantity
 from xla_lens.render import contract
@@ -85,12 +85,10 @@ def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
     dump, module = analysis.dump, dump_set.module
 
     def source() -> str:
-        mention = mention_at(dump, file, to_offset(file.document, symbol.row, symbol.start_column, encoding))
-        if mention is None or not isinstance(mention.target, Value):
-            return ""
-        value = mention.target.row
-        line = Origins(dump, module).of_value(value).line
-        return call_text(line) if line else ""
+        match mention_at(dump, file, to_offset(file.document, symbol.row, symbol.start_column, encoding)):
+            case Mention(Value(row)) if line := Origins(dump, module).of_value(row).line:
+                return call_text(line)
+        return ""
 
     return source
 
