@@ -162,12 +162,8 @@ CACHED: Final = (
 
 def is_cached_module(path: Path) -> bool:
     """Whether a file is an HLO module that was loaded from JAX's compilation cache, by the files beside it."""
-    try:
-        names = os.listdir(path.parent)
-    except OSError:
-        # It is in no folder, but in the output of XLA.
-        names = []
-    return is_from_cache(path.name, names)
+    # What XLA printed to its standard output is in no folder.
+    return is_from_cache(path.name, os.listdir(path.parent) if os.path.isdir(path.parent) else ())
 
 
 def cached_modules(folder: Path) -> list[Path]:
@@ -229,10 +225,11 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
         if is_cancelled():
             raise Cancelled
         real = os.path.realpath(folder)
-        below[:] = [name for name in below if real not in walked and not name.startswith(".") and name != _PACKAGES]
         if real in walked:
+            below.clear()
             continue
         walked.add(real)
+        below[:] = [name for name in below if not name.startswith(".") and name != _PACKAGES]
         found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_inside(path), is_cancelled)]
         yield from filter(_is_dump, found)
         stems = {files.stem for files in found}
@@ -242,13 +239,15 @@ def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iter
 
 def read_flags(files: SetFiles) -> str | None:
     """Return the text of the ``*.debug_options`` file beside a set, None if there is none that can be read."""
-    prefix = module_prefix(files.stem.name)
-    if not prefix:
-        return None
     try:
-        return read_file(files.stem.parent / f"{prefix}debug_options", SMALL_FILE).decode("utf-8", "replace")
+        return read_file(_beside(files, "debug_options"), SMALL_FILE).decode("utf-8", "replace")
     except OSError:
         return None
+
+
+def _beside(files: SetFiles, name: str) -> Path:
+    """The path of a file that XLA writes for the module of a set."""
+    return files.stem.with_name(f"{module_prefix(files.stem.name)}{name}")
 
 
 def is_part_of_a_dump(path: Path) -> bool:
@@ -364,8 +363,7 @@ def _capacity_beside(files: SetFiles) -> Capacity | None:
         stated = {one for one in found if one}
         if len({one.size_bytes for one in stated}) == 1:
             return min(stated, key=lambda one: one.file or "")
-        prefix = module_prefix(files.stem.name)
-        config = files.stem.with_name(f"{prefix}{TARGET_CONFIG}")
+        config = _beside(files, TARGET_CONFIG)
         size_bytes = device_memory(read_file(config, SMALL_FILE))
         return Capacity(size_bytes, CapacitySource.TARGET_CONFIG, str(config)) if size_bytes else None
     except (OSError, DamagedFile):
@@ -576,32 +574,23 @@ def _sets_in(
     such as a FIFO, is a set of its own if no file belongs to the same set.
     """
     stems: set[Path] = set()
-    others: list[Path] = []
-
-    def is_there(path: Path) -> bool:
-        return os.path.isfile(path) and is_wanted(path)
-
-    for name in names:
+    texts = [Path(folder, name) for name in names if uncompressed_name(name).endswith(SUFFIXES[FileKind.HLO])]
+    regular = set(filter(os.path.isfile, texts))
+    for path in sorted(texts, key=lambda path: path not in regular):
         if is_cancelled():
             raise Cancelled
-        path = Path(folder, name)
-        is_text = uncompressed_name(name).endswith(SUFFIXES[FileKind.HLO])
-        if not is_text or Path(folder, split_name(name)[0]) in stems or not is_wanted(path):
+        name, kind = split_name(path.name)
+        stem = path.parent / name
+        if stem in stems or not is_wanted(path):
             continue
-        if not os.path.isfile(path):
-            others.append(path)
-            continue
-        try:
-            files = _set_of(path, {}, is_there)
-        except (NotADump, DamagedFile, OSError):
-            continue
-        stems.add(files.stem)
-        yield files
-    for path in others:
-        stem, kind = split_name(path.name)
-        if kind and path.parent / stem not in stems:
-            stems.add(path.parent / stem)
-            yield SetFiles(path.parent / stem, {kind: path})
+        if path in regular:
+            with suppress(NotADump, DamagedFile, OSError):
+                files = _set_of(path, {}, lambda path: os.path.isfile(path) and is_wanted(path))
+                stems.add(files.stem)
+                yield files
+        elif kind:
+            stems.add(stem)
+            yield SetFiles(stem, {kind: path})
 
 
 def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> SetFiles:
@@ -614,8 +603,7 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
         # A file with an unusual name has no siblings.
         return SetFiles(path, {kind: path})
     if set(siblings) == {FileKind.HLO}:
-        is_cached = is_from_cache(path.name, os.listdir(path.parent) if path not in opened else ())
-        raise NotADump(f"{path}: {CACHED if is_cached else _WITHOUT_ASSIGNMENT}")
+        raise NotADump(f"{path}: {CACHED if is_cached_module(path) else _WITHOUT_ASSIGNMENT}")
     return SetFiles(path.parent / stem, siblings)
 
 

@@ -11,8 +11,9 @@ from commands import run
 from fuzzing.commands import play_commands
 from fuzzing.texts import ODD_PATHS, dump_sets
 from samples import DUMPS, SPLIT, sweep
-from xla_lens.cli.ci import Repository
+from xla_lens.cli.ci import CiReport
 from xla_lens.cli.run_folder import create_folder
+from xla_lens.features.report.options import CiFormat
 from xla_lens.features.sources_of_findings import SourceLine
 
 _DUMPS = dump_sets(DUMPS, 10**5)
@@ -60,7 +61,7 @@ def test_a_run_makes_any_number_of_nested_folders(tmp_path: Path, monkeypatch: p
 
 def test_the_place_of_a_line_in_a_file_that_cannot_exist_is_unknown() -> None:
     def place(path: str) -> Any:
-        return Repository(Path("/"), ()).place(SourceLine(path, 1))
+        return CiReport(CiFormat.GITHUB, Path("/"), ()).source_place(SourceLine(path, 1))
 
     paths = [path.decode("utf-8", "replace") for path in ODD_PATHS if path.startswith((b"\0", b"/a"))]
     assert [place(path) for path in paths] == [None] * 4

@@ -29,15 +29,20 @@ def ci_report(options: argparse.Namespace) -> "CiReport | None":
     """Return the report to fill; None if the output has another format."""
     if options.output_format not in set(CiFormat):
         return None
-    return CiReport(CiFormat(options.output_format), find_repository(options))
+    here = Path(os.path.realpath(os.getcwd()))
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return CiReport(CiFormat(options.output_format), root, options.path_mapping)
 
 
 @dataclass(slots=True, eq=False)
 class CiReport:
-    """The findings of all dumps, and the limits that comparisons violate."""
+    """The findings of all dumps, and the limits that comparisons violate. `root` is the repository around the current
+    folder; without one, the current folder. `mapping` has the folders of `--path-mapping`.
+    """
 
     output_format: CiFormat
-    repository: "Repository"
+    root: Path
+    mapping: Sequence[tuple[str, str]]
     annotations: list[Annotation] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
 
@@ -48,32 +53,23 @@ class CiReport:
         module = loaded.read_module()[1] if findings else None
         for finding in findings:
             line = source_of_finding(loaded.analysis, module, finding)
-            anchor = Anchor(self.repository.dump(place_in_dump(finding)), self.repository.place(line), line)
+            anchor = Anchor(self._dump(place_in_dump(finding)), self.source_place(line), line)
             self.annotations.append(finding_annotation(finding, meaning(finding.code), name, anchor))
 
     def add_violations(self, one: Diff, violations: Iterable[Violation]) -> None:
         """Add the limits that a comparison violates."""
-        dump = self.repository.dump(CiPlace(next(iter(one.new.files.values()))))
+        dump = self._dump(CiPlace(next(iter(one.new.files.values()))))
         self.checked.append(one.name or dump.path)
         spaces = {space.id: space for space in one.memory_spaces}
         for violation in violations:
             line = source_of_growth(spaces[violation.space])
-            anchor = Anchor(dump, self.repository.place(line), line)
-            self.annotations.append(violation_annotation(one, violation, anchor))
+            self.annotations.append(violation_annotation(one, violation, Anchor(dump, self.source_place(line), line)))
 
     def text(self) -> str:
         """Return the report in its format."""
         return ci_text(self.annotations, self.checked, self.output_format)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Repository:
-    """The repository that the command runs in. `mapping` has the folders of `--path-mapping`."""
-
-    root: Path
-    mapping: tuple[tuple[str, str], ...]
-
-    def place(self, line: SourceLine | None) -> CiPlace | None:
+    def source_place(self, line: SourceLine | None) -> CiPlace | None:
         """Return the place of a source line in the repository, None if its file is not there.
 
         The compiling machine may have had the repository in another folder. So this looks for the end of the path, and
@@ -87,16 +83,9 @@ class Repository:
         inside = next((end for end in ends if os.path.isfile(self.root / end)), None)
         return CiPlace(inside, line.line) if inside is not None else None
 
-    def dump(self, place: CiPlace) -> CiPlace:
-        """Return the place of a dump with its path in the repository, or its absolute path if it is elsewhere."""
+    def _dump(self, place: CiPlace) -> CiPlace:
+        """The place of a dump with its path in the repository, or its absolute path if it is elsewhere."""
         absolute = os.path.abspath(place.path)
         paths = [Path(path) for path in (absolute, os.path.realpath(absolute))]
         inside = next((path.relative_to(self.root) for path in paths if path.is_relative_to(self.root)), paths[0])
         return CiPlace(inside.as_posix(), place.line, place.column)
-
-
-def find_repository(options: argparse.Namespace) -> Repository:
-    """Find the repository around the current folder; without one, the current folder stands for it."""
-    here = Path(os.path.realpath(os.getcwd()))
-    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    return Repository(root, tuple(options.path_mapping))

@@ -85,8 +85,6 @@ class SetSummary:
     backend: Backend | None
     files: tuple[tuple[str, FileKind], ...]
     spaces: tuple[MemorySpace, ...]
-    allocation_count: int
-    value_count: int
     entries: Entries
     is_truncated: bool
     warrants: Warrants
@@ -102,8 +100,6 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         files=tuple((file.label, file.kind) for file in dump.files),
         # The steps would take most of the memory.
         spaces=tuple(replace(space, live=NEVER_LIVE) for space in analysis.memory.spaces),
-        allocation_count=len(dump.allocations),
-        value_count=len(dump.values),
         entries=_entries(dump, analysis.memory, encoding),
         is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
         warrants=analysis.warrants,
