@@ -120,15 +120,3 @@ def test_names_from_the_dump_cannot_break_out_of_the_page() -> None:
     found = memory_map_data(analysis, None)
     assert _map(page) == found
     assert any(_EVIL in text for text in found["strings"])
-    assert any(_EVIL in text for text in page.of("code"))
-
-
-def test_browsers_without_scripts_show_the_peaks() -> None:
-    page = Page(_text(analysis_of(SEED), None, *page_sources()))
-    assert page.of("title") == page.of("h1") == ["001_491faa5ce21a17c6: memory map"]
-    titles = [text.partition(":")[0] for text in page.of("h2")]
-    assert titles == ["Live at the HBM peak", ")", "Memory space"]
-    first = page.of("td")[:2], page.of("code")[:3]
-    assert first == (["256.0 KiB", "44.1 %"], ["cublas-gemm.1", "param", "f32[64,256,4]{2,1,0}"])
-    few = Page("\n".join(memory_map_page(analysis_of(SPLIT), None, "", "", top=4)))
-    assert "... and 9 smaller values" in few.of("p")

@@ -4,14 +4,18 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from xla_lens.capturing.comparison import Comparison
 from xla_lens.capturing.tables import Table
+from xla_lens.features.report.facts import Report, SpaceReport, report
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
+from xla_lens.model.advice.advise import measured
+from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import over_bytes
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
@@ -26,13 +30,11 @@ from xla_lens.render.captures import (
     table_title,
 )
 from xla_lens.render.memory_spaces import parse_spaces, space_name
+from xla_lens.render.messages import Json
 from xla_lens.render.numbers import Size, parse_size
+from xla_lens.render.report.data import part_data, report_data
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
-
-if TYPE_CHECKING:
-    from xla_lens.features.report.facts import Report
-    from xla_lens.model.hlo.module import HloModule
 
 
 class Peak:
@@ -59,17 +61,17 @@ class Peak:
     @property
     def live_at_peak(self) -> Table:
         """The values that are live at the peak, with their source lines. `owned_bytes` add up to the peak."""
-        report, number = self._part(Part.LIVE)
-        one, rows = report.spaces[number], self._data(Part.LIVE).get("live_at_peak", [])
-        frames = [report.origins.of_value(value).line for value in (one.peak.values.tolist() if one.peak else ())]
+        report, one = self._part(Part.LIVE)
+        frames = (report.origins.of_value(value).line for value in (one.peak.values.tolist() if one.peak else ()))
         places = ({"file": frame and frame.file, "line": frame and frame.line} for frame in frames)
-        return self._table("live_at_peak", [{**row, **place} for row, place in zip(rows, places, strict=True)])
+        rows = zip(part_data(report, one, "live_at_peak"), places, strict=True)
+        return self._table("live_at_peak", [{**row, **place} for row, place in rows])
 
     @property
     def lines(self) -> Table:
         """The live bytes at the peak by source line. They add up to the peak."""
-        found = (self._data(Part.LINE).get("lines") or {}).get("lines", [])
-        return self._table("lines", [{name: row[name] for name in row if name != "stacks"} for row in found])
+        found = part_data(*self._part(Part.LINE), "lines") or {"lines": []}
+        return self._table("lines", [{name: row[name] for name in row if name != "stacks"} for row in found["lines"]])
 
     @property
     def opcodes(self) -> Table:
@@ -81,7 +83,7 @@ class Peak:
         """The live bytes at the peak by the kind of their allocation. They add up to the peak."""
         return self._sources("by_kind", "kinds")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the numbers as a row of `Capture.peaks`. Unknown ones are None."""
         row = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         live = ["size_bytes"] * (self.bound is Bound.UNKNOWN)
@@ -94,23 +96,16 @@ class Peak:
     def __repr__(self) -> str:
         return peak_text(self._capture.analysis, self._memory_space)
 
-    def _part(self, part: Part) -> "tuple[Report, int]":
-        report = self._capture._report(_all_of(part))
-        return report, next(n for n, one in enumerate(report.spaces) if one.space is self._memory_space)
-
-    def _data(self, part: Part) -> dict[str, Any]:
-        report, number = self._part(part)
-        from xla_lens.render.report.data import report_data
-
-        found: dict[str, Any] = report_data(report)["memory_spaces"][number]
-        return found
+    def _part(self, part: Part) -> tuple[Report, SpaceReport]:
+        found = self._capture._report(_all_of(part))
+        return found, next(one for one in found.spaces if one.space is self._memory_space)
 
     def _sources(self, key: str, name: str) -> Table:
-        root = (self._data(Part.SOURCE).get("sources") or {}).get(key) or {"children": []}
+        found = part_data(*self._part(Part.SOURCE), "sources") or {key: {"children": []}}
         columns = ("name", "size_bytes", "count")
-        return self._table(name, [{column: child[column] for column in columns} for child in root["children"]])
+        return self._table(name, [{column: child[column] for column in columns} for child in found[key]["children"]])
 
-    def _table(self, name: str, rows: list[dict[str, Any]]) -> Table:
+    def _table(self, name: str, rows: list[Json]) -> Table:
         return Table(table_title(name, self.space), rows, self.bound)
 
 
@@ -135,7 +130,7 @@ class Capture:
         self._reports: dict[ReportOptions, Report] = {}
 
     @cached_property
-    def module(self) -> "HloModule | None":
+    def module(self) -> HloModule | None:
         """The HLO module, None if it cannot be read."""
         return load_module_or_finding(self._files, {}, self.analysis)[1]
 
@@ -182,8 +177,6 @@ class Capture:
     @property
     def advice(self) -> Table:
         """What would lower the peak of the device's main memory, the largest saving first. Empty if unknown."""
-        from xla_lens.render.report.data import report_data
-
         found = report_data(self._report(_all_of(Part.ADVICE)))["advice"] or {"actions": []}
         rows = [{name: row[name] for name in row if name != "buffers"} for row in found["actions"]]
         return Table(table_title("advice"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
@@ -194,8 +187,6 @@ class Capture:
 
         Raises `ValueError` if the advice donates nothing, or if this capture was read from a dump.
         """
-        from xla_lens.model.advice.codes import Rule
-
         advice = self._report(_all_of(Part.ADVICE)).advice
         actions = [action for action in advice.actions if action.rule is Rule.DONATE] if advice else []
         if self._donating is None:
@@ -210,10 +201,8 @@ class Capture:
         self._reports.clear()
         return Comparison.of(self.analysis, self.module, self._donated.analysis, self._donated.module)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""
-        from xla_lens.render.report.data import report_data
-
         return report_data(self._report(_all_of(*DEFAULT_PARTS)))
 
     # ------------------------------------------------------------ limits
@@ -245,11 +234,7 @@ class Capture:
         space = self._space(name)
         if space is None or over_bytes(space, budget) == 0:
             return None
-        options = ReportOptions(
-            top=_TOP,
-            parts=frozenset({Part.LIVE, Part.ADVICE, Part.DONATION}),
-            budget_bytes=budget,
-        )
+        options = replace(_SUMMARY, budget_bytes=budget)
         return budget_problem(self._report(options), space)
 
     # ------------------------------------------------------------ pictures
@@ -269,17 +254,12 @@ class Capture:
         spaces = parse_spaces(str(space))
         return next((one for one in self.analysis.memory.spaces if one.id in spaces), None)
 
-    def _report(self, options: ReportOptions) -> "Report":
-        from xla_lens.features.report.facts import report
-
+    def _report(self, options: ReportOptions) -> Report:
         if options not in self._reports:
             files = {kind: path.as_posix() for kind, path in self._files.paths.items()}
             module = self.module if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else None
             found = report(self.analysis, files, options, module)
             if found.advice and self._donated:
-                from xla_lens.model.advice.advise import measured
-                from xla_lens.model.advice.codes import Rule
-
                 after = self._donated.analysis.memory.space(DEFAULT_COLOR)
                 found = replace(found, advice=measured(found.advice, Rule.DONATE, after))
             self._reports[options] = found

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from xla_lens.model.warrants import Bound
+from xla_lens.render.captures import table_html, table_text
 
 
 class Table(Sequence[Mapping[str, Any]]):
@@ -46,11 +47,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return len(self._rows)
 
     def __repr__(self) -> str:
-        from xla_lens.render.captures import table_text
-
         return table_text(self.title, self._rows, self.bound)
 
     def _repr_html_(self) -> str:
-        from xla_lens.render.captures import table_html
-
         return table_html(self.title, self._rows, self.bound)

@@ -27,7 +27,8 @@ from xla_lens.features.report.ranking import RankedModule, is_selected, ranked_m
 from xla_lens.files import SetFiles
 from xla_lens.package_files import page_sources
 from xla_lens.reading import OVERVIEW_SHARE
-from xla_lens.render.memory_map.page import MapContent, map_content, memory_maps_page
+from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.memory_map.page import memory_maps_page, packed_map
 from xla_lens.render.numbers import counted
 from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
 from xla_lens.render.report.actions import advice_sections
@@ -169,14 +170,15 @@ def _short_outline(report: Report) -> Outline:
 
 def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     """Print one page with the maps of all modules that the ranking shows."""
-    rows: dict[RankedModule, MapContent] = {}
+    rows: dict[RankedModule, str] = {}
     for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
         analysis, module = loaded.with_module()
-        rows[ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)] = map_content(analysis, module)
+        row = ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)
+        rows[row] = packed_map(memory_map_data(analysis, module))
     ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
-    shown = [rows[ranked.modules[number]] for number in ranked.shown]
+    shown = [rows[module] for module in ranked.shown]
     folder, is_one = _folder(arguments), len(rows) == 1
-    title = f"{shown[0].module}: memory map" if is_one else f"{folder}: memory maps"
+    title = f"{ranked.modules[0].name}: memory map" if is_one else f"{folder}: memory maps"
     index = () if is_one else tuple(ranking_html(ranked, folder, arguments.budget))
     print_page("\n".join(memory_maps_page(title, index, shown, *page_sources())))
     return int(any(row.error_count for row in rows))

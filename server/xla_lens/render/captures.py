@@ -14,17 +14,18 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.diff.outline import diff_outline
 from xla_lens.render.diff.page import small_comparison_page
-from xla_lens.render.memory_map.page import small_page
+from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human, shortened
 from xla_lens.render.report.answer import needs, savings
-from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table, Text, plain_text
+from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table, Text, more, plain_text
 from xla_lens.render.report.html import html_lines, section_html
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.sections import live_at_peak_sections
 from xla_lens.render.report.text import section_lines, terminal_lines
+from xla_lens.render.report.values import running
 from xla_lens.render.terminal import Terminal
-from xla_lens.render.warrants import bounded_size, reasons
+from xla_lens.render.warrants import bounded_size, reasons, suffix
 from xla_lens.text.printable import printable
 
 WIDTH: Final = 120
@@ -48,7 +49,7 @@ def capture_html(report: Report, module: HloModule | None, error: Exception | No
     """Return the picture of a capture in a notebook: the summary, which notebooks that are not trusted keep, and the
     memory map in a frame without any rights but to run its script. `sources` are the script and the style of the map.
     """
-    page = small_page(report.analysis, module, *sources)
+    page = memory_map_page(report.analysis, module, *sources, is_script_packed=True)
     return _picture(_outline(report, error), report.module, page, "report FOLDER")
 
 
@@ -101,15 +102,12 @@ def _failure(error: Exception) -> str:
 def peak_text(analysis: Analysis, space: MemorySpace) -> str:
     """Return the peak of a memory space in one line."""
     size = bounded_size(space.peak_live_bytes, space.live_bound)
-    why = "; ".join(reasons(analysis.warrants.of(Quantity.LIVE).gaps))
-    if why:
-        return f"{space_name(space.id)} peak: {size} ({why})"
-    if space.peak_step is None:
-        return f"{space_name(space.id)} peak: nothing is ever live"
-    instruction = analysis.dump.instruction_at(space.peak_step)
-    return f"{space_name(space.id)} peak: {size} at step {space.peak_step}" + (
-        f" ({instruction})" if instruction else ""
-    )
+    words = suffix(analysis.warrants.of(Quantity.LIVE))
+    if not words and space.peak_step is None:
+        size = "nothing is ever live"
+    elif not words and space.peak_step is not None:
+        words = f" at step {space.peak_step}{plain_text(running(analysis.dump, space.peak_step))}"
+    return f"{space_name(space.id)} peak: {size}{words}"
 
 
 # ---------------------------------------------------------------- tables
@@ -148,25 +146,18 @@ def table_html(title: str, rows: Rows, bound: Bound) -> str:
 def _table(title: str, rows: Rows, bound: Bound) -> Section:
     shown = rows[:MOST_ROWS]
     names = list(shown[0]) if shown else []
-    is_text = {name: not any(_is_number(row[name]) for row in shown) for name in names}
-    header = tuple(Header(name, is_text[name]) for name in names)
+    header = (Header(name, not any(isinstance(row[name], int | float) for row in shown)) for name in names)
     cells = tuple(tuple(_cell(name, row[name]) for name in names) for row in shown)
-    left_out = len(rows) - len(shown)
-    more = (f"... and {counted(left_out, 'more row')}",) if left_out else ()
     known = {Bound.EXACT: "", Bound.AT_LEAST: ", at least: the dump is incomplete"}.get(bound, ", unknown")
-    table = (Table(header, cells),) if cells else ()
-    return Section(f"{title}: {counted(len(rows), 'row')}{known}", (*table, *more))
-
-
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float)
+    table = (Table(tuple(header), cells),) if cells else ()
+    return Section(f"{title}: {counted(len(rows), 'row')}{known}", (*table, *more(len(rows) - len(shown), "more row")))
 
 
 def _cell(name: str, cell: Any) -> Text:
     if cell is None:
         return ""
-    if _is_number(cell):
-        return human(cell) if name.endswith("_bytes") else f"{cell}"
+    if isinstance(cell, int | float):
+        return human(int(cell)) if name.endswith("_bytes") else f"{cell}"
     if isinstance(cell, list | tuple):
         return f"{len(cell):,}"
     return Name(str(cell))
@@ -177,7 +168,8 @@ def _cell(name: str, cell: Any) -> Text:
 
 def fit_problems(module: str, error: Exception | None, problems: Sequence[str]) -> str:
     """Return the message of a program that does not fit."""
-    return "\n\n".join([*([f"{module} did not compile. {_failure(error)}"] if error else []), *problems])
+    failures = [f"{module} did not compile. {_failure(error)}"] if error else []
+    return "\n\n".join([*failures, *problems])
 
 
 _MOST_ACTIONS: Final = 3
@@ -187,10 +179,11 @@ _MOST_ACTIONS: Final = 3
 def budget_problem(report: Report, space: MemorySpace) -> str:
     """Return by how much a program exceeds the budget of a report in a memory space, and what is live at the peak."""
     one = next(one for one in report.spaces if one.space is space)
-    why = "; ".join(reasons(report.warrants.of(Quantity.RESERVED).gaps))
-    lines = [*needs(report, one, report.module or "The program"), *([f"{capitalized(why)}."] if why else [])]
+    lines = [*needs(report, one, report.module or "The program")]
+    if why := reasons(report.warrants.of(Quantity.RESERVED).gaps):
+        lines.append(f"{capitalized(why)}.")
     for section in live_at_peak_sections(report, one):
         lines += section_lines(section, WIDTH)
     if one is report.hbm:
-        lines += [plain_text(sentence) for sentence in savings(report, one, _MOST_ACTIONS)]
+        lines += map(plain_text, savings(report, one, _MOST_ACTIONS))
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
@@ -23,7 +23,7 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
 from xla_lens.render.diff.words import violation_rule, violation_text
-from xla_lens.render.messages import message
+from xla_lens.render.messages import Json, message
 from xla_lens.render.numbers import human
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
@@ -105,14 +105,13 @@ def place_in_dump(finding: Finding) -> CiPlace:
 
 def finding_annotation(finding: Finding, meaning: str, checked: str, anchor: Anchor) -> Annotation:
     """Return the annotation of a finding."""
-    words = message(finding)
+    words, facts = message(finding), finding.problem.facts
     if anchor.line and anchor.line.size_bytes is not None:
         words += f" {_line_text(anchor)} owns the most, {human(anchor.line.size_bytes)}."
     if anchor.source:
         words += f" See {anchor.dump.path}:{anchor.dump.line}."
-    weight = 0
-    if finding.problem.kind in (Problem.MEMORY_ABOVE_LIMIT, Problem.PEAK_ABOVE_LIMIT):
-        weight = finding.problem.facts["size_bytes"] - finding.problem.facts["limit_bytes"]
+    is_limit = finding.problem.kind in (Problem.MEMORY_ABOVE_LIMIT, Problem.PEAK_ABOVE_LIMIT)
+    weight = facts["size_bytes"] - facts["limit_bytes"] if is_limit else 0
     return Annotation(finding.code.value, meaning, finding.severity, words, checked, anchor.place, weight)
 
 
@@ -129,9 +128,11 @@ def violation_annotation(one: Diff, violation: Violation, anchor: Anchor) -> Ann
 
 def _line_text(anchor: Anchor) -> str:
     line = anchor.line
-    if anchor.source or line is None:
-        return "This line"
-    return line.file + (f":{line.line}" if line.line is not None else "")
+    return "This line" if anchor.source or line is None else _colon(line.file, line.line)
+
+
+def _colon(path: str, line: int | None) -> str:
+    return path if line is None else f"{path}:{line}"
 
 
 # ---------------------------------------------------------------- formats
@@ -144,7 +145,7 @@ def ci_text(annotations: Sequence[Annotation], checked: Sequence[str], output_fo
         case CiFormat.GITHUB:
             return "".join(f"{_command(one)}\n" for one in ordered)
         case CiFormat.JUNIT:
-            return _junit_text(ordered, checked)
+            return "".join(f"{line}\n" for line in _junit_lines(ordered, checked))
         case CiFormat.GITLAB:
             data: object = _gitlab_report(ordered)
         case CiFormat.SARIF:
@@ -170,12 +171,12 @@ def _command(one: Annotation) -> str:
     """A workflow command of GitHub Actions: ``::error file=train.py,line=31,title=max-peak::…``."""
     place = one.place
     found = {"file": place.path, "line": place.line, "col": place.column, "title": f"xla-lens: {one.rule}"}
-    given = {name: str(value).translate(_OF_PROPERTIES) for name, value in found.items() if value is not None}
-    properties = ",".join(f"{name}={value}" for name, value in given.items())
+    given = (f"{name}={str(part).translate(_OF_PROPERTIES)}" for name, part in found.items() if part is not None)
+    properties = ",".join(given)
     return f"::{_LEVELS[one.severity][0]} {properties}::{one.message.translate(_OF_DATA)}"
 
 
-def _gitlab_report(annotations: Sequence[Annotation]) -> list[dict[str, Any]]:
+def _gitlab_report(annotations: Sequence[Annotation]) -> list[Json]:
     """Return a code quality report of GitLab."""
     return [
         {
@@ -197,31 +198,24 @@ _LINE_FEEDS: Final = {"\r\n": "&#10;", "\n": "&#10;"}
 """Line feeds are escaped, so that no text of a dump can begin a line of the report."""
 
 
-def _junit_text(annotations: Sequence[Annotation], checked: Sequence[str]) -> str:
-    """Return a report in JUnit's XML with one test suite: its failures are errors and warnings."""
+def _junit_lines(annotations: Sequence[Annotation], checked: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a report in JUnit's XML with one test suite: its failures are errors and warnings."""
     failed = [one for one in annotations if one.severity in (Severity.ERROR, Severity.WARNING)]
-    names = {one.checked for one in failed}
-    passed = [name for name in checked if name not in names]
+    passed = [name for name in checked if name not in {one.checked for one in failed}]
     counts = f'tests="{len(failed) + len(passed)}" failures="{len(failed)}"'
-    lines = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        f'<testsuites name="xla-lens" {counts}>',
-        f'  <testsuite name="xla-lens" {counts} errors="0" skipped="0">',
-        *(line for one in failed for line in _failure(one)),
-        *(f'    <testcase classname={_attribute(name)} name="passed"/>' for name in passed),
-        "  </testsuite>",
-        "</testsuites>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _failure(one: Annotation) -> Iterator[str]:
-    place = one.place.path + (f":{one.place.line}" if one.place.line is not None else "")
-    file, name = _attribute(one.place.path), _attribute(f"{one.rule} at {place}")
-    yield f"    <testcase classname={_attribute(one.checked)} name={name} file={file}>"
-    text = escape(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", f"{place}: {one.message}"), _LINE_FEEDS)
-    yield f"      <failure type={_attribute(one.rule)} message={_attribute(one.message)}>{text}</failure>"
-    yield "    </testcase>"
+    yield '<?xml version="1.0" encoding="utf-8"?>'
+    yield f'<testsuites name="xla-lens" {counts}>'
+    yield f'  <testsuite name="xla-lens" {counts} errors="0" skipped="0">'
+    for one in failed:
+        place = _colon(one.place.path, one.place.line)
+        file, name = _attribute(one.place.path), _attribute(f"{one.rule} at {place}")
+        yield f"    <testcase classname={_attribute(one.checked)} name={name} file={file}>"
+        text = escape(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", f"{place}: {one.message}"), _LINE_FEEDS)
+        yield f"      <failure type={_attribute(one.rule)} message={_attribute(one.message)}>{text}</failure>"
+        yield "    </testcase>"
+    yield from (f'    <testcase classname={_attribute(name)} name="passed"/>' for name in passed)
+    yield "  </testsuite>"
+    yield "</testsuites>"
 
 
 def _attribute(text: str) -> str:
@@ -232,7 +226,7 @@ _ROOT: Final = "%SRCROOT%"
 """The folder of the repository, as SARIF's own examples and GitHub name it."""
 
 
-def _sarif_log(annotations: Sequence[Annotation]) -> dict[str, Any]:
+def _sarif_log(annotations: Sequence[Annotation]) -> Json:
     """Return a log in SARIF 2.1.0 with one run, whose rules are those of its results."""
     rules = {one.rule: one for one in annotations}
     driver = {
@@ -252,7 +246,7 @@ def _sarif_log(annotations: Sequence[Annotation]) -> dict[str, Any]:
     return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
 
 
-def _results(annotations: Sequence[Annotation], rules: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _results(annotations: Sequence[Annotation], rules: Sequence[str]) -> Iterator[Json]:
     for one, fingerprint in zip(annotations, fingerprints(annotations), strict=True):
         yield {
             "ruleId": one.rule,
@@ -264,12 +258,10 @@ def _results(annotations: Sequence[Annotation], rules: Sequence[str]) -> Iterato
         }
 
 
-def _location(place: CiPlace) -> dict[str, Any]:
-    is_absolute = place.path.startswith("/")
-    artifact = {"uri": ("file://" if is_absolute else "") + quote(place.path.encode("utf-8", "surrogateescape"))}
-    if not is_absolute:
-        artifact["uriBaseId"] = _ROOT
+def _location(place: CiPlace) -> Json:
+    path = quote(place.path.encode("utf-8", "surrogateescape"))
+    artifact = {"uri": f"file://{path}"} if path.startswith("/") else {"uri": path, "uriBaseId": _ROOT}
     if place.line is None:
         return {"artifactLocation": artifact}
-    region = {"startLine": place.line} | ({"startColumn": place.column} if place.column is not None else {})
-    return {"artifactLocation": artifact, "region": region}
+    column = {"startColumn": place.column} if place.column is not None else {}
+    return {"artifactLocation": artifact, "region": {"startLine": place.line, **column}}

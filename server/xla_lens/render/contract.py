@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
 
+from xla_lens.model.warrants import Bound
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -50,8 +51,6 @@ GapWord: TypeAlias = Literal["", "cut off", "incomplete", "contradictory", "unre
 Cells: TypeAlias = list[int]
 """A column of a table, or the numbers of some rows."""
 
-BoundWord: TypeAlias = Literal["exact", "at_least", "unknown"]
-
 
 class SetFile(TypedDict):
     """A file of a dump set."""
@@ -84,12 +83,12 @@ class SpaceSummary(TypedDict):
     """The sum of the sizes of its allocations."""
     neededBytes: int
     """What the device must provide: the reserved bytes without thread-local allocations."""
-    reservedBound: BoundWord
+    reservedBound: Bound
     """How `reservedBytes` and `neededBytes` relate to the true numbers. `at_least`: the true one is the same or larger.
     `unknown`: it may be smaller or larger, so they must not be shown.
     """
     peakLiveBytes: int
-    peakBound: BoundWord
+    peakBound: Bound
     """How `peakLiveBytes` relates to the true number."""
     peakStep: int
     """-1: no value of this space has a live range."""
@@ -200,7 +199,7 @@ class ValueGroup(TypedDict):
     sourceLine: SourceLine | None
     sizeBytes: int
     """Each byte counts for one value, so that the groups beside each other add up to what is above them."""
-    bound: BoundWord
+    bound: Bound
     """How `sizeBytes` and `count` relate to the true numbers, as in `SpaceSummary`."""
     count: int
     """How many values are in the group and the groups below it."""

@@ -12,15 +12,18 @@ LONGEST_NAME: Final = 200
 def code(text: str, longest: int = LONGEST_NAME) -> str:
     """Return any text as inline code. Markdown has no empty code: an empty text stays empty."""
     text = shortened(text, longest)
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = _fence(text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}" if text else ""
 
 
 def code_block(text: str) -> tuple[str, ...]:
     """Return the lines of any text as a block of code."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    return fence, text, fence
+    return _fence(text, 3), text, _fence(text, 3)
+
+
+def _fence(text: str, shortest: int) -> str:
+    return "`" * max(shortest, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def escaped(text: str) -> str:

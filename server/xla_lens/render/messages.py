@@ -8,7 +8,7 @@ first is for none. Other words after the colon are in `_FORMS`, or format specif
 
 from collections.abc import Callable, Mapping
 from string import Formatter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.places import Place
@@ -17,6 +17,9 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
+
+Json: TypeAlias = dict[str, Any]
+"""An object of JSON."""
 
 
 def message(finding: Finding) -> str:
@@ -31,7 +34,7 @@ def worded(template: str, facts: Mapping[str, Any]) -> str:
     return _WORDS.vformat(template, (), facts)
 
 
-def finding_data(finding: Finding) -> dict[str, Any]:
+def finding_data(finding: Finding) -> Json:
     """A finding in the schema of `xla-lens check --output-format json`; rows and columns count from 1."""
     place = finding.place
     return {

@@ -23,6 +23,7 @@ from xla_lens.render.memory_map.data import printed_peak_data, space_data
 from xla_lens.render.numbers import human
 from xla_lens.render.peak_groups import source_line_data
 from xla_lens.render.report.answer import NOT_LIVE
+from xla_lens.render.report.values import shape_text
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE, Column
@@ -44,7 +45,7 @@ def overview_data(analysis: Analysis, top: int, locate: Locate) -> contract.Over
     return {
         "uri": "",
         "module": module_of(dump.files),
-        "incomplete": "; ".join(reasons(analysis.warrants.gaps)),
+        "incomplete": reasons(analysis.warrants.gaps),
         "gap": gap_word(analysis.warrants),
         "files": [],
         "spaces": [_space(analysis, one, locate) for one in analysis.memory.spaces],
@@ -80,7 +81,7 @@ def value_entries(dump: DumpSet, module: HloModule | None, values: Column, locat
             "value": value,
             "label": dump.value_label(value),
             "sizeBytes": int(dump.values.size_bytes[value]),
-            "shape": (dump.shape(value) or b"").decode("utf-8", "replace"),
+            "shape": shape_text(dump, value),
             "opName": origin.op_name or "",
             "source": call_text(origin.line) if origin.line else "",
             "sourceLine": source_line_data(origin.line),

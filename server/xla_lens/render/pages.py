@@ -30,7 +30,7 @@ from xla_lens.model.places.pages import AdvicePage, ExcerptPage, HistoryPage, Li
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Quantity
+from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human
 from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Section, Text, linked, table
@@ -38,7 +38,7 @@ from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.outline import missing_step, report_outline
 from xla_lens.render.report.sections import live_at_step_sections
 from xla_lens.render.report.text import text_lines
-from xla_lens.render.report.values import allocation_link, step_link, steps_text, value_link
+from xla_lens.render.report.values import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link
 from xla_lens.render.warrants import gap_lines, suffix
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -77,10 +77,12 @@ def page_text(
     """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
     at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map.
     """
-    place_of = partial(entity_place, analysis.dump)
+    place_of, files = partial(entity_place, analysis.dump), {file.kind: file for file in analysis.dump.files}
+    if module:
+        files[FileKind.HLO] = module.file
 
     def made(options: ReportOptions) -> Report:
-        return report(analysis, file_labels(analysis, module), options, module)
+        return report(analysis, {kind: file.label for kind, file in files.items()}, options, module)
 
     match page:
         case ReportPage():
@@ -100,14 +102,10 @@ def page_text(
             outline = _live_set(made(ReportOptions(limit, step, frozenset())), step)
         case HistoryPage(index):
             outline = _history(analysis, index, limit)
-        case ExcerptPage():
-            return _excerpt(analysis, module, page)
+        case ExcerptPage(kind):
+            file = files.get(kind)
+            return _excerpt(analysis.dump, module, file, page) if file else PageText("The dump has no such file.\n", ())
     return outline_page(outline, place_of)
-
-
-def file_labels(analysis: Analysis, module: HloModule | None = None) -> dict[FileKind, str]:
-    """Return the label of each file of a dump set."""
-    return {file.kind: file.label for file in (*analysis.dump.files, *([module.file] if module else []))}
 
 
 def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -> PageText:
@@ -146,56 +144,46 @@ def _encoded(text: str) -> bytes:
 
 
 def _live_set(report: Report, step: int) -> Outline:
-    spaces = [one for one in report.spaces if one.at_step is not None]
-    warrant = report.warrants.of(Quantity.LIVE)
-    if not spaces and not warrant.is_known:
-        return Outline(f"The live bytes at step {step} are unknown{suffix(warrant)}", (), ())
-    if not spaces:
-        return Outline(missing_step(report, step), (), ())
-    live = (live_at_step_sections(report, one) for one in spaces if one.at_step and len(one.at_step.values))
-    return Outline(("Live at ", step_link(step, f"step {step}")), tuple(_step(report, step)), tuple(live))
-
-
-def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
+    found = [(one, one.at_step) for one in report.spaces if one.at_step is not None]
+    if not found and not report.live.is_known:
+        return Outline(f"The live bytes at step {step} are unknown{suffix(report.live)}")
+    if not found:
+        return Outline(missing_step(report, step))
     instruction = report.dump.instruction_at(step)
-    if instruction:
-        yield "runs", Name(instruction, Entity(EntityKind.STEP, step))
-    else:
-        yield "runs", "nothing; the program ends here"
+    runs = Name(instruction, Entity(EntityKind.STEP, step)) if instruction else "nothing; the program ends here"
+    facts: list[tuple[str, Text]] = [("runs", runs)]
     if report.printed:
         where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
-        yield "peak", linked(f"XLA prints the peak {where}", Entity(EntityKind.PRINTED_PEAK, 0))
-    for line in gap_lines(report.warrants.of(Quantity.LIVE, Quantity.RESERVED).gaps):
-        yield "incomplete", line
+        facts.append(("peak", linked(f"XLA prints the peak {where}", PRINTED_PEAK)))
+    facts += _incomplete(report.warrants)
+    live = tuple(live_at_step_sections(report, one) for one, live in found if len(live.values))
+    return Outline(("Live at ", step_link(step, f"step {step}")), tuple(facts), live)
+
+
+def _incomplete(warrants: Warrants) -> Iterator[tuple[str, str]]:
+    return (("incomplete", line) for line in gap_lines(warrants.of(Quantity.LIVE, Quantity.RESERVED).gaps))
 
 
 # ---------------------------------------------------------------- an excerpt
 
 
-def _excerpt(analysis: Analysis, module: HloModule | None, page: ExcerptPage) -> PageText:
+def _excerpt(dump: DumpSet, module: HloModule | None, file: DumpFile, page: ExcerptPage) -> PageText:
     """Lines of a file as they are, with links from what they mention to the other places of it."""
-    dump = analysis.dump
-    file = next((one for one in (*dump.files, *([module.file] if module else ())) if one.kind is page.kind), None)
-    if file is None:
-        return PageText("The dump has no such file.\n", ())
     document, last = file.document, min(page.end_row, file.document.line_count)
     name = file.label.rpartition("/")[2]
-    data = bytearray(
-        _encoded(f"Lines {page.first_row + 1:,}–{last:,} of {name}, which is too large for the editor\n\n")
-    )
+    head = _encoded(f"Lines {page.first_row + 1:,}–{last:,} of {name}, which is too large for the editor\n\n")
     if page.first_row >= last:
-        return PageText(data.decode(), ())
+        return PageText(head.decode(), ())
     start, end = document.line_span(page.first_row)[0], document.line_span(last - 1)[1]
-    shift, found, place_of = len(data) - start, list[Link](), cache(partial(entity_place, dump))
+    shift, found, place_of = len(head) - start, list[Link](), cache(partial(entity_place, dump))
     for word in _WORD.finditer(document.data, start, end):
         if found and word.start() + shift < found[-1].end:
             continue
         mention = _mention(dump, module, file, word.start())
-        entity = _entity(dump, mention.target) if mention and mention.start >= start else None
-        place = place_of(entity) if entity else None
-        if mention and entity and place and mention.end <= end:
+        entity = _entity(dump, mention.target) if mention and start <= mention.start <= mention.end <= end else None
+        if mention and entity and (place := place_of(entity)):
             found.append(Link(mention.start + shift, mention.end + shift, entity, place))
-    return PageText((data + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
+    return PageText((head + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
 
 
 _WORD: Final = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -232,26 +220,25 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
     """Which values occupy which bytes of an allocation over time."""
     dump, row = analysis.dump, analysis.dump.allocation_row(index)
     if row == NONE:
-        return Outline(f"The dump has no allocation {index}.", (), ())
+        return Outline(f"The dump has no allocation {index}.")
     history = allocation_history(dump, analysis.memory, row)
     biggest = np.sort(np.argsort(history.offset - history.end_offset, kind="stable")[:limit])
-    columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
+    columns = (column[biggest].tolist() for column in (history.value, history.offset, history.end_offset))
     rows = (
         (
             f"{offset:,}",
             f"{end:,}",
             human(end - offset),
-            steps_text(first, last) if first != NONE else "",
+            live_range_text(dump, value) if dump.values.start_step[value] != NONE else "",
             value_link(dump, value),
         )
-        for value, offset, end, first, last in zip(*(column[biggest].tolist() for column in columns), strict=True)
+        for value, offset, end in zip(*columns, strict=True)
     )
     shown = table("start offset | end offset | size | <live | <value", rows)
     size = f"{exact(history.size_bytes)} in {space_name(dump.space_id(int(dump.allocations.color[row])))}"
-    warrant = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED)
     count = f"{len(history.value):,}"
-    count = f"the {len(biggest):,} biggest of {count}" if len(biggest) < len(history.value) else count
-    facts = (("size", size), *(("incomplete", line) for line in gap_lines(warrant.gaps)), ("values", count))
-    return Outline(
-        ("History of ", allocation_link(index)), facts, ((Section("Values by offset, then by time", (shown,)),),)
-    )
+    if len(biggest) < len(history.value):
+        count = f"the {len(biggest):,} biggest of {count}"
+    facts = (("size", size), *_incomplete(analysis.warrants), ("values", count))
+    parts = ((Section("Values by offset, then by time", (shown,)),),)
+    return Outline(("History of ", allocation_link(index)), facts, parts)

@@ -5,7 +5,7 @@ Each byte counts for the value that owns it, as in reports, so that the groups o
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -15,14 +15,14 @@ from xla_lens.model.advice.facts import folded
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.owned import owners
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import live_in_space
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.report.sections import derived_part, unresolved_text, without_source
+from xla_lens.render.report.values import shape_text
 from xla_lens.render.sources import PARAMETERS, frame_text
 
 
@@ -33,21 +33,14 @@ def peak_groups_data(analysis: Analysis, module: HloModule | None, color: int) -
     if one is None or one.space.peak_step is None:
         return None
     dump, step, lines = analysis.dump, one.space.peak_step, one.lines
-    owned = owned_sizes(dump, step, color)
-    bound, live_bound = made.sourced.bound, made.warrants.of(Quantity.LIVE).bound
+    owned, bound = dict(owners(dump, step, color)), made.sourced.bound
     parameters = ops_at(made.origins, step, color).by_parameter.children
+    found = lines.lines if lines else ()
     return {
-        "lines": [_line(line, lines, like_values(dump, module, line.values, owned), bound) for line in lines.lines]
-        if lines
-        else [],
-        "parameters": [_path(child, live_bound) for child in parameters if child.name],
+        "lines": [_line(line, lines, like_values(made.origins, line.values, owned), bound) for line in found if lines],
+        "parameters": [_path(child, made.live.bound) for child in parameters if child.name],
         "values": live_in_space(dump, step, color).tolist(),
     }
-
-
-def owned_sizes(dump: DumpSet, step: int, color: int) -> dict[int, int]:
-    """Return the bytes that each value owns at a step."""
-    return dict(zip(*(column.tolist() for column in owned_bytes(dump, step, color)), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +55,12 @@ class LikeValues:
     values: tuple[int, ...]
 
 
-def like_values(
-    dump: DumpSet, module: HloModule | None, values: Sequence[int], owned: Mapping[int, int]
-) -> list[LikeValues]:
+def like_values(origins: Origins, values: Sequence[int], owned: Mapping[int, int]) -> list[LikeValues]:
     """Return the groups of like values among those of a source line, by size."""
-    found = Origins(dump, module)
     members: dict[tuple[str, str | None], list[int]] = {}
     for value in values:
-        shape = _LAYOUT.sub("", (dump.shape(value) or b"").decode("utf-8", "replace"))
-        members.setdefault((shape, folded(found.of_value(value).op_name)), []).append(value)
+        shape = _LAYOUT.sub("", shape_text(origins.dump, value))
+        members.setdefault((shape, folded(origins.of_value(value).op_name)), []).append(value)
     groups = [LikeValues(*key, sum(owned[value] for value in like), tuple(like)) for key, like in members.items()]
     return sorted(groups, key=lambda group: -group.size_bytes)
 
@@ -82,8 +72,11 @@ def _line(line: LineBytes, by_line: LineReport, likes: Sequence[LikeValues], bou
     """A source line, or the parameters of one argument."""
     # The missing lines of a dump can have more values, but the values without a source may be among them.
     bound = bound if line.is_known or bound is Bound.EXACT else Bound.UNKNOWN
-    groups = [_like(like, bound) for like in likes]
-    group = _group("line", line.size_bytes, bound, len(line.values), groups)
+    groups = [
+        _group("like", like, bound, len(like.values), label=like.shape, detail=like.op_name or "", values=like.values)
+        for like in likes
+    ]
+    group = _group("line", line, bound, len(line.values), groups)
     if line.frame:
         detail = ((line.frame.function or "") + derived_part(line)).removeprefix(", ")
         return {
@@ -98,43 +91,37 @@ def _line(line: LineBytes, by_line: LineReport, likes: Sequence[LikeValues], bou
     return {**group, "label": without_source(by_line, bound), "detail": lost}
 
 
-def _like(one: LikeValues, bound: Bound) -> contract.ValueGroup:
-    group = _group("like", one.size_bytes, bound, len(one.values), ())
-    return {**group, "label": one.shape, "detail": one.op_name or "", "values": [*one.values]}
-
-
 def _path(one: BytesNode, bound: Bound) -> contract.ValueGroup:
     """A node of the tree of parameters. A chain of single children is one group."""
-    names = [*_chain(one)]
-    last, label = names[-1], "".join(node.name or "" for node in names)
-    group = _group("path", last.size_bytes, bound, last.count, [_path(child, bound) for child in last.children])
-    return {**group, "label": label, "values": [*last.values]}
-
-
-def _chain(one: BytesNode) -> Iterator[BytesNode]:
-    yield one
+    label = one.name or ""
     while len(one.children) == 1 and not one.values:
         (one,) = one.children
-        yield one
+        label += one.name or ""
+    below = [_path(child, bound) for child in one.children]
+    return _group("path", one, bound, one.count, below, label=label, values=one.values)
 
 
 def _group(
     kind: Literal["line", "like", "path"],
-    size_bytes: int,
+    one: LineBytes | LikeValues | BytesNode,
     bound: Bound,
     count: int,
-    groups: Sequence[contract.ValueGroup],
+    groups: Sequence[contract.ValueGroup] = (),
+    *,
+    label: str = "",
+    detail: str = "",
+    values: Sequence[int] = (),
 ) -> contract.ValueGroup:
     return {
         "kind": kind,
-        "label": "",
-        "detail": "",
+        "label": label,
+        "detail": detail,
         "sourceLine": None,
-        "sizeBytes": size_bytes,
-        "bound": bound.value,
+        "sizeBytes": one.size_bytes,
+        "bound": bound,
         "count": count,
         "groups": [*groups],
-        "values": [],
+        "values": [*values],
     }
 
 

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from xla_lens.features.report.ranking import RankedModule, Ranking
-from xla_lens.model.warrants import Bound, Quantity, Warrant
+from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.messages import worded
+from xla_lens.render.messages import Json, worded
 from xla_lens.render.numbers import apart, as_given, counted, human
-from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, plain_text, table
+from xla_lens.render.report.blocks import Name, Outline, Role, Row, Section, Text, plain_text, table
 from xla_lens.render.report.html import section_html
 from xla_lens.render.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
@@ -39,30 +39,30 @@ def ranking_html(one: Ranking, folder: str, budget_bytes: int | None) -> Iterato
 
 
 def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
-    modules = one.modules
-    size = "" if budget_bytes is None else as_given(budget_bytes)
-    readable = [module for module in modules if not module.unreadable]
-    counts = (
-        (_OVER_DEVICE if budget_bytes is None else _OVER_BUDGET, sum(bool(module.over_bytes) for module in modules)),
-        ("{count:|# file cannot be read|# files cannot be read}", sum(len(module.unreadable) for module in modules)),
-        ("{count:|# is incomplete|# are incomplete}", sum(not _warrant(module).is_exact for module in readable)),
-        ("{count:|# has errors|# have errors}", sum(bool(module.error_count) for module in readable)),
-    )
-    if words := [text for words, number in counts if (text := worded(words, {"count": number, "size": size}))]:
-        yield f"{', '.join(words)}."
+    readable = [module for module in one.modules if not module.unreadable]
+    facts = {
+        "over": sum(bool(module.over_bytes) for module in one.modules),
+        "unreadable": sum(len(module.unreadable) for module in one.modules),
+        "incomplete": sum(not module.warrant.is_exact for module in readable),
+        "wrong": sum(bool(module.error_count) for module in readable),
+        "size": "" if budget_bytes is None else as_given(budget_bytes),
+    }
+    over = _OVER_DEVICE if budget_bytes is None else _OVER_BUDGET
+    if words := ", ".join(filter(None, (worded(words, facts) for words in (over, *_WRONG)))):
+        yield f"{words}."
 
 
-_OVER_BUDGET: Final = "{count:# does|# do} not fit into {size}"
-_OVER_DEVICE: Final = "{count:|# does not fit its device|# do not fit their device}"
-
-
-def _warrant(module: RankedModule) -> Warrant:
-    return module.warrants.of(Quantity.LIVE, Quantity.RESERVED)
+_OVER_BUDGET: Final = "{over:# does|# do} not fit into {size}"
+_OVER_DEVICE: Final = "{over:|# does not fit its device|# do not fit their device}"
+_WRONG: Final = (
+    "{unreadable:|# file cannot be read|# files cannot be read}",
+    "{incomplete:|# is incomplete|# are incomplete}",
+    "{wrong:|# has errors|# have errors}",
+)
 
 
 def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Section, ...]:
-    shown = [(one.modules[number], one.places[number]) for number in one.shown]
-    spaces = {space_name(module.space.id) for module, _ in shown}
+    spaces = {space_name(module.space.id) for module in one.shown}
     titles = (
         "needs",
         "of device" if budget_bytes is None else "of budget",
@@ -70,7 +70,7 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
         f"{spaces.pop()} peak" if len(spaces) == 1 else "peak",
         *("no.", "<module", "temp", "values", "XLA prints", "<findings", "<file"),
     )
-    rows = [_row(module, place, budget_bytes, rank) for rank, (module, place) in enumerate(shown)]
+    rows = (_row(one, module, budget_bytes, rank) for rank, module in enumerate(one.shown))
     rest = (_folded(one, show_all),) if one.folded else ()
     unreadable = [
         (Name(re.split(r"[/\\]", file)[-1], role=Role.PATH), f" {reason}.")
@@ -80,7 +80,7 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
     return (Section("Modules, worst first", (table(" | ".join(titles), rows), *rest, *unreadable)),)
 
 
-def _row(module: RankedModule, place: str, budget_bytes: int | None, rank: int) -> tuple[Text, ...]:
+def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Row:
     bound = {quantity: module.warrants.of(quantity).bound for quantity in Quantity}
     reserved, printed = bound[Quantity.RESERVED], bound[Quantity.PRINTED_PEAK]
     limit = module.capacity.size_bytes if module.capacity and budget_bytes is None else budget_bytes
@@ -96,7 +96,7 @@ def _row(module: RankedModule, place: str, budget_bytes: int | None, rank: int) 
         bounded(f"{module.value_count:,}", bound[Quantity.VALUES]),
         bounded(apart(module.printed_bytes or 0, peak or 0), printed) if is_printed else "",
         _findings(module),
-        Name(place, role=Role.PATH) if place else "",
+        Name("/".join(place), role=Role.PATH) if (place := module.folder[one.common_depth :]) else "",
     )
 
 
@@ -104,21 +104,19 @@ def _findings(module: RankedModule) -> str:
     if module.unreadable:
         return f"{counted(len(module.unreadable), 'file')} cannot be read"
     counts = ((module.error_count, "error"), (module.warning_count, "warning"))
-    words = (short_reason(_warrant(module)), *(counted(number, noun) for number, noun in counts if number))
+    words = (short_reason(module.warrant), *(counted(number, noun) for number, noun in counts if number))
     return ", ".join(filter(None, words))
 
 
 def _folded(one: Ranking, show_all: str) -> str:
-    folded = one.folded
-    noun = "small program" if one.are_folded_small else "more module"
-    most = max((module.peak_bytes or 0 for module in folded), default=0)
-    unknown = sum(module.peak_bytes is None for module in folded)
-    unknown_peaks = f", {unknown:,} of unknown peak" if unknown else ""
-    them = "it" if len(folded) == 1 else "them"
-    return f"... and {counted(len(folded), noun)}, {human(most)} at most{unknown_peaks} ({show_all} shows {them})"
+    peaks = [module.peak_bytes for module in one.folded]
+    count = counted(len(peaks), "small program" if one.are_folded_small else "more module")
+    unknown = f", {peaks.count(None):,} of unknown peak" if None in peaks else ""
+    most, them = human(max(peak or 0 for peak in peaks)), "it" if len(peaks) == 1 else "them"
+    return f"... and {count}, {most} at most{unknown} ({show_all} shows {them})"
 
 
-def ranked_data(one: RankedModule, rank: int) -> dict[str, Any]:
+def ranked_data(one: RankedModule, rank: int) -> Json:
     """Return what JSON adds to the report of each of several modules."""
     return {
         "rank": rank,

@@ -18,19 +18,21 @@ from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.owned import owners
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Bound, Quantity, Warrants
+from xla_lens.model.warrants import Warrant
 from xla_lens.render import contract
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
-from xla_lens.render.peak_groups import LikeValues, like_values, owned_sizes
+from xla_lens.render.peak_groups import LikeValues, like_values
 from xla_lens.render.report.actions import largest_saving
 from xla_lens.render.report.blocks import Name, Text, bar_text, inlines
 from xla_lens.render.report.sections import freed_by
@@ -42,26 +44,26 @@ from xla_lens.render.warrants import bounded_size, reasons, share
 class PeakByLine:
     """The peak of a dump set by source line: that of the default memory space, or else the greatest.
 
-    `lines` have a frame and are ordered by size. `actions` would lower the peak of that space.
+    `lines` have a frame and are ordered by size. `actions` would lower the peak of that space. `warrant` says which of
+    these numbers are exact.
     """
 
-    analysis: Analysis
-    hlo: HloModule | None
     module: str
+    origins: Origins
     space: MemorySpace
     lines: tuple[LineBytes, ...]
     actions: tuple[Action, ...]
-    warrants: Warrants
+    warrant: Warrant
 
     @property
     def dump(self) -> DumpSet:
         """The tables of the dump set."""
-        return self.analysis.dump
+        return self.origins.dump
 
     @property
-    def step(self) -> int:
-        """The step of the peak."""
-        return self.space.peak_step or 0
+    def name(self) -> str:
+        """The name of the peak: ``HBM peak``."""
+        return f"{space_name(self.space.id)} peak"
 
     @property
     def files(self) -> frozenset[str]:
@@ -122,13 +124,12 @@ def peak_by_line(analysis: Analysis, module: HloModule | None) -> PeakByLine | N
         return None
     advice = advise(analysis, module, one.space.color)
     return PeakByLine(
-        analysis=analysis,
-        hlo=module,
         module=module_of(analysis.dump.files),
+        origins=made.origins,
         space=one.space,
         lines=tuple(line for line in one.lines.lines if line.frame),
         actions=advice.actions if advice else (),
-        warrants=made.warrants,
+        warrant=made.sourced,
     )
 
 
@@ -140,14 +141,14 @@ def source_memory(peak: PeakByLine, files: Collection[str], text: str | None) ->
     for one in peak.lines:
         if one.frame and one.frame.line and one.frame.file in files:
             rows[one.frame.line].append(one)
-    owned = owned_sizes(peak.dump, peak.step, peak.space.color)
+    owned = dict(owners(peak.dump, peak.space.peak_step or 0, peak.space.color))
     lines = tuple(_line(peak, number, rows[number], owned) for number in sorted(rows))
     return SourceMemory(peak, lines, tuple(_functions(lines, text or "")))
 
 
 def _line(peak: PeakByLine, number: int, rows: list[LineBytes], owned: dict[int, int]) -> LineMemory:
     """A line. Several functions can be on it, such as a function and a lambda."""
-    groups = [group for row in rows for group in like_values(peak.dump, peak.hlo, row.values, owned)]
+    groups = [group for row in rows for group in like_values(peak.origins, row.values, owned)]
     values = {value for group in groups for value in group.values}
     changed = ((one, [value for group in one.groups for value in group.values]) for one in peak.actions)
     savings = ((one, sum(owned.get(value, 0) for value in found if value in values)) for one, found in changed)
@@ -238,17 +239,13 @@ def line_label(memory: SourceMemory, line: LineMemory, newer_than: float | None 
 def _size(peak: PeakByLine, size_bytes: int) -> str:
     """A part of the peak with its share: ``24.10 GiB (76.0 %)``."""
     part = _visible_share(peak, size_bytes)
-    return bounded_size(size_bytes, _bound(peak)) + (f" ({part})" if part else "")
+    return bounded_size(size_bytes, peak.warrant.bound) + (f" ({part})" if part else "")
 
 
 def _visible_share(peak: PeakByLine, size_bytes: int) -> str:
     """A share of the peak; empty if it is unknown or too small to matter."""
     part = share(size_bytes, peak.space.peak_live_bytes, peak.space.live_bound)
     return "" if part == percent(0, 1) else part
-
-
-def _bound(peak: PeakByLine) -> Bound:
-    return peak.warrants.of(Quantity.LIVE, Quantity.SOURCES).bound
 
 
 def time_text(seconds: float) -> str:
@@ -260,8 +257,8 @@ def function_title(memory: SourceMemory, size_bytes: int) -> str:
     """Return the title of a function: ``24.10 GiB of the 31.70 GiB HBM peak · jit_train_step``."""
     peak = memory.peak
     whole = bounded_size(peak.space.peak_live_bytes, peak.space.live_bound)
-    part = bounded_size(size_bytes, _bound(peak))
-    return f"{part} of the {whole} {space_name(peak.space.id)} peak · {peak.module}"
+    part = bounded_size(size_bytes, peak.warrant.bound)
+    return f"{part} of the {whole} {peak.name} · {peak.module}"
 
 
 # ---------------------------------------------------------------- hovers
@@ -275,40 +272,45 @@ def line_hover(
     link_to: LinkTo = lambda text, _: text,
 ) -> str:
     """Return the hover of a line as Markdown."""
-    return "\n\n".join(_hover(memory, line, newer_than, links, link_to))
-
-
-def _hover(
-    memory: SourceMemory, line: LineMemory, newer_than: float | None, links: CommandLinks, link_to: LinkTo
-) -> Iterator[str]:
     peak = memory.peak
-    space = space_name(peak.space.id)
     part = _visible_share(peak, line.size_bytes)
-    size = bounded_size(line.size_bytes, _bound(peak))
-    where = f"{part} of the {space} peak" if part else f"live at the {space} peak"
-    yield f"**{size}** · {where} · {code(peak.module)}"
-    if newer_than is not None:
-        yield f"The file is newer than the dump of {time_text(newer_than)}: lines may have changed since."
+    size = bounded_size(line.size_bytes, peak.warrant.bound)
+    where = f"{part} of the {peak.name}" if part else f"live at the {peak.name}"
+    found = [f"**{size}** · {where} · {code(peak.module)}", *_newer(newer_than)]
     for action, size_bytes in line.savings:
-        yield f"{_markdown(largest_saving(peak.dump, action))} {human(size_bytes)} of its buffers come from this line."
+        saving = _markdown(largest_saving(peak.dump, action))
+        found.append(f"{saving} {human(size_bytes)} of its buffers come from this line.")
     buffers = [f"- {_buffers(peak.dump, one, link_to)}" for one in line.buffers[:_MOST_BUFFERS]]
     if more := line.buffers[_MOST_BUFFERS:]:
         count = sum(len(one.values) for one in more)
         buffers.append(f"- {human(sum(one.size_bytes for one in more))} · {counted(count, 'other buffer')}")
-    yield "\n".join(buffers)
-    if calls := callers(line):
-        named = [
-            f"{links.source(code(short_frame(frame)), frame)}{_in(frame.function)} {human(size_bytes)}"
-            for frame, size_bytes in calls.items()
-        ]
-        rest = f" and {len(named) - _MOST_CALLERS:,} more" if len(named) > _MOST_CALLERS else ""
-        yield f"Called from {', '.join(named[:_MOST_CALLERS])}{rest}"
-    if why := reasons(peak.warrants.of(Quantity.LIVE, Quantity.SOURCES).gaps):
-        yield f"Incomplete: {'; '.join(why)}."
+    found.append("\n".join(buffers))
+    named = [
+        f"{links.source(code(short_frame(frame)), frame)}{_in(frame.function)} {human(size_bytes)}"
+        for frame, size_bytes in callers(line).items()
+    ]
+    if named:
+        found.append(f"Called from {_first(named)}")
+    if why := reasons(peak.warrant.gaps):
+        found.append(f"Incomplete: {why}.")
+    return "\n\n".join(found)
+
+
+def _newer(newer_than: float | None) -> list[str]:
+    """What it means that a file is newer than the dump of a time. Empty if it is not."""
+    if newer_than is None:
+        return []
+    return [f"The file is newer than the dump of {time_text(newer_than)}: lines may have changed since."]
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - _MOST_CALLERS:,} more" if len(names) > _MOST_CALLERS else ""
+    return f"{', '.join(names[:_MOST_CALLERS])}{more}"
 
 
 def _markdown(text: Text) -> str:
-    return "".join(code(one.text) if isinstance(one, Name) else str(one) for one in inlines(text))
+    return "".join(code(one.text) if isinstance(one, Name) else one for one in inlines(text))
 
 
 def _buffers(dump: DumpSet, like: LikeValues, link_to: LinkTo) -> str:
@@ -355,7 +357,7 @@ def source_memory_data(
         "space": space_name(peak.space.id),
         "peakLiveBytes": peak.space.peak_live_bytes,
         "sizeBytes": memory.size_bytes,
-        "label": f"{_size(peak, memory.size_bytes)} of the {space_name(peak.space.id)} peak",
+        "label": f"{_size(peak, memory.size_bytes)} of the {peak.name}",
         "dumpTime": dump_time,
         "isNewer": is_newer,
         "lines": [
@@ -391,14 +393,9 @@ def source_memory_data(
 def annotated_source(memory: SourceMemory, name: str, text: str, newer_than: float | None = None) -> Iterator[str]:
     """Yield the lines of a file with the bytes of each line beside it. The first line of a function has its total."""
     peak, rows = memory.peak, text.splitlines()
-    space = space_name(peak.space.id)
-    whole = bounded_size(peak.space.peak_live_bytes, peak.space.live_bound)
-    yield (
-        f"{name}: {_size(peak, memory.size_bytes)} of the {space} peak of {whole} at step {peak.step:,} "
-        f"of {peak.module}"
-    )
-    if newer_than is not None:
-        yield f"  The file is newer than the dump of {time_text(newer_than)}: lines may have changed since."
+    whole = f"{bounded_size(peak.space.peak_live_bytes, peak.space.live_bound)} at step {peak.space.peak_step:,}"
+    yield f"{name}: {_size(peak, memory.size_bytes)} of the {peak.name} of {whole} of {peak.module}"
+    yield from (f"  {words}" for words in _newer(newer_than))
     if beyond := [line for line in memory.lines if line.line > len(rows)]:
         size = human(sum(line.size_bytes for line in beyond))
         yield f"  {size} come from lines that the file does not have: it has changed since."
@@ -408,11 +405,10 @@ def annotated_source(memory: SourceMemory, name: str, text: str, newer_than: flo
     lines = {line.line: line for line in memory.lines}
     totals = {one.line: one.size_bytes for one in memory.functions}
     width = len(str(len(rows)))
-    bound = _bound(peak)
     for number, row in enumerate(rows, 1):
         line, total = lines.get(number), totals.get(number)
         size_bytes = line.size_bytes if line else total
-        size = bounded_size(size_bytes, bound) if size_bytes is not None else ""
+        size = bounded_size(size_bytes, peak.warrant.bound) if size_bytes is not None else ""
         mark = _TOTAL if size_bytes is not None and not line else " "
         part = _visible_share(peak, size_bytes or 0)
         bar = bar_text(line.size_bytes, peak.space.peak_live_bytes, _BAR_WIDTH) if line else ""
@@ -427,5 +423,4 @@ def no_memory_text(name: str, files: Sequence[str], modules: int) -> str:
     if not files:
         return f"{name}: the dump names no source lines of what is live at the peak"
     which = "the peak comes" if modules == 1 else f"the peaks of {modules:,} modules come"
-    more = f" and {len(files) - _MOST_CALLERS:,} more" if len(files) > _MOST_CALLERS else ""
-    return f"{name}: {which} from other files: {', '.join(files[:_MOST_CALLERS])}{more}"
+    return f"{name}: {which} from other files: {_first(files)}"

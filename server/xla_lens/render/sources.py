@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
@@ -13,7 +14,7 @@ _MAX_FRAMES: Final = 8
 
 def frame_text(frame: StackFrame) -> str:
     """Return the file and line of a frame in the form that editors and terminals link: ``train.py:31``."""
-    return frame.file + (f":{frame.line}" if frame.line is not None else "")
+    return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
 
 
 PARAMETERS: Final = "parameters"
@@ -27,7 +28,7 @@ def call_text(frame: StackFrame) -> str:
 
 def short_frame(frame: StackFrame) -> str:
     """Return the name of the file without its folders, and the line: ``train.py:31``."""
-    return _name(frame) + (f":{frame.line}" if frame.line is not None else "")
+    return frame_text(replace(frame, file=_name(frame)))
 
 
 def _name(frame: StackFrame) -> str:

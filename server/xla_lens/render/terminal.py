@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from xla_lens.text.printable import printable_line
@@ -75,9 +77,7 @@ NARROWEST: Final = 40
 
 def columns(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_columns, text))
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 @cache
@@ -94,20 +94,13 @@ def width_of(pieces: Pieces) -> int:
 
 def painted(pieces: Pieces, terminal: Terminal) -> str:
     """Return a line as the terminal gets it."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        if joined and (piece.style, piece.url) == (joined[-1].style, joined[-1].url):
-            joined[-1] = joined[-1]._replace(text=joined[-1].text + piece.text)
-        elif piece.text:
-            joined.append(piece)
-    return "".join(_painted(piece, terminal) for piece in joined)
-
-
-def _painted(piece: Piece, terminal: Terminal) -> str:
-    text = printable_line(piece.text)
-    if terminal.has_colors and piece.style is not Style.PLAIN:
-        text = f"\x1b[{piece.style.value}m{text}\x1b[0m"
-    return f"\x1b]8;;{piece.url}\x1b\\{text}\x1b]8;;\x1b\\" if piece.url else text
+    line = ""
+    for (style, url), run in groupby(filter(attrgetter("text"), pieces), attrgetter("style", "url")):
+        text = printable_line("".join(piece.text for piece in run))
+        if terminal.has_colors and style is not Style.PLAIN:
+            text = f"\x1b[{style.value}m{text}\x1b[0m"
+        line += f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if url else text
+    return line
 
 
 def shortened(piece: Piece, width: int) -> Piece:
@@ -116,16 +109,12 @@ def shortened(piece: Piece, width: int) -> Piece:
     if columns(text) <= width:
         return piece
     room = max(0, width - 1)
-    match piece.cut:
-        case Cut.START:
-            end = _tail(text, room)
-            # Whole folders look better than a part of one.
-            slash = end.find("/", 0, len(end) // 2)
-            return piece._replace(text="…" + end[max(slash, 0) :])
-        case Cut.MIDDLE:
-            return piece._replace(text=_head(text, room // 3) + "…" + _tail(text, room - room // 3))
-        case _:
-            return piece._replace(text=_head(text, room) + "…")
+    kept = {Cut.START: 0, Cut.MIDDLE: room // 3}.get(piece.cut, room)
+    end = _head(text[::-1], room - kept)[::-1]
+    if piece.cut is Cut.START:
+        # Whole folders look better than a part of one.
+        end = end[max(end.find("/", 0, len(end) // 2), 0) :]
+    return piece._replace(text=f"{_head(text, kept)}…{end}")
 
 
 def _head(text: str, width: int) -> str:
@@ -134,18 +123,12 @@ def _head(text: str, width: int) -> str:
     return text
 
 
-def _tail(text: str, width: int) -> str:
-    while columns(text) > width:
-        text = text[max(1, (columns(text) - width) // 2) :]
-    return text
-
-
 def clipped(pieces: Pieces, width: int) -> list[Piece]:
     """Return pieces of at most `width` columns, of which the widest are shortened."""
     found = [*pieces]
-    for number in sorted(range(len(found)), key=lambda number: -len(found[number].text)):
+    for number, piece in sorted(enumerate(pieces), key=lambda each: -len(each[1].text)):
         if (excess := width_of(found) - width) > 0:
-            found[number] = shortened(found[number], max(1, columns(found[number].text) - excess))
+            found[number] = shortened(piece, max(1, columns(piece.text) - excess))
     return found
 
 

@@ -60,7 +60,7 @@ def short_suffix(warrant: Warrant | Warrants) -> str:
 
 def suffix(warrant: Warrant) -> str:
     """The reasons for the end of a title: `` (the live ranges are cut off)``. Empty if the numbers are exact."""
-    found = "; ".join(reasons(warrant.gaps))
+    found = reasons(warrant.gaps)
     return f" ({found})" if found else ""
 
 
@@ -113,26 +113,19 @@ def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:
     """Yield one line for each reason, with what it makes inexact: ``the live ranges are cut off (lower bounds: live
     bytes and peaks)``.
     """
-    found: dict[str, dict[Bound, list[str]]] = {}
+    found: dict[str, dict[Bound, dict[str, None]]] = {}
     for gap in gaps:
-        for reason in reasons((gap,)):
-            words = found.setdefault(reason, {}).setdefault(gap.bound, [])
-            if _QUANTITIES[gap.quantity] not in words:
-                words.append(_QUANTITIES[gap.quantity])
+        found.setdefault(reasons([gap]), {}).setdefault(gap.bound, {})[_QUANTITIES[gap.quantity]] = None
     for reason, bounds in found.items():
         effects = (f"{words}: {', '.join(bounds[bound])}" for bound, words in _BOUNDS.items() if bound in bounds)
         yield f"{reason} ({'; '.join(effects)})"
 
 
-def reasons(gaps: Iterable[Gap]) -> tuple[str, ...]:
-    """Why numbers are not exact, one clause for each reason: ``the live ranges are cut off``."""
-    found: dict[str, None] = {}
-    codes: dict[str, None] = {}
-    for gap in gaps:
-        if gap.cause is Cause.CONTRADICTION:
-            codes[gap.code or ""] = None
-        else:
-            found[f"{_FACTS[gap.kind]} {_VERBS[gap.cause]}"] = None
+def reasons(gaps: Iterable[Gap]) -> str:
+    """Why numbers are not exact, one clause for each reason: ``the live ranges are cut off``. Empty if they are."""
+    gaps = tuple(gaps)
+    found = [f"{_FACTS[gap.kind]} {_VERBS[gap.cause]}" for gap in gaps if gap.cause is not Cause.CONTRADICTION]
+    codes = dict.fromkeys(gap.code or "" for gap in gaps if gap.cause is Cause.CONTRADICTION)
     if codes:
-        found[f"the dump contradicts itself ({', '.join(filter(None, codes))})"] = None
-    return tuple(found)
+        found.append(f"the dump contradicts itself ({', '.join(filter(None, codes))})")
+    return "; ".join(dict.fromkeys(found))

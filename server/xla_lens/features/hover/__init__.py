@@ -74,7 +74,7 @@ def _dump_lines(context: Context, target: Target, name: int) -> Iterator[str]:
             relies_on = (Quantity.LIVE, Quantity.RESERVED, Quantity.PRINTED_PEAK)
             yield from peak_lines(analysis, row)
     gaps = analysis.warrants.of(*relies_on).gaps
-    if found := "; ".join(reasons(gap for gap in gaps if gap.cause is not Cause.MISSING)):
+    if found := reasons(gap for gap in gaps if gap.cause is not Cause.MISSING):
         yield f"- incomplete: {found}"
 
 

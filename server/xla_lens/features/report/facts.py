@@ -1,12 +1,13 @@
 """Where the memory of a dump set goes: the facts of `xla-lens report` and of the pages that editors show.
 
 A report collects the model's own results and copies none of them. `render/report` turns it into text, Markdown and
-JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceReport`, write its sections in
+JSON. To add a part: give it a name in `Part`, write a function here that finds its facts, write its sections in
 `render/report`, list them in `render/report/outline.py`, and add its JSON to `render/report/data.py` and
 `docs/report.schema.json`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,9 +22,9 @@ from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.edits import next_peaks
 from xla_lens.model.advice.padding import PaddingAtStep, padding_at
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.breakdowns import BytesByOp, LineBytes, lines_at, ops_at
+from xla_lens.model.attribution.breakdowns import LineBytes, lines_at
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.owned import owned_bytes, owners
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
@@ -31,13 +32,12 @@ from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 
-# ---------------------------------------------------------------- facts
+# ---------------------------------------------------------------- a report
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,62 +77,12 @@ class LineReport:
     without_source: tuple[KindBytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PeakWithout:
-    """The peak of a memory space if one value were gone.
-
-    `value` is a row of `DumpSet.values`. At the peak step `freed_bytes` would be free. The peak would be
-    `next_peak_bytes`, first at `next_peak_step`, None if nothing else is ever live. `ending` is what frees the value.
-    """
-
-    value: int
-    freed_bytes: int
-    next_peak_bytes: int
-    next_peak_step: int | None
-    ending: Ending | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PaddingReport:
-    """The padding among the bytes at the peak. `biggest` are rows of `at_peak`, at most `top`, most padding first."""
-
-    at_peak: PaddingAtStep
-    biggest: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BudgetReport:
-    """Values to remove so that what a program needs of a memory space is within a budget.
-
-    `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
-    the budget minus these. If that is impossible, `is_reached` is false, and `plan` brings them down to the budget.
-    Fewer than `at_least` values cannot suffice; 0 if that is unknown.
-    """
-
-    budget_bytes: int
-    plan: BudgetPlan
-    idle_bytes: int
-    is_reached: bool
-    at_least: int
-
-    @property
-    def needed_bytes(self) -> int:
-        """What the program needs without the values."""
-        return self.plan.peak_bytes + self.idle_bytes
-
-    @property
-    def is_proven_smallest(self) -> bool:
-        """Whether no smaller set suffices."""
-        return self.is_reached and len(self.plan.values) == self.at_least
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SpaceReport:
     """One memory space.
 
     `peak` is None if nothing is ever live in it, `live_at_printed_peak` if the dump prints no peak, `at_step` if no
-    step was requested or the dump does not have it. Parts that were not requested, and parts about the peak where
-    there is none, are None or empty. `budget` is about the default memory space only.
+    step was requested or the dump does not have it, and `lines` if they were not requested or there is no peak.
     """
 
     space: MemorySpace
@@ -140,16 +90,16 @@ class SpaceReport:
     live_at_printed_peak: int | None
     at_step: LiveSet | None
     lines: LineReport | None
-    sources: BytesByOp | None
-    alive: tuple[PeakWithout, ...]
-    padding: PaddingReport | None
-    arenas: tuple[AllocationHistory, ...]
-    budget: BudgetReport | None
 
     @property
     def name(self) -> str:
         """The name of the memory space: ``HBM``."""
         return space_name(self.space.id)
+
+    @property
+    def peak_step(self) -> int:
+        """The step of the peak, 0 if there is none."""
+        return self.space.peak_step or 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,8 +107,8 @@ class Report:
     """One dump set. `files` maps what each file holds to its label.
 
     `origins` has the sources of the values. `warrants` say which numbers are exact, and `left_out` are the requested
-    parts whose numbers would not even be bounds. `printed_peak`, `donation` and `advice`, which is about the default
-    memory space, are None if they were not requested or the dump does not have the facts.
+    parts whose numbers would not even be bounds. `advice`, which is about the default memory space, is None if it was
+    not requested or the dump does not have the facts.
     """
 
     analysis: Analysis
@@ -167,10 +117,8 @@ class Report:
     origins: Origins
     warrants: Warrants
     left_out: tuple[Part, ...]
-    printed_peak: PrintedPeak | None
-    donation: Donation | None
-    advice: Advice | None
-    spaces: tuple[SpaceReport, ...]
+    spaces: tuple[SpaceReport, ...] = ()
+    advice: Advice | None = None
 
     @property
     def dump(self) -> DumpSet:
@@ -193,6 +141,11 @@ class Report:
         if self.options.budget_bytes is not None:
             return self.options.budget_bytes
         return self.capacity.size_bytes if self.capacity else None
+
+    @property
+    def live(self) -> Warrant:
+        """Which numbers are exact that depend on what is live."""
+        return self.warrants.of(Quantity.LIVE)
 
     @property
     def sourced(self) -> Warrant:
@@ -247,12 +200,15 @@ class Report:
     @property
     def has_step(self) -> bool:
         """Whether the dump has the requested step, and true if none was requested."""
-        return self.options.at_step is None or (
-            self.end_step is not None and 0 <= self.options.at_step <= self.end_step
-        )
+        step, end = self.options.at_step, self.end_step
+        return step is None or (end is not None and 0 <= step <= end)
 
-
-# ---------------------------------------------------------------- how they are found
+    def has(self, part: Part, one: SpaceReport | None = None) -> bool:
+        """Return whether a part was requested and the dump has the facts. Most parts of a memory space are about its
+        peak.
+        """
+        is_there = one is None or one.peak is not None or part in (Part.ARENAS, Part.BUDGET)
+        return is_there and part in self.options.parts and part not in self.left_out
 
 
 def report(
@@ -264,32 +220,22 @@ def report(
     it most bytes have no source.
     """
     warrants = analysis.warrants.with_gaps(_module_gaps(module))
-    left_out = tuple(part for part in Part if part in options.parts and not is_warranted(part, warrants))
     one = Report(
         analysis=analysis,
         files=files,
         options=options,
         origins=Origins(analysis.dump, module, through_loops=options.through_loops),
         warrants=warrants,
-        left_out=left_out,
-        printed_peak=None,
-        donation=None,
-        advice=None,
-        spaces=(),
+        left_out=tuple(part for part in Part if part in options.parts and not _is_warranted(part, warrants)),
     )
-    parts = options.parts - {*left_out}
-    budget_bytes = options.budget_bytes or _exceeded(analysis)
-    is_explained = Part.PEAK in parts and warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
-    at_step = options.at_step if one.has_step else None
-    spaces = tuple(_space(one, parts, space, at_step) for space in analysis.memory.spaces)
-    return replace(
-        one,
-        warrants=warrants.with_gaps(_missing_module(spaces) if module is None else ()),
-        printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if is_explained else None,
-        donation=_donation(analysis.dump) if Part.DONATION in parts else None,
-        advice=advise(analysis, module, DEFAULT_COLOR, budget_bytes) if Part.ADVICE in parts else None,
-        spaces=spaces,
-    )
+    spaces = tuple(_space(one, space) for space in analysis.memory.spaces)
+    gaps = _missing_module(spaces) if module is None else ()
+    one = replace(one, warrants=warrants.with_gaps(gaps), spaces=spaces)
+    if not one.has(Part.ADVICE):
+        return one
+    limit_bytes = one.limit_bytes
+    is_tight = options.budget_bytes or (one.hbm and limit_bytes and over_bytes(one.hbm.space, limit_bytes))
+    return replace(one, advice=advise(analysis, module, DEFAULT_COLOR, limit_bytes if is_tight else None))
 
 
 _EXACT: Final = {
@@ -313,8 +259,8 @@ _KNOWN: Final = {
 """The parts whose numbers are bounds if these quantities are."""
 
 
-def is_warranted(part: Part, warrants: Warrants) -> bool:
-    """Return whether the numbers of a part are exact, or bounds that may be shown as such."""
+def _is_warranted(part: Part, warrants: Warrants) -> bool:
+    """Whether the numbers of a part are exact, or bounds that may be shown as such."""
     return warrants.of(*_EXACT.get(part, ())).is_exact and warrants.of(*_KNOWN.get(part, ())).is_known
 
 
@@ -329,32 +275,26 @@ def _missing_module(spaces: tuple[SpaceReport, ...]) -> Iterator[Gap]:
         yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.MISSING, FileKind.HLO)
 
 
-def _space(one: Report, parts: frozenset[Part], space: MemorySpace, at_step: int | None) -> SpaceReport:
-    analysis, dump, options = one.analysis, one.dump, one.options
+def _space(one: Report, space: MemorySpace) -> SpaceReport:
     is_known = space.live_bound is not Bound.UNKNOWN
-    is_peak = space.peak_step is not None and is_known
-    at_peak = parts if is_peak else frozenset[Part]()
-    step = space.peak_step or 0
+    peak = _live_set(one, space, space.peak_step)
     return SpaceReport(
         space=space,
-        peak=_live_set(one, space, step) if is_peak else None,
+        peak=peak,
         live_at_printed_peak=space.live.at(one.printed[0]) if one.printed and is_known else None,
-        at_step=_live_set(one, space, at_step) if at_step is not None and is_known else None,
-        lines=_lines(one.origins, space, step, options.top) if Part.LINE in at_peak else None,
-        sources=ops_at(one.origins, step, space.color) if Part.SOURCE in at_peak else None,
-        alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
-        padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
-        arenas=_arenas(analysis, space) if Part.ARENAS in parts else (),
-        budget=_budget(analysis, space, options.budget_bytes) if Part.BUDGET in parts else None,
+        at_step=_live_set(one, space, one.options.at_step if one.has_step else None),
+        lines=_lines(one, space, peak.step) if peak and one.has(Part.LINE) else None,
     )
 
 
-def _live_set(one: Report, space: MemorySpace, step: int) -> LiveSet:
+def _live_set(one: Report, space: MemorySpace, step: int | None) -> LiveSet | None:
+    if step is None or space.live_bound is Bound.UNKNOWN:
+        return None
     return LiveSet(step, space.live.at(step), live_in_space(one.dump, step, space.color))
 
 
-def _lines(origins: Origins, space: MemorySpace, step: int, top: int | None) -> LineReport:
-    found = lines_at(origins, step, space.color)
+def _lines(one: Report, space: MemorySpace, step: int) -> LineReport:
+    found, top = lines_at(one.origins, step, space.color), one.options.top
     lines, unknown = ([line for line in found.lines if line.is_known is wanted] for wanted in (True, False))
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),
@@ -363,72 +303,116 @@ def _lines(origins: Origins, space: MemorySpace, step: int, top: int | None) -> 
         rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
         unresolved_bytes=found.unresolved_bytes,
         arguments=tuple(line for line in lines if line.argument is not None),
-        without_source=_without_source(origins.dump, found.lines, step, space.color),
+        without_source=_by_kind(one.dump, {value for line in unknown for value in line.values}, step, space.color),
     )
 
 
-def _without_source(dump: DumpSet, lines: Iterable[LineBytes], step: int, color: int) -> tuple[KindBytes, ...]:
-    values = [value for line in lines if not line.is_known for value in line.values]
-    if not values:
-        return ()
-    owners, owned = owned_bytes(dump, step, color)
-    is_here = np.isin(owners, values)
-    kinds = taken(allocation_kinds(dump), dump.values.allocation[owners[is_here]])
-    found = (
-        KindBytes(KIND_NAMES[kind], int(owned[is_here][kinds == kind].sum()), int((kinds == kind).sum()))
-        for kind in np.unique(kinds).tolist()
-    )
+def _by_kind(dump: DumpSet, values: set[int], step: int, color: int) -> tuple[KindBytes, ...]:
+    kinds, sizes = allocation_kinds(dump), defaultdict[int, list[int]](list)
+    for value, size_bytes in owners(dump, step, color) if values else ():
+        if value in values:
+            sizes[int(kinds[dump.values.allocation[value]])].append(size_bytes)
+    found = (KindBytes(KIND_NAMES[kind], sum(sizes[kind]), len(sizes[kind])) for kind in sorted(sizes))
     return tuple(sorted(found, key=lambda kind: -kind.size_bytes))
 
 
-def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:
-    """Values live at the peak; those that would lower it most come first."""
-    peaks = next_peaks(analysis.dump, analysis.memory, space.color, top=top)
+# ---------------------------------------------------------------- parts of a report
+
+
+@dataclass(frozen=True, slots=True)
+class PeakWithout:
+    """The peak of a memory space if one value were gone.
+
+    `value` is a row of `DumpSet.values`. At the peak step `freed_bytes` would be free. The peak would be
+    `next_peak_bytes`, first at `next_peak_step`, None if nothing else is ever live. `ending` is what frees the value.
+    """
+
+    value: int
+    freed_bytes: int
+    next_peak_bytes: int
+    next_peak_step: int | None
+    ending: Ending | None
+
+
+def peaks_without(report: Report, space: MemorySpace) -> Iterator[PeakWithout]:
+    """Yield the peak without each of the values that are live there; those that would lower it most come first."""
+    dump, top = report.dump, report.options.top
+    peaks = next_peaks(dump, report.analysis.memory, space.color, top=top)
     order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
     columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
-    return tuple(
-        PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(analysis.dump, value))
-        for value, freed, next_bytes, step in zip(*(column[order].tolist() for column in columns), strict=True)
-    )
+    for value, freed, next_bytes, step in zip(*(column[order].tolist() for column in columns), strict=True):
+        yield PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(dump, value))
 
 
-def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> PaddingReport:
-    values, owned = owned_bytes(dump, step, space.color)
-    padding = padding_at(dump, values, owned)
-    order = np.lexsort((values, -padding.padding_bytes))
-    return PaddingReport(padding, tuple(order[padding.padding_bytes[order] > 0][:top].tolist()))
+def padding_at_peak(report: Report, one: SpaceReport) -> tuple[PaddingAtStep, list[tuple[int, int]]]:
+    """Return the padding among the bytes at the peak, and the values with the most padding: rows and bytes."""
+    values, owned = owned_bytes(report.dump, one.peak_step, one.space.color)
+    found = padding_at(report.dump, values, owned)
+    order = np.lexsort((values, -found.padding_bytes))
+    biggest = order[found.padding_bytes[order] > 0][: report.options.top]
+    return found, list(zip(values[biggest].tolist(), found.padding_bytes[biggest].tolist(), strict=True))
 
 
-def _arenas(analysis: Analysis, space: MemorySpace) -> tuple[AllocationHistory, ...]:
-    color, found = analysis.dump.allocations.color, arenas(analysis.dump, analysis.memory)
-    return tuple(history for history in found if color[history.allocation] == space.color)
+def arenas_in(report: Report, space: MemorySpace) -> Iterator[AllocationHistory]:
+    """Yield the preallocated temps of a memory space."""
+    color, found = report.dump.allocations.color, arenas(report.dump, report.analysis.memory)
+    return (history for history in found if color[history.allocation] == space.color)
 
 
-def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetReport | None:
+def known_donation(report: Report) -> Donation | None:
+    """Return the donation of parameters, None if it was not requested or the dump does not have the facts."""
+    donation = find_donation(report.dump) if report.has(Part.DONATION) else None
+    return donation if donation and donation.is_known else None
+
+
+def explained_peak(report: Report) -> PrintedPeak | None:
+    """Return what XLA counts in the peak that it prints, None if that was not requested or is unknown."""
+    is_exact = report.warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK).is_exact
+    is_explained = is_exact and report.has(Part.PEAK)
+    return explain_printed_peak(report.dump, report.analysis.memory) if is_explained else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BudgetReport:
+    """Values to remove so that what a program needs of a memory space is within a budget.
+
+    `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
+    the budget minus these. If that is impossible, `is_reached` is false, and `plan` brings them down to the budget.
+    Fewer than `at_least` values cannot suffice; 0 if that is unknown.
+    """
+
+    budget_bytes: int
+    plan: BudgetPlan
+    idle_bytes: int
+    is_reached: bool
+    at_least: int
+
+    @property
+    def needed_bytes(self) -> int:
+        """What the program needs without the values."""
+        return self.plan.peak_bytes + self.idle_bytes
+
+    @property
+    def is_proven_smallest(self) -> bool:
+        """Whether no smaller set suffices."""
+        return self.is_reached and len(self.plan.values) == self.at_least
+
+
+def budget_report(report: Report, space: MemorySpace) -> BudgetReport | None:
+    """Return the values to remove from the default memory space, None for others, or if they cannot be known."""
+    budget_bytes, dump, memory = report.options.budget_bytes, report.dump, report.analysis.memory
     if budget_bytes is None or space.color != DEFAULT_COLOR or space.reserved_bound is not Bound.EXACT:
         return None
     idle_bytes = space.needed_bytes - space.peak_live_bytes
     live_budget = budget_bytes - idle_bytes if space.needed_bytes > budget_bytes else space.peak_live_bytes
-    plan = smallest_set(analysis.dump, analysis.memory, space.color, live_budget)
+    plan = smallest_set(dump, memory, space.color, live_budget)
     if plan is None:
         return None
     if not plan.is_reached:
         # What is live can still be brought within the budget.
-        plan = smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes) or plan
+        plan = smallest_set(dump, memory, space.color, budget_bytes) or plan
     # What is live must be within the budget in any case, except for thread-local buffers, which are not needed.
     is_reached = plan.is_reached and plan.peak_bytes + idle_bytes <= budget_bytes
     is_bound = is_reached and idle_bytes >= 0
-    at_least = fewest(analysis.dump, analysis.memory, space.color, budget_bytes) if is_bound else 0
+    at_least = fewest(dump, memory, space.color, budget_bytes) if is_bound else 0
     return BudgetReport(budget_bytes, plan, idle_bytes, is_reached, at_least)
-
-
-def _donation(dump: DumpSet) -> Donation | None:
-    donation = find_donation(dump)
-    return donation if donation.is_known else None
-
-
-def _exceeded(analysis: Analysis) -> int | None:
-    """The capacity of a device that the program does not fit, None if it fits or either is unknown."""
-    space = analysis.memory.space(DEFAULT_COLOR)
-    capacity = capacity_of(space, analysis.capacity) if space else None
-    return capacity.size_bytes if space and capacity and over_bytes(space, capacity.size_bytes) else None

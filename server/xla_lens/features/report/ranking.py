@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from posixpath import commonprefix
 from typing import Final
 
 from xla_lens.features.report.options import SortKey
@@ -14,7 +15,7 @@ from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.over_time import NEVER_LIVE, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
-from xla_lens.model.warrants import Quantity, Warrants
+from xla_lens.model.warrants import Quantity, Warrant, Warrants
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name, module_number, split_name
 
@@ -45,27 +46,27 @@ class RankedModule:
     unreadable: tuple[tuple[str, str], ...]
 
     @property
-    def is_suspect(self) -> bool:
-        """Whether numbers are not exact or the dump has errors, so that the module is never folded away."""
-        return bool(self.error_count) or not self.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
+    def warrant(self) -> Warrant:
+        """Which of its sizes are exact. A module whose sizes are not is never folded away."""
+        return self.warrants.of(Quantity.LIVE, Quantity.RESERVED)
+
+    @property
+    def folder(self) -> list[str]:
+        """The parts of the path of the folder with its files."""
+        return _SLASH.split(self.files[0])[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The modules in order, and for each the part of its path that is not that of all.
-
-    `shown` are the indices of those that a list for people shows. With `are_folded_small`, the others are all small.
+    """The modules in order. A list for people has those that are `shown`, and sums up the `folded` ones, which are all
+    small with `are_folded_small`. The first `common_depth` parts of the folders of all modules are the same.
     """
 
     modules: tuple[RankedModule, ...]
-    places: tuple[str, ...]
-    shown: tuple[int, ...]
+    shown: tuple[RankedModule, ...]
+    folded: tuple[RankedModule, ...]
     are_folded_small: bool
-
-    @property
-    def folded(self) -> tuple[RankedModule, ...]:
-        """The modules that the list leaves out."""
-        return tuple(one for number, one in enumerate(self.modules) if number not in set(self.shown))
+    common_depth: int
 
 
 def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | None = None) -> RankedModule:
@@ -127,19 +128,19 @@ def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny
     found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
     most = max((one.peak_bytes or 0 for one in found), default=0)
     big = [
-        number
-        for number, one in enumerate(found)
-        if top is None or one.is_suspect or (one.peak_bytes or 0) >= tiny * most or number == 0
+        one
+        for one in found
+        if top is None
+        or one is found[0]
+        or one.error_count
+        or not one.warrant.is_exact
+        or (one.peak_bytes or 0) >= tiny * most
     ]
-    return Ranking(found, _places(found), tuple(big[:top]), len(big) <= len(big[:top]))
-
-
-def _places(modules: Sequence[RankedModule]) -> tuple[str, ...]:
-    """For each module its folder, from where the folders of all modules part. Empty if all are in one folder."""
-    folders = [_SLASH.split(one.files[0])[:-1] for one in modules]
-    depth = next((depth for depth, names in enumerate(zip(*folders, strict=False)) if len(set(names)) > 1), None)
-    depth = min(map(len, folders), default=0) if depth is None else depth
-    return tuple("/".join(folder[depth:]) for folder in folders)
+    shown = tuple(big[:top])
+    kept = set(shown)
+    folded = tuple(one for one in found if one not in kept)
+    depth = len(commonprefix([one.folder for one in found]))
+    return Ranking(found, shown, folded, len(big) == len(shown), depth)
 
 
 _SLASH: Final = re.compile(r"[/\\]")

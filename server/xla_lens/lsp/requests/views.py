@@ -215,7 +215,7 @@ def _module(
     return {
         "uri": _first(files, convert),
         "module": one.summary.module,
-        "incomplete": "; ".join(reasons(one.summary.warrants.gaps)),
+        "incomplete": reasons(one.summary.warrants.gaps),
         "gap": gap_word(one.summary.warrants),
         "spaces": [space_data(space, given, one.summary.capacity) for space in one.summary.spaces],
         "files": files,

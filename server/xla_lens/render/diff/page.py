@@ -7,7 +7,7 @@ from xla_lens.model.places.entities import Entity, entity_place
 from xla_lens.model.places.places import Place
 from xla_lens.render.diff.outline import diff_outline
 from xla_lens.render.memory_map.comparison import compared_maps
-from xla_lens.render.memory_map.page import MapContent, memory_maps_page, packed
+from xla_lens.render.memory_map.page import memory_maps_page, packed_map
 from xla_lens.render.pages import PageText, outline_page
 from xla_lens.render.report.blocks import Outline
 from xla_lens.render.report.html import html_lines
@@ -33,19 +33,15 @@ def comparison_html(before: Sequence[Outline], one: Diff | None, script: str, st
     of an older dump has no maps.
     """
     reports = [*before, *([diff_outline(one)] if one else [])]
-    maps = [_maps(one)] if one and one.comparison else []
+    maps = [packed_map(compared_maps(one))] if one and one.comparison else []
     lines = (line for report in reports for line in html_lines(report))
     return memory_maps_page(_title(one), lines, maps, script, style)
 
 
 def small_comparison_page(one: Diff, script: str, style: str) -> Iterator[str]:
     """Yield the lines of the page of both memory maps for a notebook: without the report, with a packed script."""
-    return memory_maps_page(_title(one), (), [_maps(one)], script, style, is_script_packed=True)
+    return memory_maps_page(_title(one), (), [packed_map(compared_maps(one))], script, style, is_script_packed=True)
 
 
 def _title(one: Diff | None) -> str:
     return f"{one.name or 'dump'}: comparison" if one else "Comparison"
-
-
-def _maps(one: Diff) -> MapContent:
-    return MapContent(one.name or "", packed(compared_maps(one)), ())

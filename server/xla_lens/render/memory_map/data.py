@@ -1,7 +1,7 @@
 """The memory map of a dump set as JSON: columns with a number for each value, allocation and step."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
 from xla_lens.render.capacity import capacity_data
 from xla_lens.render.memory_spaces import space_name
@@ -46,21 +45,26 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
     allocation_of = values.allocation.tolist()
     is_live = (values.live_range != NONE) & (values.start_step >= 0) & (values.start_step <= values.end_step)
     steps = _instructions(dump, int(values.end_step[is_live].max(initial=NONE)))
-    start_step, end_step = (
-        np.where(is_live, np.minimum(column, len(steps) - 1), NONE).tolist()
-        for column in (values.start_step, values.end_step)
-    )
+    both_steps = (values.start_step, values.end_step)
+    start_step, end_step = (np.where(is_live, column.clip(max=len(steps) - 1), NONE).tolist() for column in both_steps)
     shapes = [dump.shape(value) for value in rows]
     origins = Origins(dump, module)
     found = [origins.of_value(value) for value in rows]
-    arguments = arguments_of(origins, rows)
+    arguments = {value: f"{PARAMETERS} {name}" for value, name in arguments_of(origins, rows).items()}
     call_of, calls = _calls(found)
     data: contract.MemoryMap = {
         "module": module_of(dump.files),
-        "incomplete": "; ".join(reasons(analysis.warrants.gaps)),
+        "incomplete": reasons(analysis.warrants.gaps),
         "strings": [],
         "steps": indices(steps),
-        "spaces": [_space(space, analysis.capacity) for space in analysis.memory.spaces],
+        "spaces": [
+            {
+                **space_data(space, analysis.capacity),
+                "curveStep": space.live.steps.tolist(),
+                "curveBytes": space.live.live_bytes.tolist(),
+            }
+            for space in analysis.memory.spaces
+        ],
         "printedPeak": printed_peak_data(first_printed_peak(dump)),
         "allocations": {
             "index": allocations.index.tolist(),
@@ -78,7 +82,9 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
             "kind": indices(kinds[allocation] if allocation != NONE else None for allocation in allocation_of),
             "shape": indices(None if text is None else text.decode("utf-8", "replace") for text in shapes),
             "opName": indices(origin.op_name for origin in found),
-            "source": indices(_source(origin, arguments.get(value)) for value, origin in enumerate(found)),
+            "source": indices(
+                call_text(origin.line) if origin.line else arguments.get(value) for value, origin in enumerate(found)
+            ),
             "call": call_of,
             "derivedFrom": indices(origin.derived.name if origin.derived else None for origin in found),
             "paddingBytes": [
@@ -122,25 +128,6 @@ def _calls(origins: Iterable[Origin]) -> tuple[list[int], list[tuple[int, str]]]
     return innermost, [*rows]
 
 
-def _source(origin: Origin, argument: str | None) -> str | None:
-    """The source line, or the argument of a parameter that has none."""
-    if origin.line:
-        return call_text(origin.line)
-    return f"{PARAMETERS} {argument}" if argument is not None else None
-
-
-def _space(space: MemorySpace, capacity: Capacity | None) -> contract.MapSpace:
-    curve = space.live
-    return {**space_data(space, capacity), "curveStep": curve.steps.tolist(), "curveBytes": curve.live_bytes.tolist()}
-
-
-_BOUNDS: Final[Mapping[Bound, Literal["exact", "at_least", "unknown"]]] = {
-    Bound.EXACT: "exact",
-    Bound.AT_LEAST: "at_least",
-    Bound.UNKNOWN: "unknown",
-}
-
-
 def space_data(space: MemorySpace, *capacities: Capacity | None) -> contract.SpaceSummary:
     """Return the totals of a memory space. The first capacity that is known counts."""
     capacity, name = capacity_data(space, capacity_of(space, *capacities)), space_name(space.id)
@@ -155,9 +142,9 @@ def space_data(space: MemorySpace, *capacities: Capacity | None) -> contract.Spa
         "name": name,
         "reservedBytes": space.reserved_bytes,
         "neededBytes": space.needed_bytes,
-        "reservedBound": _BOUNDS[space.reserved_bound],
+        "reservedBound": space.reserved_bound,
         "peakLiveBytes": space.peak_live_bytes,
-        "peakBound": _BOUNDS[space.live_bound],
+        "peakBound": space.live_bound,
         "peakStep": NONE if space.peak_step is None else space.peak_step,
         "capacity": capacity,
         "needed": needed,

@@ -7,34 +7,32 @@ from typing import Final
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.needed import not_live_parts
-from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, human, percent
 from xla_lens.render.report.actions import arguments_exceed, largest_saving
-from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined, linked, plain_text
-from xla_lens.render.report.values import kind_counted, source_name, step_link
-from xla_lens.render.warrants import bounded_size, reasons
+from xla_lens.render.report.blocks import Inline, Inlines, Name, Role, Text, joined, linked, plain_text
+from xla_lens.render.report.values import PRINTED_PEAK, kind_counted, running, source_name, step_link
+from xla_lens.render.warrants import bounded_size, reasons, share
 
 
 def answer(report: Report) -> tuple[Text, ...]:
     """Return the answer: what the program needs, the peak, where most of it comes from, how far off XLA's own number
     is, and what would lower it.
     """
-    one = report.hbm
-    if one is None and not report.warrants.of(Quantity.LIVE).is_exact:
-        return (f"The peak is unknown: {'; '.join(reasons(report.warrants.of(Quantity.LIVE).gaps))}.",)
-    return tuple(_sentences(report, one)) if one else ()
+    if report.hbm:
+        return tuple(_sentences(report, report.hbm))
+    return () if report.live.is_exact else (f"The peak is unknown: {reasons(report.live.gaps)}.",)
 
 
 def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
-    space, name = one.space, one.name
-    why = "; ".join(reasons(report.warrants.of(Quantity.LIVE).gaps))
+    space = one.space
     yield from needs(report, one)
     if space.live_bound is not Bound.EXACT:
-        yield f"The peak of {name} is {bounded_size(space.peak_live_bytes, space.live_bound)}: {why}."
+        size = bounded_size(space.peak_live_bytes, space.live_bound)
+        yield f"The peak of {one.name} is {size}: {reasons(report.live.gaps)}."
         return
     if one.peak is None:
-        yield f"Nothing is ever live in {name}."
+        yield f"Nothing is ever live in {one.name}."
         return
     yield _at_peak(report, one)
     if report.warrants.of(Quantity.SOURCES).is_exact:
@@ -54,20 +52,18 @@ def headline(report: Report) -> str:
 
 def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str]:
     """Yield what a program needs of its main memory, and whether that fits the budget or the device."""
-    space, name = one.space, one.name
+    space, limit_bytes, bound = one.space, report.limit_bytes, one.space.reserved_bound
+    words = f"{program} needs {bounded_size(space.needed_bytes, bound)} of "
     if not report.dump.assignment:
         return
-    limit_bytes, size = report.limit_bytes, bounded_size(space.needed_bytes, space.reserved_bound)
     if limit_bytes is None:
-        if space.reserved_bound is not Bound.UNKNOWN:
-            yield f"{program} needs {size} of {name}."
+        if bound is not Bound.UNKNOWN:
+            yield f"{words}{one.name}."
         return
-    over = over_bytes(space, limit_bytes)
-    share = (
-        f" ({percent(space.needed_bytes, limit_bytes)})" if space.reserved_bound is Bound.EXACT and limit_bytes else ""
-    )
-    words = f"{program} needs {size} of {as_given(limit_bytes)} of {name}{share}"
+    part = f" ({share(space.needed_bytes, limit_bytes, bound)})" if bound is Bound.EXACT and limit_bytes else ""
+    words += f"{as_given(limit_bytes)} of {one.name}{part}"
     where = "the device" if report.options.budget_bytes is None else "the budget"
+    over = over_bytes(space, limit_bytes)
     if over is None:
         yield f"{words}. The dump does not tell whether it fits."
     elif over:
@@ -78,23 +74,22 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
 
 def _at_peak(report: Report, one: SpaceReport) -> Text:
     """What is live at the peak, and what takes the rest of the needed bytes there."""
-    space = one.space
+    space, peak, where = one.space, human(one.space.peak_live_bytes), tuple(_where(report, one))
     if space.reserved_bound is not Bound.EXACT:
-        name = capitalized(one.name)
-        return (f"{name} peaks at {human(space.peak_live_bytes)}, at ", *_where(report, one), ".")
+        return (f"{capitalized(one.name)} peaks at {peak}, at ", *where, ".")
+    left = space.needed_bytes - space.peak_live_bytes
+    if human(space.needed_bytes) == peak:
+        part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
+        return (f"{part} live at once, at ", *where, ".")
     rest = dict(not_live_parts(report.dump, report.analysis.memory, space))
     local = -rest.pop("thread-local", 0)
-    left = space.needed_bytes - space.peak_live_bytes
-    if human(space.needed_bytes) == human(space.peak_live_bytes):
-        part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
-        return (f"{part} live at once, at ", *_where(report, one), ".")
-    sizes = [row for row in sorted(rest.items(), key=lambda row: -row[1]) if row[1] > 0]
-    parts = [f"{human(size)} of {NOT_LIVE[kind]}" for kind, size in sizes if size * _SMALLEST_PART >= left]
+    sizes = sorted(((size, kind) for kind, size in rest.items() if size > 0), key=lambda row: -row[0])
+    parts = [f"{human(size)} of {NOT_LIVE[kind]}" for size, kind in sizes if size * _SMALLEST_PART >= left]
     mostly = "mostly " if len(parts) < len(sizes) else ""
-    words = f"; the rest is {mostly}{', '.join(parts[:-1])}{' and ' if parts[1:] else ''}{parts[-1]}" if parts else ""
+    words = f"; the rest is {mostly}{' and '.join(filter(None, (', '.join(parts[:-1]), parts[-1])))}" if parts else ""
     if local > 0:
         words += f"; {human(local)} of what is live is in registers or on stacks, which it does not need"
-    return (f"At most {human(space.peak_live_bytes)} are live at once, at ", *_where(report, one), f"{words}.")
+    return (f"At most {peak} are live at once, at ", *where, f"{words}.")
 
 
 _SMALLEST_PART: Final = 20
@@ -111,13 +106,10 @@ NOT_LIVE: Final = {
 
 
 def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
-    step = one.space.peak_step
-    yield step_link(step, f"step {step}")
+    yield step_link(one.peak_step, f"step {one.peak_step}")
     if report.instruction_count and report.warrants.of(Quantity.SCHEDULE).is_exact:
         yield f" of {report.instruction_count}"
-    instruction = report.dump.instruction_at(step) if step is not None else None
-    if instruction:
-        yield from (" (", Name(instruction), ")")
+    yield from running(report.dump, one.peak_step)
 
 
 _MAX_ARGUMENTS: Final = 3
@@ -125,42 +117,34 @@ _MAX_ARGUMENTS: Final = 3
 
 def _origin(one: SpaceReport) -> Iterator[Text]:
     """Where most of the peak comes from."""
-    if one.lines is None or not one.lines.lines:
+    lines = one.lines
+    if lines is None or not lines.lines:
         return
-    total = one.lines.size_bytes
-    line = next((line for line in one.lines.lines if line.frame), None)
-    found: list[tuple[int, tuple[Inline, ...]]] = []
-    if line and line.frame:
-        words = f"{percent(line.size_bytes, total)} of the peak comes from "
-        found.append((line.size_bytes, (words, *source_name(line.frame))))
-    arguments = one.lines.arguments
-    if arguments:
-        size_bytes = sum(line.size_bytes for line in arguments)
-        names = joined([(Name(line.argument or "", role=Role.PATH),) for line in arguments[:_MAX_ARGUMENTS]], ", ")
-        more = ", …)" if len(arguments) > _MAX_ARGUMENTS else ")"
-        found.append((size_bytes, (f"{percent(size_bytes, total)} of the peak is in parameters (", *names, more)))
-    for kind in one.lines.without_source[:1]:
-        words = f"{percent(kind.size_bytes, total)} of the peak is in {kind_counted(kind.kind, kind.count)}"
-        found.append((kind.size_bytes, (words,)))
+    found: list[tuple[int, Inlines]] = [
+        (line.size_bytes, ("comes from ", *source_name(line.frame))) for line in lines.lines if line.frame
+    ][:1]
+    if lines.arguments:
+        names = joined([Name(line.argument or "", role=Role.PATH) for line in lines.arguments[:_MAX_ARGUMENTS]], ", ")
+        more = ", …)" if len(lines.arguments) > _MAX_ARGUMENTS else ")"
+        found.append((sum(line.size_bytes for line in lines.arguments), ("is in parameters (", *names, more)))
+    found += [(one.size_bytes, (f"is in {kind_counted(one.kind, one.count)}",)) for one in lines.without_source[:1]]
     found.sort(key=lambda part: -part[0])
     # The second part matters if it is of the size of the first.
-    big = [words for size_bytes, words in found if 4 * size_bytes >= found[0][0]]
+    big = (
+        (f"{percent(size_bytes, lines.size_bytes)} of the peak ", *words)
+        for size_bytes, words in found
+        if 4 * size_bytes >= found[0][0]
+    )
     yield (*joined(big, ", "), ".")
 
 
 def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
     """How far off the step is that XLA prints."""
     live_bytes, peak_bytes = one.live_at_printed_peak, one.space.peak_live_bytes
-    if report.printed is None or live_bytes is None or live_bytes == peak_bytes:
-        return
-    step, _ = report.printed
-    short = percent(peak_bytes - live_bytes, peak_bytes)
-    yield (
-        linked("XLA prints its peak", Entity(EntityKind.PRINTED_PEAK, 0)),
-        " at ",
-        step_link(step, f"step {step}"),
-        f", where {apart(live_bytes, peak_bytes)} are live: {short} short.",
-    )
+    if report.printed and live_bytes is not None and live_bytes != peak_bytes:
+        step = step_link(report.printed[0], f"step {report.printed[0]}")
+        short = f"{apart(live_bytes, peak_bytes)} are live: {percent(peak_bytes - live_bytes, peak_bytes)} short."
+        yield linked("XLA prints its peak", PRINTED_PEAK), " at ", step, f", where {short}"
 
 
 def savings(report: Report, one: SpaceReport, most: int = 1) -> Iterator[Text]:

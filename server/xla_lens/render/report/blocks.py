@@ -56,7 +56,10 @@ class Name:
 
 
 Inline: TypeAlias = str | Name
-Text: TypeAlias = Inline | tuple[Inline, ...]
+Inlines: TypeAlias = tuple[Inline, ...]
+Text: TypeAlias = Inline | Inlines
+Row: TypeAlias = tuple[Text, ...]
+"""The cells of a row of a table."""
 
 
 def linked(text: str, target: LinkTarget) -> Name:
@@ -101,11 +104,11 @@ class Table:
     """
 
     header: tuple[Header, ...]
-    rows: tuple[tuple[Text, ...], ...]
+    rows: tuple[Row, ...]
     has_text_header: bool = True
 
 
-def table(titles: str, rows: Iterable[tuple[Text, ...]], *, has_text_header: bool = True) -> Table:
+def table(titles: str, rows: Iterable[Row], *, has_text_header: bool = True) -> Table:
     """Return a table with the headers ``size | share | <value``; those of columns of text begin with ``<``. Columns
     without content are left out, unless there are no rows.
     """
@@ -137,17 +140,17 @@ class Outline:
     """A whole report: its title, the answer in a few sentences, some labelled facts, and its sections."""
 
     title: Text
-    facts: tuple[tuple[str, Text], ...]
-    parts: tuple[Sections, ...]
+    facts: tuple[tuple[str, Text], ...] = ()
+    parts: tuple[Sections, ...] = ()
     answer: tuple[Text, ...] = ()
 
 
-def inlines(text: Text) -> tuple[Inline, ...]:
+def inlines(text: Text) -> Inlines:
     """Return the pieces of a text."""
     return text if isinstance(text, tuple) else (text,)
 
 
-def joined(texts: Iterable[Text], separator: str) -> tuple[Inline, ...]:
+def joined(texts: Iterable[Text], separator: str) -> Inlines:
     """Join texts with a separator."""
     found: list[Inline] = []
     for text in texts:

@@ -3,16 +3,28 @@
 Facts have the names in JSON that they have in the model, except for the few that mean something else there (`_FACTS`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any, Final
 
-from xla_lens.features.report.facts import LiveSet, PeakWithout, Report, SpaceReport
+from xla_lens.features.report.facts import (
+    LiveSet,
+    Report,
+    SpaceReport,
+    arenas_in,
+    budget_report,
+    explained_peak,
+    known_donation,
+    padding_at_peak,
+    peaks_without,
+)
 from xla_lens.features.report.options import Part
 from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
+from xla_lens.model.attribution.breakdowns import ops_at
+from xla_lens.model.attribution.owned import owners
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
@@ -20,8 +32,7 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.messages import finding_data
-from xla_lens.render.peak_groups import owned_sizes
+from xla_lens.render.messages import Json, finding_data
 from xla_lens.render.report.actions import snippet_of, what_to_do
 from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.values import reader_names, shape_text
@@ -33,24 +44,16 @@ _LINE: Final = "file=frame.file line=frame.line function=frame.function"
 
 _FACTS: Final = {
     "Gap": "quantity bound cause file=kind finding=code",
-    "Capacity": "size_bytes source file",
     "LineReport": "size_bytes count rest_bytes unresolved_bytes lines without_source",
     "LineBytes": f"{_LINE} argument size_bytes derived_bytes values stacks",
-    "StackBytes": "frames size_bytes",
-    "StackFrame": "file line column function",
-    "KindBytes": "kind size_bytes count",
-    "BytesByOp": "by_op_name by_opcode by_kind by_parameter",
-    "BytesNode": "name size_bytes own_bytes count values children",
     "PeakWithout": "freed_bytes next_peak_bytes next_peak_step",
-    "PaddingPart": "cause size_bytes dimension length padded_length",
-    "AllocationHistory": "size_bytes peak_step peak_bytes fragmentation",
+    "PrintedPeak": "listed counted_at_printed counted_at_peak",
+    "AllocationHistory": "size_bytes peak_step peak_bytes fragmentation never_used_bytes=never_used.total",
     "BudgetReport": (
         "budget_bytes is_reached is_proven_smallest at_least needed_bytes peak_bytes=plan.peak_bytes "
         "peak_step=plan.peak_step"
     ),
-    "Donated": "parameter reused_by size_bytes",
     "Missed": "parameter output last_read birth fit size_bytes",
-    "KeptApart": "copy parameter is_output size_bytes",
     "Advice": (
         "color peak_bytes peak_step needed_bytes argument_bytes actions together "
         "together_needed_bytes=all_needed_bytes together_peak_bytes=all_peak_bytes together_peak_step=all_peak_step "
@@ -67,30 +70,33 @@ _FACTS: Final = {
         "arguments_exceed=do_arguments_exceed"
     ),
 }
-"""The facts of each kind of thing under their names in JSON, with the paths of those that have another name."""
+"""The facts of those kinds of things that have other names in JSON, with their paths, or that JSON shows in part."""
 
 _VALUES: Final = frozenset(("parameter", "output", "copy", "reused_by"))
 """Facts that are rows of `DumpSet.values`, as are `values`, of which only the ids are shown."""
 
 
 def _facts(dump: DumpSet, one: Any) -> Any:
-    """A fact as JSON, with the fields that `_FACTS` lists for its type; numbers and texts stay as they are."""
+    """A fact as JSON; numbers and texts stay as they are."""
     if isinstance(one, tuple | list):
         return [_facts(dump, each) for each in one]
-    found: dict[str, Any] = {}
-    for fact in _FACTS.get(type(one).__name__, "").split():
+    if not is_dataclass(one):
+        return one
+    found: Json = {}
+    own = _FACTS.get(type(one).__name__)
+    for fact in own.split() if own else [field.name for field in fields(one)]:
         name, _, path = fact.partition("=")
-        part = one
+        part: Any = one
         for attribute in (path or name).split("."):
             part = getattr(part, attribute) if part is not None else None
         if name in _VALUES:
             found[name] = value_name(dump, part) if isinstance(part, int) else [value_name(dump, each) for each in part]
         else:
             found[name] = dump.values.id[list(part)].tolist() if name == "values" else _facts(dump, part)
-    return found or one
+    return found
 
 
-def value_name(dump: DumpSet, value: int, columns: str = "") -> dict[str, Any]:
+def value_name(dump: DumpSet, value: int, columns: str = "") -> Json:
     """Return a value by its id, name and index, and some columns of its row. The index is null where the instruction
     has no tuple shape.
     """
@@ -103,40 +109,39 @@ def value_name(dump: DumpSet, value: int, columns: str = "") -> dict[str, Any]:
     }
 
 
-def _bounded(*groups: tuple[Bound, Mapping[str, int | None]]) -> dict[str, Any]:
+def _bounded(*groups: tuple[Bound, Mapping[str, int | None]]) -> Json:
     """Numbers, which are null if they are not even bounds, and the bounds of those that are not exact."""
-    numbers = {
-        name: None if bound is Bound.UNKNOWN else number for bound, group in groups for name, number in group.items()
-    }
-    return numbers | {"bounds": _bounds(*((bound, tuple(group)) for bound, group in groups))}
+    numbers, bounds = dict[str, int | None](), dict[str, str]()
+    for bound, group in groups:
+        numbers |= dict.fromkeys(group) if bound is Bound.UNKNOWN else group
+        bounds |= _bounds(bound, *group)
+    return {**numbers, "bounds": bounds}
 
 
-def _bounds(*groups: tuple[Bound, Iterable[str]]) -> dict[str, str]:
-    """The bounds of the numbers with some names, without those that are exact."""
-    return {name: bound.value for bound, names in groups for name in names if bound is not Bound.EXACT}
+def _bounds(bound: Bound, *names: str) -> dict[str, str]:
+    """The bounds of the numbers with some names, unless they are exact."""
+    return {} if bound is Bound.EXACT else dict.fromkeys(names, bound.value)
 
 
 # ---------------------------------------------------------------- a report
 
 
-def report_data(report: Report) -> dict[str, Any]:
+def report_data(report: Report) -> Json:
     """Return a report as a JSON object. Parts that were not requested are left out. Numbers that are not even bounds
     are null, and parts that would be made of them are null or empty.
     """
-    parts, dump = report.options.parts, report.dump
+    parts, dump, top = report.options.parts, report.dump, report.options.top
     bound = {quantity: report.warrants.of(quantity).bound for quantity in Quantity}
     step, size_bytes = report.printed or (None, None)
-    totals = dump.totals.size_bytes.tolist()
-    printed = {"peak_step": step} | _bounded(
-        (bound[Quantity.TOTAL], {"total_bytes": totals[0] if totals else None}),
+    printed: Json = {"peak_step": step} | _bounded(
+        (bound[Quantity.TOTAL], {"total_bytes": next(iter(dump.totals.size_bytes.tolist()), None)}),
         (bound[Quantity.PRINTED_PEAK], {"peak_bytes": size_bytes}),
     )
     if Part.PEAK in parts:
-        counted = asdict(report.printed_peak) if report.printed_peak else {}
-        terms = ("listed", "counted_at_printed", "counted_at_peak")
-        printed["explained"] = {term: counted[term] for term in terms} if counted else None
+        explained = explained_peak(report)
+        printed["explained"] = explained and _facts(dump, explained)
     reserved = {"allocations": report.allocation_count, "reserved_bytes": report.reserved_bytes}
-    known: dict[str, Any] = {
+    known: Json = {
         "module": report.module,
         "files": dict(report.files),
         "complete": report.warrants.is_complete,
@@ -152,13 +157,14 @@ def report_data(report: Report) -> dict[str, Any]:
         "device": _device(report),
     }
     if Part.DONATION in parts:
-        known["donation"] = report.donation and _donation(report, report.donation)
+        donation = known_donation(report)
+        known["donation"] = donation and _donation(dump, donation, top)
     if Part.ADVICE in parts:
         known["advice"] = report.advice and _advice(report, report.advice)
     return known | {"memory_spaces": [_space(report, one) for one in report.spaces]}
 
 
-def _device(report: Report) -> dict[str, Any] | None:
+def _device(report: Report) -> Json | None:
     """The capacity of the device, and what takes it."""
     if report.hbm is None or report.capacity is None:
         return None
@@ -169,7 +175,7 @@ def _device(report: Report) -> dict[str, Any] | None:
         **_facts(report.dump, capacity),
         "over_bytes": over_bytes(space, capacity.size_bytes),
         "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in reserved],
-        "bounds": _bounds((space.reserved_bound, ("over_bytes", "reserved"))),
+        "bounds": _bounds(space.reserved_bound, "over_bytes", "reserved"),
     }
 
 
@@ -180,9 +186,8 @@ def _fits(report: Report, space: MemorySpace) -> bool | None:
     return None if over is None else not over
 
 
-def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
+def _space(report: Report, one: SpaceReport) -> Json:
     dump, space, options = report.dump, one.space, report.options
-    peak_step = space.peak_step if space.live_bound is not Bound.UNKNOWN else None
     sizes = asdict(program_bytes(dump, space.color))
     reserved = {"reserved_bytes": space.reserved_bytes, "needed_bytes": space.needed_bytes}
     live = {
@@ -192,25 +197,32 @@ def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
     known = {
         "color": space.color,
         "fits": _fits(report, space),
-        "peak_step": peak_step,
-        "peak_instruction": dump.instruction_at(peak_step) if peak_step is not None else None,
+        "peak_step": one.peak and one.peak.step,
+        "peak_instruction": one.peak and dump.instruction_at(one.peak.step),
         **_bounded(
             (space.reserved_bound, {**reserved, "parameter_bytes": sizes.pop("argument_bytes"), **sizes}),
             (space.live_bound, live),
         ),
-        "at_step": _live_set(report, one.at_step) if one.at_step else None,
     }
-    if options.at_step is None:
-        del known["at_step"]
-    return known | {name: made(report, one) for name, (parts, made) in _PARTS.items() if {*parts} & options.parts}
+    if options.at_step is not None:
+        known["at_step"] = one.at_step and _live_set(report, one.at_step)
+    return known | {name: part_data(report, one, name) for name in _PARTS if _PARTS[name][0] in options.parts}
+
+
+def part_data(report: Report, one: SpaceReport, name: str) -> Any:
+    """Return what JSON has of a memory space under a name: null or an empty list if the dump lacks the facts."""
+    part, made = _PARTS[name]
+    if not report.has(part, one):
+        return [] if name in _LISTS else None
+    return made(report, one)
 
 
 # ---------------------------------------------------------------- live values
 
 
-def _live_values(report: Report, values: Column) -> list[dict[str, Any]]:
-    dump, found = report.dump, list[dict[str, Any]]()
-    for value in values.tolist():
+def _live_values(report: Report, values: Column) -> list[Json]:
+    dump, found = report.dump, list[Json]()
+    for value in values[: report.options.top].tolist():
         origin = report.origins.of_value(value)
         found.append(
             value_name(dump, value, "offset size_bytes start_step end_step")
@@ -224,72 +236,69 @@ def _live_values(report: Report, values: Column) -> list[dict[str, Any]]:
     return found
 
 
-def _live_at_peak(report: Report, one: SpaceReport) -> list[dict[str, Any]]:
+def _live_at_peak(report: Report, one: SpaceReport) -> list[Json]:
     if one.peak is None:
         return []
-    owned_of = owned_sizes(report.dump, one.peak.step, one.space.color)
-    shown = one.peak.values[: report.options.top]
-    rows = zip(shown.tolist(), _live_values(report, shown), strict=True)
+    owned_of = dict(owners(report.dump, one.peak.step, one.space.color))
+    # The list may be truncated.
+    rows = zip(one.peak.values.tolist(), _live_values(report, one.peak.values), strict=False)
     return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
 
 
-def _live_set(report: Report, live: LiveSet) -> dict[str, Any]:
+def _live_set(report: Report, live: LiveSet) -> Json:
     return {
         "step": live.step,
         "instruction": report.dump.instruction_at(live.step),
         "live_bytes": live.live_bytes,
-        "bounds": _bounds((report.warrants.of(Quantity.LIVE).bound, ("live_bytes",))),
-        "live": _live_values(report, live.values[: report.options.top]),
+        "bounds": _bounds(report.live.bound, "live_bytes"),
+        "live": _live_values(report, live.values),
     }
 
 
 # ---------------------------------------------------------------- parts of a memory space
 
 
-def _curve(_: Report, one: SpaceReport) -> list[tuple[int, int]]:
-    live = one.space.live
-    return _pairs(live.steps, live.live_bytes) if one.space.live_bound is not Bound.UNKNOWN else []
-
-
 def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
-def _lines(report: Report, one: SpaceReport) -> dict[str, Any] | None:
-    bounds = (one.space.live_bound, ("size_bytes",)), (report.sourced.bound, ("lines",))
-    return {**_facts(report.dump, one.lines), "bounds": _bounds(*bounds)} if one.lines else None
+def _curve(_: Report, one: SpaceReport) -> list[tuple[int, int]]:
+    return _pairs(one.space.live.steps, one.space.live.live_bytes)
 
 
-def _sources(report: Report, one: SpaceReport) -> dict[str, Any] | None:
-    if one.sources is None:
-        return None
-    trees = _facts(report.dump, one.sources)
-    return {"bounds": _bounds((report.sourced.bound, trees)), **trees}
+def _lines(report: Report, one: SpaceReport) -> Json | None:
+    bounds = _bounds(one.space.live_bound, "size_bytes") | _bounds(report.sourced.bound, "lines")
+    return {**_facts(report.dump, one.lines), "bounds": bounds}
 
 
-def _without(dump: DumpSet, without: PeakWithout) -> dict[str, Any]:
-    ending = without.ending
-    return {
-        **value_name(dump, without.value, "size_bytes end_step"),
-        **_facts(dump, without),
-        "reason": (ending.reason if ending else Reason.UNKNOWN).name.lower(),
-        "ended_by": reader_names(dump, ending) if ending else [],
-    }
+def _sources(report: Report, one: SpaceReport) -> Json:
+    trees = _facts(report.dump, ops_at(report.origins, one.peak_step, one.space.color))
+    return {"bounds": _bounds(report.sourced.bound, *trees), **trees}
 
 
-def _padding(report: Report, one: SpaceReport) -> dict[str, Any] | None:
-    if one.padding is None:
-        return None
-    at_peak = one.padding.at_peak
-    rows = ((int(at_peak.values[row]), int(at_peak.padding_bytes[row])) for row in one.padding.biggest)
+def _alive(report: Report, one: SpaceReport) -> list[Json]:
+    dump = report.dump
+    return [
+        {
+            **value_name(dump, without.value, "size_bytes end_step"),
+            **_facts(dump, without),
+            "reason": (without.ending.reason if without.ending else Reason.UNKNOWN).name.lower(),
+            "ended_by": reader_names(dump, without.ending) if without.ending else [],
+        }
+        for without in peaks_without(report, one.space)
+    ]
+
+
+def _padding(report: Report, one: SpaceReport) -> Json:
+    at_peak, biggest = padding_at_peak(report, one)
     return {
         "padding_bytes": at_peak.total_bytes,
         "unknown_bytes": at_peak.unknown_bytes,
-        "values": [_padded_value(report.dump, *row) for row in rows],
+        "values": [_padded_value(report.dump, *row) for row in biggest],
     }
 
 
-def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, Any]:
+def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> Json:
     padding = padding_of(dump, value)
     return {
         **value_name(dump, value, "size_bytes"),
@@ -301,51 +310,49 @@ def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, An
     }
 
 
-def _arena(report: Report, arena: AllocationHistory) -> dict[str, Any]:
+def _arenas(report: Report, one: SpaceReport) -> list[Json]:
+    return [_arena(report, arena) for arena in arenas_in(report, one.space)]
+
+
+def _arena(report: Report, arena: AllocationHistory) -> Json:
     dump, steps = report.dump, arena.full_size_steps
     holes = arena.free_at(arena.space_peak_step)
     return {
         "allocation": int(dump.allocations.index[arena.allocation]),
         **_facts(dump, arena),
-        "never_used_bytes": arena.never_used.total,
         "holes": _pairs(holes.start, holes.end) if holes else [],
         "full_size_steps": _pairs(steps.start, steps.end - 1),
         "reaching": [value_name(dump, value) for value in arena.reaching[: report.options.top].tolist()],
     }
 
 
-def _budget(report: Report, one: SpaceReport) -> dict[str, Any] | None:
-    if one.budget is None:
+def _budget(report: Report, one: SpaceReport) -> Json | None:
+    budget = budget_report(report, one.space)
+    if budget is None:
         return None
-    values = one.budget.plan.values
-    live = {"count": len(values), "values": _live_values(report, values[: report.options.top])}
-    return {**_facts(report.dump, one.budget), **live}
+    values = budget.plan.values
+    return {**_facts(report.dump, budget), "count": len(values), "values": _live_values(report, values)}
 
 
-_PARTS: Final[Mapping[str, tuple[Sequence[Part], Callable[[Report, SpaceReport], Any]]]] = {
-    "live_at_peak": ((Part.LIVE,), _live_at_peak),
-    "curve": ((Part.CURVE,), _curve),
-    "lines": ((Part.LINE,), _lines),
-    "sources": ((Part.SOURCE,), _sources),
-    "alive_at_peak": (
-        (Part.ALIVE,),
-        lambda report, one: [_without(report.dump, without) for without in one.alive],
-    ),
-    "padding": ((Part.PADDING,), _padding),
-    "arenas": (
-        (Part.ARENAS,),
-        lambda report, one: [_arena(report, arena) for arena in one.arenas],
-    ),
-    "budget": ((Part.BUDGET,), _budget),
+_PARTS: Final[Mapping[str, tuple[Part, Callable[[Report, SpaceReport], Any]]]] = {
+    "live_at_peak": (Part.LIVE, _live_at_peak),
+    "curve": (Part.CURVE, _curve),
+    "lines": (Part.LINE, _lines),
+    "sources": (Part.SOURCE, _sources),
+    "alive_at_peak": (Part.ALIVE, _alive),
+    "padding": (Part.PADDING, _padding),
+    "arenas": (Part.ARENAS, _arenas),
+    "budget": (Part.BUDGET, _budget),
 }
 """What JSON has of each memory space, and the parts that ask for it."""
+
+_LISTS: Final = ("live_at_peak", "curve", "alive_at_peak", "arenas")
 
 
 # ---------------------------------------------------------------- donation and advice
 
 
-def _donation(report: Report, donation: Donation) -> dict[str, Any]:
-    dump, top = report.dump, report.options.top
+def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Json:
     return {
         "donated_count": len(donation.donated),
         "donated_bytes": donation.donated_bytes,
@@ -359,20 +366,18 @@ def _donation(report: Report, donation: Donation) -> dict[str, Any]:
     }
 
 
-def _advice(report: Report, advice: Advice) -> dict[str, Any]:
+def _advice(report: Report, advice: Advice) -> Json:
     dump, top = report.dump, report.options.top
-    actions = [
-        {
-            "rule": action.rule,
-            "what": plain_text(what_to_do(dump, action)),
-            "snippet": snippet_of(dump, action),
-            **_facts(dump, action),
-        }
-        for action in advice.actions[:top]
-    ]
     more = {
-        "actions": actions,
+        "actions": [
+            {
+                "rule": action.rule,
+                "what": plain_text(what_to_do(dump, action)),
+                "snippet": snippet_of(dump, action),
+                **_facts(dump, action),
+            }
+            for action in advice.actions[:top]
+        ],
         "arguments": _facts(dump, advice.arguments[:top]),
-        "budget": _facts(dump, advice.budget),
     }
     return {name: more.get(name, fact) for name, fact in _facts(dump, advice).items()}

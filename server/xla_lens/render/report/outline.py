@@ -1,9 +1,10 @@
 """Reports as text and as Markdown: which parts they have, in which order."""
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.features.report.options import Part
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
@@ -32,22 +33,22 @@ from xla_lens.render.report.text import text_lines
 from xla_lens.render.report.values import steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines
 
-_USER_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
-    line_sections,
-    live_at_peak_sections,
-    live_at_step_sections,
-    budget_sections,
-    source_sections,
-    alive_sections,
-    padding_sections,
+_SpacePart: TypeAlias = tuple[Part | None, Callable[[Report, SpaceReport], Sections]]
+
+_USER_PARTS: Final[tuple[_SpacePart, ...]] = (
+    (Part.LINE, line_sections),
+    (Part.LIVE, live_at_peak_sections),
+    (None, live_at_step_sections),
+    (Part.BUDGET, budget_sections),
+    (Part.SOURCE, source_sections),
+    (Part.ALIVE, alive_sections),
+    (Part.PADDING, padding_sections),
 )
-"""What is shown of a memory space about the user's program, in order. Each function returns no sections if its part was
-not requested.
-"""
+"""What is shown of a memory space about the user's program, in order."""
 
-_SMALL_SPACE_PARTS: Final = (live_at_peak_sections, live_at_step_sections)
+_SMALL_SPACE_PARTS: Final = _USER_PARTS[1:3]
 
-_ACCOUNTING_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (curve_sections, arenas_sections)
+_ACCOUNTING_PARTS: Final[tuple[_SpacePart, ...]] = ((Part.CURVE, curve_sections), (Part.ARENAS, arenas_sections))
 """What is shown of a memory space about XLA's own accounting, after what is about the user's program."""
 
 _REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
@@ -85,16 +86,20 @@ def _parts(report: Report) -> Iterator[Sections]:
     spaces = [one for one in report.spaces if report.has_live_ranges]
     big = [one for one in spaces if _is_big(one, one.space.peak_live_bytes)]
 
+    def shown(one: SpaceReport, parts: Iterable[_SpacePart]) -> Iterator[Sections]:
+        return (sections(report, one) for part, sections in parts if part is None or report.has(part, one))
+
     def user_parts(*, is_default: bool) -> Iterator[Sections]:
         for one in spaces:
             if (one.space.color == DEFAULT_COLOR) is is_default:
-                yield from (part(report, one) for part in (_USER_PARTS if one in big else _SMALL_SPACE_PARTS))
+                yield from shown(one, _USER_PARTS if one in big else _SMALL_SPACE_PARTS)
 
     yield from user_parts(is_default=True)
     yield donation_sections(report)
     yield advice_sections(report)
     yield from user_parts(is_default=False)
-    yield from (part(report, one) for one in big for part in _ACCOUNTING_PARTS)
+    for one in big:
+        yield from shown(one, _ACCOUNTING_PARTS)
     yield from (part(report) for part in _REPORT_PARTS)
     if not report.has_step and report.options.at_step is not None:
         yield (Section(missing_step(report, report.options.at_step)),)
@@ -105,33 +110,30 @@ def _is_big(one: SpaceReport, size_bytes: int) -> bool:
 
 
 def _head(report: Report) -> Iterator[tuple[str, Text]]:
-    first = next(iter(report.files.values()))
-    warrants = report.warrants
-    folder = Name(first.rpartition("/")[0] or ".", role=Role.PATH)
-    yield "files", (f"{', '.join(report.files)} in ", folder)
+    first, bound = next(iter(report.files.values())), report.warrants.of(Quantity.RESERVED).bound
+    yield "files", (f"{', '.join(report.files)} in ", Name(first.rpartition("/")[0] or ".", role=Role.PATH))
     if report.reserved_bytes is not None and report.allocation_count is not None:
-        bound = warrants.of(Quantity.RESERVED).bound
         allocations = bounded(counted(report.allocation_count, "allocation"), bound)
-        big = [one for one in report.spaces if _is_big(one, one.space.reserved_bytes)]
-        small, spaces = len(report.spaces) - len(big), [one for one in big if one.space.reserved_bytes]
-        sizes = (f"{bounded_size(one.space.reserved_bytes, bound)} of {one.name}" for one in spaces)
+        sizes = [(one, one.space.reserved_bytes) for one in report.spaces]
+        small = sum(not _is_big(*each) for each in sizes)
+        parts = [f"{bounded_size(size, bound)} of {one.name}" for one, size in sizes if size and _is_big(one, size)]
         more = f" and {counted(small, 'small memory space')}" if small else ""
-        by_space = f": {', '.join(sizes)}{more}" if len(spaces) + small > 1 else ""
+        by_space = f": {', '.join(parts)}{more}" if len(parts) + small > 1 else ""
         yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}{by_space}"
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     counts = (
-        (report.value_count, "value", Quantity.VALUES),
-        (report.instruction_count, "scheduled instruction", Quantity.SCHEDULE),
+        (report.value_count, "value", report.warrants.of(Quantity.VALUES)),
+        (report.instruction_count, "scheduled instruction", report.warrants.of(Quantity.SCHEDULE)),
     )
-    contents = ", ".join(
-        bounded(counted(count, noun), warrants.of(quantity).bound)
-        for count, noun, quantity in counts
-        if count is not None and warrants.of(quantity).is_known
-    )
+    contents = [
+        bounded(counted(count, noun), warrant.bound)
+        for count, noun, warrant in counts
+        if count is not None and warrant.is_known
+    ]
     if contents:
-        yield "contains", contents
-    for line in gap_lines(warrants.gaps):
+        yield "contains", ", ".join(contents)
+    for line in gap_lines(report.warrants.gaps):
         yield "incomplete", line
     if report.left_out:
         yield "left out", f"{', '.join(report.left_out)}: without the missing facts, their numbers would be wrong"

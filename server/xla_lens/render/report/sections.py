@@ -1,20 +1,30 @@
-"""The parts of a report as blocks, except its first lines and what would lower the peak. Each function returns no
-sections if its part was not requested.
+"""The parts of a report as blocks, except its first lines and what would lower the peak. Callers ask `Report.has` first
+whether a part was requested and the dump has the facts.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from xla_lens.features.report.facts import LineReport, LiveSet, Report, SpaceReport
+from xla_lens.features.report.facts import (
+    LineReport,
+    LiveSet,
+    Report,
+    SpaceReport,
+    arenas_in,
+    budget_report,
+    explained_peak,
+    known_donation,
+    padding_at_peak,
+    peaks_without,
+)
 from xla_lens.features.report.options import Part
 from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
 from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity, worst
@@ -23,9 +33,10 @@ from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.report.blocks import (
-    Inline,
+    Inlines,
     Name,
     Role,
+    Row,
     Section,
     Sections,
     Table,
@@ -36,13 +47,16 @@ from xla_lens.render.report.blocks import (
     table,
 )
 from xla_lens.render.report.values import (
+    PRINTED_PEAK,
     allocation_link,
     first_names,
     kind_counted,
     live_range_text,
     op_name_text,
     reader_names,
+    running,
     shape_name,
+    size_text,
     source_name,
     step_link,
     steps_text,
@@ -56,15 +70,14 @@ def totals_sections(report: Report) -> Sections:
     """The reserved bytes of each memory space, by what the allocations are for."""
     if not report.spaces or Part.TOTALS not in report.options.parts:
         return ()
-    titles, rows = ("needed", "reserved", *KIND_NAMES), list[tuple[Text, ...]]()
+    rows, warrant = list[Row](), report.warrants.of(Quantity.RESERVED)
     for one in report.spaces:
         space = one.space
-        sizes = dict(reserved_parts(report.dump, space.color))
-        sizes |= {"needed": space.needed_bytes, "reserved": space.reserved_bytes}
-        cells = (bounded_size(sizes[title], space.reserved_bound) if title in sizes else "" for title in titles)
-        rows.append((one.name, *cells))
-    shown = table(" | ".join(("<", *titles)), rows)
-    return (Section(f"Memory space{suffix(report.warrants.of(Quantity.RESERVED))}", (shown,)),)
+        parts = dict(reserved_parts(report.dump, space.color))
+        sizes = (space.needed_bytes, space.reserved_bytes, *map(parts.get, KIND_NAMES))
+        rows.append((one.name, *("" if size is None else bounded_size(size, warrant.bound) for size in sizes)))
+    shown = table(" | ".join(("<", "needed", "reserved", *KIND_NAMES)), rows)
+    return (Section(f"Memory space{suffix(warrant)}", (shown,)),)
 
 
 # ---------------------------------------------------------------- the recomputed and the printed peak
@@ -74,37 +87,34 @@ def peak_sections(report: Report) -> Sections:
     """The recomputed peak of each memory space, and the peak that XLA prints."""
     if not report.has_live_ranges or Part.PEAK not in report.options.parts:
         return ()
-    blocks: list[Text | Table] = []
-    if report.spaces:
-        titles = "< | live bytes | of reserved | at step | <instruction | live at the printed peak"
-        blocks.append(table(titles, (_peak_row(report, one) for one in report.spaces)))
+    titles = "< | live bytes | of reserved | at step | <instruction | live at the printed peak"
+    rows = [_peak_row(report, one) for one in report.spaces]
+    blocks: list[Text | Table] = [table(titles, rows)] if rows else []
     if report.printed:
         step, size_bytes = report.printed
-        bound = report.warrants.of(Quantity.PRINTED_PEAK).bound
-        printed = f"XLA prints a peak of {bounded_size(size_bytes, bound)} at step {step}"
-        blocks.append((linked(printed, Entity(EntityKind.PRINTED_PEAK, 0)), "."))
+        size = bounded_size(size_bytes, report.warrants.of(Quantity.PRINTED_PEAK).bound)
+        blocks.append((linked(f"XLA prints a peak of {size} at step {step}", PRINTED_PEAK), "."))
     title = f"Peak{suffix(report.warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK))}"
     return (Section(title, tuple(blocks)),) if blocks else ()
 
 
-def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
-    space, printed = one.space, one.live_at_printed_peak
-    instruction = report.dump.instruction_at(space.peak_step) if space.peak_step is not None else None
-    is_known = space.live_bound is not Bound.UNKNOWN
-    live_bytes = space.peak_live_bytes
+def _peak_row(report: Report, one: SpaceReport) -> Row:
+    space, printed, bound = one.space, one.live_at_printed_peak, one.space.live_bound
+    is_known = bound is not Bound.UNKNOWN
+    live_bytes, step = space.peak_live_bytes, one.peak.step if one.peak else None
     return (
         one.name,
-        bounded_size(live_bytes, space.live_bound),
-        share(live_bytes, space.reserved_bytes, worst(space.live_bound, space.reserved_bound)),
-        step_link(space.peak_step) if is_known else "",
-        Name(instruction or "") if is_known else "",
-        bounded(apart(printed, live_bytes), space.live_bound) if printed is not None else "",
+        bounded_size(live_bytes, bound),
+        share(live_bytes, space.reserved_bytes, worst(bound, space.reserved_bound)),
+        step_link(step),
+        Name((report.dump.instruction_at(step) if step is not None else None) or "") if is_known else "",
+        bounded(apart(printed, live_bytes), bound) if printed is not None else "",
     )
 
 
 def printed_peak_sections(report: Report) -> Sections:
     """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
-    printed = report.printed_peak if report.has_live_ranges else None
+    printed = explained_peak(report) if report.has_live_ranges else None
     sums = printed_peak_sums(printed, space_name(report.dump.space_id(DEFAULT_COLOR))) if printed else None
     if sums is None:
         return ()
@@ -116,8 +126,7 @@ def printed_peak_sections(report: Report) -> Sections:
 
 def live_at_peak_sections(report: Report, one: SpaceReport) -> Sections:
     """What is live at the peak of a memory space, biggest first."""
-    is_wanted = one.peak and Part.LIVE in report.options.parts
-    return _live_sections(report, one.peak, f"Live at the {one.name} peak") if is_wanted else ()
+    return _live_sections(report, one.peak, f"Live at the {one.name} peak")
 
 
 def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
@@ -128,34 +137,25 @@ def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
 def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections:
     if live is None:
         return ()
-    dump, warrant = report.dump, report.warrants.of(Quantity.LIVE)
-    values = live.values[: report.options.top].tolist()
-    rows = (
+    dump, warrant, bound, values = report.dump, report.live, report.live.bound, live.values[: report.options.top]
+    rows = [
         (
-            human(size_bytes := int(dump.values.size_bytes[value])),
-            share(size_bytes, live.live_bytes, warrant.bound),
+            human(size_bytes),
+            share(size_bytes, live.live_bytes, bound),
             value_link(dump, value),
-            _source(report, value),
+            Name(short_frame(line), line, Role.SOURCE) if (line := report.origins.of_value(value).line) else "",
             shape_name(dump, value),
             live_range_text(dump, value),
             op_name_text(report, value),
         )
-        for value in values
-    )
+        for value, size_bytes in zip(values.tolist(), dump.values.size_bytes[values].tolist(), strict=True)
+    ]
     titles = "size | share | <value | <source | <shape | <live | <op_name"
-    rest = (bounded(text, warrant.bound) for text in more(len(live.values) - len(values), "smaller value"))
-    instruction = dump.instruction_at(live.step)
-    runs: tuple[Inline, ...] = (" (", Name(instruction), ")") if instruction else ()
-    count = bounded(counted(len(live.values), "value"), warrant.bound)
-    found = f"{title}: {bounded_size(live.live_bytes, warrant.bound)} in {count} at "
-    where = (step_link(live.step, f"step {live.step}"), *runs, suffix(warrant))
+    rest = (bounded(text, bound) for text in more(len(live.values) - len(rows), "smaller value"))
+    count = bounded(counted(len(live.values), "value"), bound)
+    found = f"{title}: {bounded_size(live.live_bytes, bound)} in {count} at "
+    where = (step_link(live.step, f"step {live.step}"), *running(dump, live.step), suffix(warrant))
     return (Section((found, *where), (table(titles, rows), *rest)),)
-
-
-def _source(report: Report, value: int) -> Text:
-    """The source line of a value without the folders of its file, empty if it has none."""
-    line = report.origins.of_value(value).line
-    return Name(short_frame(line), line, Role.SOURCE) if line else ""
 
 
 # ---------------------------------------------------------------- live bytes over time
@@ -166,19 +166,15 @@ _BAR: Final = 60
 
 def curve_sections(report: Report, one: SpaceReport) -> Sections:
     """The live bytes of a memory space over the schedule, as bars; each bar is the maximum of its steps."""
-    if one.peak is None or Part.CURVE not in report.options.parts:
-        return ()
-    curve, end = one.space.live, (report.end_step or 0) + 1
+    space, end = one.space, (report.end_step or 0) + 1
     parts = min(_ROWS, end)
-    rows: list[tuple[Text, ...]] = []
+    rows: list[Row] = []
     for first, after in pairwise(number * end // parts for number in range(parts + 1)):
-        most = curve.most_between(first, after - 1)
-        steps = steps_text(first, after - 1)
-        shown = bar(most, one.peak.live_bytes, _BAR)
-        rows.append((step_link(first, steps), bounded_size(most, one.space.live_bound), shown))
-    title = f"{capitalized(one.name)} live bytes over time (maximum of the steps in each row)"
-    bars = table("steps | live bytes | <", rows, has_text_header=False)
-    return (Section(title + suffix(report.warrants.of(Quantity.LIVE)), (bars,)),)
+        most, steps = space.live.most_between(first, after - 1), steps_text(first, after - 1)
+        shown = bar(most, space.peak_live_bytes, _BAR)
+        rows.append((step_link(first, steps), bounded_size(most, space.live_bound), shown))
+    title = f"{capitalized(one.name)} live bytes over time (maximum of the steps in each row){suffix(report.live)}"
+    return (Section(title, (table("steps | live bytes | <", rows, has_text_header=False),)),)
 
 
 # ---------------------------------------------------------------- source lines
@@ -202,15 +198,17 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
     rows = [row for line in lines.lines for row in _line_rows(report, one, lines, line, stacks)]
     if left_out := lines.count - len(lines.lines):
         rows.append(("", *_sizes(report, one, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
-    shown = table("< | size | share | <source line", rows, has_text_header=False)
-    derived = (DERIVED_TEXT,) if any(line.frame and line.derived_bytes for line in lines.lines) else ()
-    unresolved = (unresolved_text(lines),) if lines.unresolved_bytes else ()
-    total = bounded_size(lines.size_bytes, one.space.live_bound)
-    return (Section(_by(report, one, "source line", total), (shown, *derived, *unresolved)),)
+    blocks: list[Text | Table] = [table("< | size | share | <source line", rows, has_text_header=False)]
+    if any(line.frame and line.derived_bytes for line in lines.lines):
+        blocks.append(DERIVED_TEXT)
+    if lines.unresolved_bytes:
+        blocks.append(unresolved_text(lines))
+    return (Section(_by(report, one, "source line"), tuple(blocks)),)
 
 
-def _by(report: Report, one: SpaceReport, what: str, total: str) -> str:
+def _by(report: Report, one: SpaceReport, what: str) -> str:
     """The title of a breakdown of the peak."""
+    total = bounded_size(one.space.peak_live_bytes, one.space.live_bound)
     return f"{capitalized(one.name)} peak by {what}: {total}{suffix(report.sourced)}"
 
 
@@ -229,43 +227,40 @@ def unresolved_text(lines: LineReport) -> str:
     )
 
 
-def _line_rows(
-    report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int
-) -> Iterator[tuple[Text, ...]]:
+def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int) -> Iterator[Row]:
     bound = report.sourced.bound
-    where: tuple[Inline, ...] = (without_source(lines, bound),)
+    count = f"  {bounded(counted(len(line.values), 'value'), bound)}{derived_part(line)}"
     if line.frame:
-        where = source_name(line.frame)
+        where: Inlines = (*source_name(line.frame), count)
     elif line.argument is not None:
-        where = (f"{PARAMETERS} ", Name(line.argument, role=Role.PATH))
-    count = bounded(counted(len(line.values), "value"), bound) + derived_part(line) if line.is_known else ""
+        where = (f"{PARAMETERS} ", Name(line.argument, role=Role.PATH), count)
+    else:
+        where = (without_source(lines, bound),)
     sizes = _sizes(report, one, line.size_bytes, is_known=line.is_known)
-    yield bar(line.size_bytes, lines.size_bytes), *sizes, (*where, f"  {count}" if count else "")
+    yield bar(line.size_bytes, lines.size_bytes), *sizes, where
     for stack in line.stacks[:stacks]:
         size = human(stack.size_bytes) if len(line.stacks) > 1 else ""
-        for number, frame in enumerate(stack.frames):
-            yield "", "" if number else size, "", ("  ", *source_name(frame))
+        for frame in stack.frames:
+            yield "", size, "", ("  ", *source_name(frame))
+            size = ""
 
 
 def without_source(lines: LineReport, bound: Bound) -> str:
     """What has no source line: ``(no source: 4 parameter buffers 2.10 GiB, 1 constant buffer 512 B)``."""
-    kinds = lines.without_source
-    if bound is not Bound.EXACT or not kinds:
-        return "(no source)"
-    sizes = (f" {human(kind.size_bytes)}" * (len(kinds) > 1) for kind in kinds)
-    words = (kind_counted(kind.kind, kind.count) + size for kind, size in zip(kinds, sizes, strict=True))
-    return f"(no source: {', '.join(words)})"
+    kinds = lines.without_source if bound is Bound.EXACT else ()
+    sized = (kind_counted(kind.kind, kind.count) + f" {human(kind.size_bytes)}" * (len(kinds) > 1) for kind in kinds)
+    return f"(no source: {', '.join(sized)})" if kinds else "(no source)"
 
 
 def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool = True) -> tuple[str, str]:
     """Return the size and the share of a part of the peak. `is_known` says whether its source is known. The missing
     lines of a dump that is cut off can only enlarge such a part, but may shrink the part without a source.
     """
-    live, sources = one.space.live_bound, report.warrants.of(Quantity.SOURCES).bound
-    share_of_peak = share(size_bytes, one.space.peak_live_bytes, live)
-    if is_known or sources is Bound.EXACT:
-        return bounded_size(size_bytes, Bound.AT_LEAST if Bound.AT_LEAST in (live, sources) else live), share_of_peak
-    return (f"≤ {human(size_bytes)}", share_of_peak) if live is Bound.EXACT else ("", "")
+    live, bound = one.space.live_bound, report.sourced.bound
+    size = bounded_size(size_bytes, bound)
+    if not is_known and report.warrants.of(Quantity.SOURCES).bound is not Bound.EXACT:
+        size = f"≤ {human(size_bytes)}" if live is Bound.EXACT else ""
+    return size, share(size_bytes, one.space.peak_live_bytes, live)
 
 
 # ---------------------------------------------------------------- trees
@@ -276,26 +271,19 @@ _SMALLEST_SHARE: Final = 0.01
 
 def source_sections(report: Report, one: SpaceReport) -> Sections:
     """The bytes at the peak as trees by parameter, by op_name, by opcode, and by the kind of the allocation."""
-    if one.sources is None:
-        return ()
-    total = bounded_size(one.sources.by_op_name.size_bytes, one.space.live_bound)
-    trees = {
-        "parameter": one.sources.by_parameter,
-        "op_name": one.sources.by_op_name,
-        "opcode": one.sources.by_opcode,
-        "kind": one.sources.by_kind,
-    }
+    trees = ops_at(report.origins, one.peak_step, one.space.color)
     return tuple(
         Section(
-            _by(report, one, what, total),
+            _by(report, one, what),
             (table(f"size | share | <{what}", _branches(report, one, tree, 0, what), has_text_header=False),),
         )
-        for what, tree in trees.items()
+        for what in ("parameter", "op_name", "opcode", "kind")
+        for tree in [getattr(trees, f"by_{what}")]
         if any(child.name for child in tree.children)
     )
 
 
-def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[tuple[Text, ...]]:
+def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[Row]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent, small = "  " * depth, 0
     for number, child in enumerate(node.children):
@@ -323,11 +311,9 @@ def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, wha
 
 def alive_sections(report: Report, one: SpaceReport) -> Sections:
     """The peak without each of the values that are live there, and what frees them."""
-    if one.peak is None or not one.alive:
-        return ()
-    dump, peak_bytes = report.dump, one.peak.live_bytes
+    dump, peak_bytes = report.dump, one.space.peak_live_bytes
     titles = "peak without it | at step | saves | own bytes | <value | live until | <freed by"
-    rows = (
+    rows = [
         (
             human(without.next_peak_bytes),
             step_link(without.next_peak_step),
@@ -337,10 +323,10 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
             step_link(int(dump.values.end_step[without.value])),
             freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
         )
-        for without in one.alive
-    )
+        for without in peaks_without(report, one.space)
+    ]
     title = f"{capitalized(one.name)} peak if one buffer were gone (now {human(peak_bytes)})"
-    return (Section(title, (table(titles, rows),)),)
+    return (Section(title, (table(titles, rows),)),) if rows else ()
 
 
 _FREED_BY: Final = {
@@ -368,24 +354,19 @@ def freed_by(dump: DumpSet, ending: Ending) -> Text:
 
 def padding_sections(report: Report, one: SpaceReport) -> Sections:
     """The padding at the peak, and which dimension of which value causes it."""
-    if one.padding is None:
-        return ()
-    padding = one.padding.at_peak
-    unknown = f" (unknown for {human(padding.unknown_bytes)})" if padding.unknown_bytes else ""
-    title = f"Padding at the {one.name} peak: {human(padding.total_bytes)}{unknown}"
-    rows = [
-        _padding_row(report.dump, int(padding.values[row]), int(padding.padding_bytes[row]))
-        for row in one.padding.biggest
-    ]
+    at_peak, biggest = padding_at_peak(report, one)
+    unknown = f" (unknown for {human(at_peak.unknown_bytes)})" if at_peak.unknown_bytes else ""
+    title = f"Padding at the {one.name} peak: {human(at_peak.total_bytes)}{unknown}"
+    rows = [_padding_row(report.dump, *row) for row in biggest]
     return (Section(title, (table("padding | size | <value | <shape | <cause", rows),) if rows else ()),)
 
 
-def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> tuple[Text, ...]:
+def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> Row:
     padding = padding_of(dump, value)
     causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
-    unexplained = padding.unexplained.value if padding and padding.unexplained else ""
-    size = human(int(dump.values.size_bytes[value]))
-    return human(padding_bytes), size, value_link(dump, value), shape_name(dump, value), causes or unexplained
+    if padding and padding.unexplained:
+        causes = causes or padding.unexplained.value
+    return human(padding_bytes), size_text(dump, value), value_link(dump, value), shape_name(dump, value), causes
 
 
 # ---------------------------------------------------------------- a budget
@@ -393,28 +374,26 @@ def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> tuple[Text, .
 
 def budget_sections(report: Report, one: SpaceReport) -> Sections:
     """A small set of values to remove so that a program fits into the budget."""
-    budget, space, dump = one.budget, one.name, report.dump
+    budget, dump = budget_report(report, one.space), report.dump
     if budget is None:
         return ()
-    values, size, idle = budget.plan.values, as_given(budget.budget_bytes), human(budget.idle_bytes)
+    values, size, idle = budget.plan.values, f"{as_given(budget.budget_bytes)} of {one.name}", human(budget.idle_bytes)
     if not len(values):
         if one.space.needed_bytes <= budget.budget_bytes:
-            return (Section(f"The program fits into {size} of {space} already"),)
-        return (Section(f"Removing live buffers cannot make the program fit into {size} of {space}"),)
+            return (Section(f"The program fits into {size} already"),)
+        return (Section(f"Removing live buffers cannot make the program fit into {size}"),)
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
     stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
     then = f"the program then needs {apart(budget.needed_bytes, budget.budget_bytes)}{stays}"
     proof = f" (no fewer than {budget.at_least:,} can suffice)" if budget.at_least > 1 else ""
-    title = f"To fit into {size} of {space}, remove {which}{proof}; {then}"
+    title = f"To fit into {size}, remove {which}{proof}; {then}"
     if not budget.is_reached:
-        title = f"Without {which}, the peak fits into {size} of {space}, but the program needs {idle} besides"
-    shown = values[: report.options.top].tolist()
-    sizes = dump.values.size_bytes
-    rows = (
-        (human(int(sizes[value])), value_link(dump, value), live_range_text(dump, value), op_name_text(report, value))
-        for value in shown
-    )
-    rest = more(len(values) - len(shown), "more buffer")
+        title = f"Without {which}, the peak fits into {size}, but the program needs {idle} besides"
+    rows = [
+        (size_text(dump, value), value_link(dump, value), live_range_text(dump, value), op_name_text(report, value))
+        for value in values[: report.options.top].tolist()
+    ]
+    rest = more(len(values) - len(rows), "more buffer")
     return (Section(title, (table("size | <value | <live | <op_name", rows), *rest)),)
 
 
@@ -429,14 +408,14 @@ _FITS: Final = {
 
 def donation_sections(report: Report) -> Sections:
     """Which parameters hold outputs, which could, and which copies keep the two apart."""
-    donation = report.donation
+    donation, dump = known_donation(report), report.dump
     if donation is None:
         return ()
     donated = f"{counted(len(donation.donated), 'parameter')} ({human(donation.donated_bytes)})"
     missed = f"{len(donation.missed):,} {'more ' if donation.donated else ''}could be reused"
     others = missed if donation.missed else "no other candidates found"
     title = f"Donation: outputs reuse the memory of {donated if donation.donated else 'no parameter'}; {others}"
-    return (Section(title, tuple(_donation(report.dump, donation, report.options.top))),)
+    return (Section(title, tuple(_donation(dump, donation, report.options.top))),)
 
 
 def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Text | Table]:
@@ -453,8 +432,7 @@ def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Te
             for row in donation.missed[:top]
         )
         yield table("size | <parameter | last read | <output | defined | <fit", rows)
-    if donation.kept_apart:
-        count = len(donation.kept_apart)
+    if count := len(donation.kept_apart):
         copies = "1 copy keeps" if count == 1 else f"{count:,} copies keep"
         yield f"{copies} parameters and outputs apart ({human(donation.kept_apart_bytes)}):"
         kept = (
@@ -469,10 +447,8 @@ def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Te
 
 def arenas_sections(report: Report, one: SpaceReport) -> Sections:
     """Each preallocated temp: how much of it is never used at once, and which values set its size."""
-    if not one.arenas:
-        return ()
-    dump, space = report.dump, one.name
-    rows = (
+    dump = report.dump
+    rows = [
         (
             allocation_link(int(dump.allocations.index[arena.allocation])),
             human(arena.size_bytes),
@@ -481,8 +457,8 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
             f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
             first_names([value_link(dump, value) for value in arena.reaching.tolist()]),
         )
-        for arena in one.arenas
+        for arena in arenas_in(report, one.space)
         for holes in (arena.free_at(arena.space_peak_step),)
-    )
-    titles = f"< | size | peak | fragmentation | free at the {space} peak | <size set by"
-    return (Section(f"Preallocated temps in {space}", (table(titles, rows),)),)
+    ]
+    titles = f"< | size | peak | fragmentation | free at the {one.name} peak | <size set by"
+    return (Section(f"Preallocated temps in {one.name}", (table(titles, rows),)),) if rows else ()

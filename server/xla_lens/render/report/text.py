@@ -58,12 +58,10 @@ def _text(line: _Line) -> Line:
 
 
 def _url(target: Any, dump: DumpSet | None, terminal: Terminal) -> str | None:
-    match target:
-        case StackFrame():
-            return terminal.url_of(target.file, target.line)
-        case Entity() if terminal.links and dump and (place := entity_place(dump, target)):
-            return terminal.url_of(place.file.label, place.file.document.row(place.start) + 1)
-    return None
+    if isinstance(target, StackFrame):
+        return terminal.url_of(target.file, target.line)
+    place = entity_place(dump, target) if isinstance(target, Entity) and terminal.links and dump else None
+    return terminal.url_of(place.file.label, place.file.document.row(place.start) + 1) if place else None
 
 
 # ---------------------------------------------------------------- sections
@@ -73,8 +71,7 @@ def _outline(outline: Outline, width: int) -> Iterator[_Line]:
     yield from wrapped(_titled(outline.title), width)
     for sentence in outline.answer:
         yield from _paragraph(sentence, width, 2)
-    if outline.answer and outline.facts:
-        yield []
+    yield from [[]] if outline.answer and outline.facts else []
     for label, text in outline.facts:
         style = Style.WARNING if label in _WARNINGS else Style.QUIET
         head = Piece(f"{label:<{_LABEL}} ", style, Cut.END)
@@ -178,19 +175,16 @@ def _fit(table: Table, rows: Sequence[_Cells], widths: list[int], width: int) ->
     first, then text moves, then numbers, each from the right. The last text and the key, which says what a row is
     about and never moves, shrink in `widths`.
     """
-    texts = [column for column, header in enumerate(table.header) if header.is_text]
-    styles = [{piece.style for row in rows for piece in row[column] if piece.text} for column in range(len(widths))]
-    words = [column for column in texts if Style.BAR not in styles[column]]
+    kept, is_text = [*range(len(widths))], [header.is_text for header in table.header]
+    styles = [{piece.style for row in rows for piece in row[column] if piece.text} for column in kept]
+    is_bar = [Style.BAR in style for style in styles]
+    words = [column for column in kept if is_text[column] and not is_bar[column]]
     named = [column for column in words if {Style.NAME, Style.SOURCE} & styles[column]]
     key = next(iter([*named, *words]), 0)
     # The name of a source file stays whole.
     files = [piece.text for row in rows for piece in row[key] if piece.style is Style.SOURCE]
     least_key = max([_LEAST_KEY, *(len(file) - file.rfind("/") + 1 for file in files)]) if named else widths[key]
-    kept = [*range(len(widths))]
-    moving = sorted(
-        (column for column in kept if column != key),
-        key=lambda column: (Style.BAR not in styles[column], column not in texts, -column),
-    )
+    moving = sorted({*kept} - {key}, key=lambda column: (is_bar[column], is_text[column], column))
     below: list[int] = []
     while True:
         last = max([column for column in words if column in kept], default=key)
@@ -198,9 +192,9 @@ def _fit(table: Table, rows: Sequence[_Cells], widths: list[int], width: int) ->
         excess = sum(widths[column] for column in kept) + _GAP * (len(kept) - 1) - width
         if excess <= sum(widths[column] - least[column] for column in least) or not moving:
             break
-        kept.remove(moving[0])
-        below += [column for column in moving[:1] if Style.BAR not in styles[column]]
-        del moving[0]
+        column = moving.pop()
+        kept.remove(column)
+        below += [] if is_bar[column] else [column]
     for column, smallest in least.items():
         shrunk = min(max(excess, 0), widths[column] - smallest)
         widths[column] -= shrunk

@@ -8,22 +8,23 @@ from xla_lens.model.advice.alive import Ending
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import counted
-from xla_lens.render.report.blocks import (
-    Inline,
-    Name,
-    Role,
-    Text,
-    joined,
-    linked,
-)
+from xla_lens.render.numbers import counted, human
+from xla_lens.render.report.blocks import Inline, Inlines, Name, Role, Text, joined, linked
 from xla_lens.render.sources import frame_text
 from xla_lens.syntax.columns import NONE
+
+PRINTED_PEAK: Final = Entity(EntityKind.PRINTED_PEAK, 0)
 
 
 def step_link(step: int | None, text: str | None = None) -> Inline:
     """A step, empty for None."""
     return linked(text or f"{step}", Entity(EntityKind.STEP, step)) if step is not None else ""
+
+
+def running(dump: DumpSet, step: int) -> Inlines:
+    """The instruction that runs at a step, to follow the step: `` (fusion.5)``. Empty if it is unknown."""
+    instruction = dump.instruction_at(step)
+    return (" (", Name(instruction), ")") if instruction else ()
 
 
 def allocation_link(index: int) -> Name:
@@ -53,6 +54,11 @@ def op_name(dump: DumpSet, value: int) -> str | None:
     return instruction.op_name if instruction else None
 
 
+def size_text(dump: DumpSet, value: int) -> str:
+    """The size of a value."""
+    return human(int(dump.values.size_bytes[value]))
+
+
 def shape_text(dump: DumpSet, value: int) -> str:
     """The shape of a value with its layout, empty if it is unknown."""
     return (dump.shape(value) or b"").decode("utf-8", "replace")
@@ -63,7 +69,7 @@ def shape_name(dump: DumpSet, value: int) -> Name:
     return Name(shape_text(dump, value), role=Role.SHAPE)
 
 
-def source_name(frame: StackFrame) -> tuple[Inline, ...]:
+def source_name(frame: StackFrame) -> Inlines:
     """A line of the program with its function: ``train.py:31 in step``."""
     name = Name(frame_text(frame), role=Role.SOURCE, target=frame)
     return (name, " in ", Name(frame.function)) if frame.function else (name,)
@@ -79,7 +85,7 @@ def steps_text(first: int, last: int) -> str:
     return f"{first}–{last}" if first != last else f"{first}"
 
 
-def first_names(names: Sequence[Name]) -> tuple[Inline, ...]:
+def first_names(names: Sequence[Name]) -> Inlines:
     """Two names, and how many more there are."""
     more = len(names) - 2
     return (*joined(names[:2], ", "), f" and {more:,} more") if more > 0 else joined(names, " and ")
@@ -91,11 +97,6 @@ def reader_names(dump: DumpSet, ending: Ending) -> tuple[str, ...]:
     return tuple(dict.fromkeys(dump.label(name, NONE) for name in names))
 
 
-_NOUNS: Final = {
-    "temp": "temporary",
-}
-
-
 def kind_counted(kind: str, count: int) -> str:
     """Some values in allocations of one kind: ``4 parameter buffers``."""
-    return counted(count, f"{_NOUNS.get(kind, kind)} buffer")
+    return counted(count, f"{'temporary' if kind == 'temp' else kind} buffer")
