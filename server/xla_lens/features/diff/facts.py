@@ -76,13 +76,11 @@ def diff_of(comparison: Comparison, old: DiffSide, new: DiffSide, options: DiffO
 
 
 def _biggest_first(comparison: Comparison) -> Column:
-    values, sides = comparison.values, (comparison.old.dump.values, comparison.new.dump.values)
+    values = comparison.values
     # A value that one dump does not have has no bytes there.
-    old, new = (
-        np.maximum(taken(of.size_bytes, rows), 0) for of, rows in zip(sides, (values.old, values.new), strict=True)
-    )
-    change = np.abs(new * values.is_at_new_peak - old * values.is_at_old_peak)
-    order = np.lexsort((-np.maximum(old, new), -change))
+    old = np.maximum(taken(comparison.old.dump.values.size_bytes, values.old), 0)
+    new = np.maximum(taken(comparison.new.dump.values.size_bytes, values.new), 0)
+    order = np.lexsort((-np.maximum(old, new), -np.abs(new * values.is_at_new_peak - old * values.is_at_old_peak)))
     rows: Column = order[values.value_class[order] != ValueClass.UNCHANGED]
     return rows
 
@@ -100,10 +98,6 @@ class IncreaseLimit:
     is_needed: bool
     spaces: Collection[SpaceId]
 
-    def is_about(self, space: SpaceId) -> bool:
-        """Whether the limit applies to a memory space."""
-        return space in self.spaces if self.spaces else space.color == DEFAULT_COLOR
-
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -120,7 +114,7 @@ def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation
     """Yield the limits that a comparison violates."""
     for limit in limits:
         for space in one.memory_spaces:
+            is_about = space.id in limit.spaces if limit.spaces else space.color == DEFAULT_COLOR
             sizes = space.exact("needed_bytes" if limit.is_needed else "peak_live_bytes")
-            is_exceeded = sizes is None or limit.increase.is_exceeded(sizes.old, sizes.new)
-            if is_exceeded and limit.is_about(space.id):
+            if is_about and (sizes is None or limit.increase.is_exceeded(*sizes)):
                 yield Violation(limit, space.id, sizes)

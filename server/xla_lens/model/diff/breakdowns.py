@@ -149,9 +149,9 @@ def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[S
         for one in of_side:
             line = texts.get(one.source) or _line_text(*one.source) if one.source else None
             found[_key(by, one, line)][side].append(one)
-    rows = (Row(key, *map(Pair, _sums(old, by), _sums(new, by))) for key, (old, new) in found.items())
-    order = sorted(rows, key=lambda row: (-abs(row.change), -max(row.size_bytes.old, row.size_bytes.new), str(row.key)))
-    return tuple(order)
+    rows = [Row(key, *map(Pair, _sums(old, by), _sums(new, by))) for key, (old, new) in found.items()]
+    rows.sort(key=lambda row: (-abs(row.change), -max(row.size_bytes), str(row.key)))
+    return tuple(rows)
 
 
 def _key(by: By, one: Owner, line: str | None) -> Key:
@@ -203,13 +203,13 @@ def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]
                 sums["old", line] += count
                 sums["new", other] += count
     moved = {
-        line: _line_text(*other)
+        line: other
         for (line, other), count in votes.items()
         if line != other and line[0] == other[0] and 2 * count > max(sums["old", line], sums["new", other])
     }
-    taken = {*moved.values()}
-    stayed = {line: _line_text(*line) for lines in before.values() for line in lines if line not in moved}
-    return moved | {line: f"{text} (old)" for line, text in stayed.items() if text in taken}
+    lost = {*moved.values()} & {line for lines in before.values() for line in lines} - moved.keys()
+    texts = {line: _line_text(*other) for line, other in moved.items()}
+    return texts | {line: f"{_line_text(*line)} (old)" for line in lost}
 
 
 def _lines_by_rest(owners: Iterable[Owner]) -> defaultdict[Key, Counter[Source]]:

@@ -166,7 +166,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
         size_bytes = Pair(int(old.values.size_bytes[one]), int(new.values.size_bytes[other]))
         sizes[kind].append(size_bytes)
         changes = zip(before, after, strict=True) if len(before) == len(after) else ()
-        for example in {f"{word} → {new_word}": None for word, new_word in changes if word != new_word}:
+        for example in dict.fromkeys(f"{word} → {new_word}" for word, new_word in changes if word != new_word):
             examples[kind][example] += abs(size_bytes.change)
     for kind in sorted(sizes, reverse=True):
         yield _cause(kind, [*zip(*sizes[kind], strict=True)], dict(examples[kind].most_common()))

@@ -54,14 +54,14 @@ def match_values(old: Side, new: Side) -> Matching:
         found = match_values(new, old)
         confidence = taken(found.confidence, found.old_of_new)
         return Matching(found.old_of_new, found.new_of_old, confidence, found.new_steps, found.old_steps)
-    alignment, orders = _aligned(old, new), (old[1]["order"], new[1]["order"])
-    places = zip((old, new), orders, alignment.anchors(), strict=True)
-    steps = np.stack([traits["step"][order[rows]] for (_, traits), order, rows in places])
+    alignment, traits = _aligned(old, new), (old[1], new[1])
+    anchors = zip(traits, alignment.anchors(), strict=True)
+    steps = np.stack([of_side["step"][of_side["order"][rows]] for of_side, rows in anchors])
     steps = steps[:, (steps != NONE).all(axis=0)]
     # An instruction may define several values, which may have partners in several instructions.
     for side in (0, 1):
         steps = steps[:, np.append(True, np.diff(steps[side]) > 0)[: steps.shape[1]]]
-    return Matching(*_partners(alignment, *orders), _unordered(alignment.level, orders[0]), *steps)
+    return Matching(*_partners(alignment, *traits), alignment.level[old[1]["place"]], *steps)
 
 
 def _signature(dump: DumpSet, traits: Traits) -> tuple[int, ...]:
@@ -70,18 +70,12 @@ def _signature(dump: DumpSet, traits: Traits) -> tuple[int, ...]:
     return len(values), *(zlib.crc32(column.tobytes()) for column in columns)
 
 
-def _partners(alignment: Alignment, old_order: Column, new_order: Column) -> tuple[Column, Column]:
+def _partners(alignment: Alignment, old: Traits, new: Traits) -> tuple[Column, Column]:
     """The partner of each value of both dumps."""
     return (
-        _unordered(taken(new_order, alignment.partner), old_order),
-        _unordered(taken(old_order, alignment.old_partner), new_order),
+        taken(new["order"], alignment.partner)[old["place"]],
+        taken(old["order"], alignment.old_partner)[new["place"]],
     )
-
-
-def _unordered(column: Column, order: Column) -> Column:
-    found = np.empty_like(column)
-    found[order] = column
-    return found
 
 
 _LEVELS: Final = (
@@ -100,10 +94,10 @@ little at a level of low confidence, so it pairs values only between others that
 
 
 def _aligned(old: Side, new: Side) -> Alignment:
-    orders = old_order, new_order = old[1]["order"], new[1]["order"]
+    old_order, new_order = old[1]["order"], new[1]["order"]
     alignment = Alignment(len(old_order), len(new_order))
     for level, names, required in _LEVELS:
-        new_of_old, old_of_new = _partners(alignment, *orders)
+        new_of_old, old_of_new = _partners(alignment, old[1], new[1])
         # A matched value has the number of the old one on both sides.
         numbers = np.where(new_of_old != NONE, np.arange(len(new_of_old)), NONE), old_of_new
         columns = [

@@ -23,7 +23,7 @@ Traits: TypeAlias = dict[str, Column]
 def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     """Return one row for each value; NONE for what is unknown. Dumps share `numbers`.
 
-    - `order`: the values in the order of the schedule.
+    - `order`: the values in the order of the schedule. `place`: the place of each value there.
     - `step`: the step of the instruction that defines it. `opcode`: its opcode, or else its name without numbers.
     - `index`: the index in the result of that instruction.
     - `shape`, `bare_shape`: with and without the layout.
@@ -51,9 +51,11 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     )
     # A number in an index can have several digits: {2} comes before {10}.
     by_length = sorted(range(len(indices)), key=lambda row: (len(indices[row]), indices[row]))
-    place = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
+    unscheduled_last = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
+    order = np.lexsort((values.id, np.argsort(by_length)[index], unscheduled_last))
     return {
-        "order": np.lexsort((values.id, np.argsort(by_length)[index], place)),
+        "order": order,
+        "place": np.argsort(order),
         "step": step,
         "index": numbered(indices)[index],
         "opcode": numbered(opcodes)[of_name],
@@ -92,11 +94,8 @@ def plain_op_name(op_name: str | None) -> str | None:
     """Return an op_name without the parts that depend on the release of JAX. None if it is empty."""
     if not op_name:
         return None
-    op_name = op_name.replace("/jit(main)", "").replace("/closed_call", "")
-    if op_name.endswith("]") and "[" in op_name.rpartition("/")[2]:
-        head, _, last = op_name.rpartition("/")
-        stem = last.partition("[")[0]
-        # A parameter has brackets, too: ``params['w']``.
-        if head and stem.replace("-", "_").isidentifier():
-            op_name = f"{head}/{stem}"
-    return op_name
+    return _PARAMETERS.sub(r"\1", op_name.replace("/jit(main)", "").replace("/closed_call", ""))
+
+
+_PARAMETERS: Final = re.compile(r"(?<=.)(/(?!\d)[\w-]+)\[[^/]*\]\Z")
+"""The brackets after an operation. A parameter has brackets, too: ``params['w']``."""

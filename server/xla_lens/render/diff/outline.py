@@ -172,16 +172,7 @@ def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
 def _table(one: Diff, changed: list[Row], by: By) -> Table:
     found: list[tuple[Text, ...]] = []
     for row in changed[: one.options.top]:
-        sizes: list[Inline] = [*map(human, row.size_bytes)]
-        if one.comparison:
-            # Where a dump has no bytes in the row, the partner of the other dump's value.
-            (old, new), matching = row.value, one.comparison.matching
-            pair = old if old != NONE else matching.old_of_new[new], new if new != NONE else matching.new_of_old[old]
-            links = _links(one.comparison, *pair)
-            sizes = [
-                linked(human(size), link) if link else human(size)
-                for size, link in zip(row.size_bytes, links, strict=True)
-            ]
+        sizes = map(linked, map(human, row.size_bytes), _links(one.comparison, row.value))
         buffers = f"{row.count.old:,} → {row.count.new:,}" if row.count.change else f"{row.count.new:,}"
         found.append((signed(row.change), *sizes, buffers, (*_key(row.key, by), _derived_part(row))))
     rest = changed[len(found) :]
@@ -190,9 +181,15 @@ def _table(one: Diff, changed: list[Row], by: By) -> Table:
     return table(f"change | old | new | buffers | <{what}", found)
 
 
-def _links(compared: Comparison, old: int, new: int) -> list[Entity | None]:
-    """The values of both dumps, None for NONE."""
-    sides = (compared.old.dump, old, True), (compared.new.dump, new, False)
+def _links(compared: Comparison | None, values: Pair) -> list[Entity | None]:
+    """A value of each dump; where one has none, the partner of the other one's. None where there is none."""
+    if compared is None:
+        return [None, None]
+    (old, new), matching = values, compared.matching
+    sides = (
+        (compared.old.dump, old if old != NONE else int(matching.old_of_new[new]), True),
+        (compared.new.dump, new if new != NONE else int(matching.new_of_old[old]), False),
+    )
     return [
         Entity(EntityKind.VALUE, int(dump.values.id[value]), is_old) if value != NONE else None
         for dump, value, is_old in sides
@@ -242,7 +239,7 @@ def _values(one: Diff, compared: Comparison) -> Section:
 def _value_row(compared: Comparison, row: int) -> tuple[Text, ...]:
     found, sizes, name = compared.values.row(row), list[Text](), Name("")
     sides = (compared.old.dump, found.old), (compared.new.dump, found.new)
-    for (dump, value), link in zip(sides, _links(compared, found.old, found.new), strict=True):
+    for (dump, value), link in zip(sides, _links(compared, Pair(found.old, found.new)), strict=True):
         sizes.append(linked(human(int(dump.values.size_bytes[value])), link) if link else "")
         # The name in the new dump, if it has the value.
         name = Name(dump.value_label(value), link) if link else name

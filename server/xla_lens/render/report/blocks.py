@@ -62,8 +62,8 @@ Row: TypeAlias = tuple[Text, ...]
 """The cells of a row of a table."""
 
 
-def linked(text: str, target: LinkTarget) -> Name:
-    """Return our own words about something that has a place."""
+def linked(text: str, target: LinkTarget | None) -> Name:
+    """Return our own words about something, with its place if that is known."""
     return Name(text, target, Role.WORDS)
 
 
