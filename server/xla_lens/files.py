@@ -473,6 +473,11 @@ class LoadedModule:
     module: "HloModule"
     stamp: Stamp | None
 
+    @property
+    def dump_file(self) -> DumpFile:
+        """The file of the module."""
+        return self.module.file
+
 
 def load_module(
     files: SetFiles,

@@ -224,10 +224,14 @@ class DumpSetState:
 
     def file(self, path: Path) -> DumpFile | None:
         """Return a file of the set as it was loaded, None if it is not part of the set."""
-        loaded = self._files.get(path)
-        if loaded is None and self.module and self.is_module(path):
-            return self.module.file
+        loaded = self._loaded.get(path)
         return loaded.dump_file if loaded else None
+
+    @property
+    def _loaded(self) -> dict[Path, LoadedFile | LoadedModule]:
+        """The files that are loaded, HLO module included. A file of the dump may also be read as a module."""
+        module = {Path(self._module.dump_file.label): self._module} if self._module else {}
+        return {**module, **self._files}
 
     @property
     def has_files(self) -> bool:
@@ -237,19 +241,12 @@ class DumpSetState:
     @property
     def size_bytes(self) -> int:
         """The size of the files that are loaded, HLO module included."""
-        files = [loaded.dump_file for loaded in self._files.values()] + ([self.module.file] if self.module else [])
-        return sum(len(file.document.data) for file in files)
+        return sum(len(loaded.dump_file.document.data) for loaded in self._loaded.values())
 
     @property
     def stamps(self) -> dict[Path, Stamp]:
         """The stamps of the files that were read from disk."""
-        found = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
-        return found | self._module_stamps
-
-    @property
-    def _module_stamps(self) -> dict[Path, Stamp]:
-        module = self._module
-        return {Path(module.module.file.label): module.stamp} if module and module.stamp else {}
+        return {path: loaded.stamp for path, loaded in self._loaded.items() if loaded.stamp}
 
     # ---------------------------------------------------------------- waiting for a load
 
@@ -281,9 +278,8 @@ class DumpSetState:
 
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
-        texts = {path: opened.document for path, opened in self.open.items()}
-        known, modules = self.stamps, self._module_stamps
-        found = await in_thread(lambda: stamps(set_files(self.path, texts), modules))
+        texts, known = {path: opened.document for path, opened in self.open.items()}, self.stamps
+        found = await in_thread(lambda: stamps(set_files(self.path, texts), known))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
         if known != self.stamps or self.is_loading or self._is_closed:

@@ -85,24 +85,20 @@ def render_page(analysis: Analysis, module: HloModule | None, page: Page, capabi
 
 
 class PageCache:
-    """The pages that the editor has read most recently."""
+    """The pages that the editor has read most recently, without those of sets that are no longer in memory."""
 
     def __init__(self) -> None:
         self.explanations: dict[str, str] = {}
         """The texts of the pages about logs, by their URIs without escapes."""
         self.pages: dict[str, RenderedPage] = {}
-        """The rendered pages by URI. Pages of a set that is closed are dropped."""
-        self._shown: dict[str, tuple[tuple[Path, int], ...]] = {}
+        """The rendered pages by URI."""
 
     def add(self, uri: str, page: RenderedPage) -> None:
         """Add a page that the editor reads."""
-        self._shown.pop(uri, None)
-        self._shown[uri] = tuple((state.key, generation) for state, generation in page.sources)
+        self.pages.pop(uri, None)
         self.pages[uri] = page
-        while len(self._shown) > _CACHE_SIZE:
-            first = next(iter(self._shown))
-            del self._shown[first]
-            self.pages.pop(first, None)
+        while len(self.pages) > _CACHE_SIZE:
+            del self.pages[next(iter(self.pages))]
 
     def drop(self, state: DumpSetState) -> None:
         """Drop the pages of a set that is no longer in memory."""
@@ -110,13 +106,10 @@ class PageCache:
             uri: page for uri, page in self.pages.items() if all(source is not state for source, _ in page.sources)
         }
 
-    def stale(self, state: DumpSetState) -> list[str]:
-        """Return the URIs of the pages that the editor has read from another generation of a set."""
-        return [
-            uri
-            for uri, sources in self._shown.items()
-            if any(key == state.key and generation != state.generation for key, generation in sources)
-        ]
+    @property
+    def stale(self) -> list[str]:
+        """The URIs of the pages that the editor has read from another generation of a set."""
+        return [uri for uri, page in self.pages.items() if not page.is_current]
 
 
 def page_uri(key: Path, page: Page) -> str:

@@ -41,7 +41,7 @@ class Publisher(Events):
     def loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load of a set or of its HLO module changes."""
         self._publish(dump_set.key)
-        for uri in self.state.pages.stale(dump_set):
+        for uri in self.state.pages.stale:
             self._client.refresh_page(uri)
         loads, load = self.state.published.loads, (_uris(dump_set), dump_set.generation, dump_set.module)
         before = loads.get(dump_set.key)

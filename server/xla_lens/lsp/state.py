@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import NotADump, find_set, is_output, set_key
+from xla_lens.files import NotADump, find_set, is_output
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
@@ -179,31 +179,21 @@ class State:
         """Return the set of a page: one that is open, in the workspace, or was named by a command. Else None, so that a
         link cannot make the server read arbitrary files.
         """
-        key = set_key_of_page(uri)
-        if key is None:
+        if (key := set_key_of_page(uri)) is None:
             return None
-        if state := next((state for state in self.sets.open if is_page_of(uri, state.key)), None):
-            return state
-        return self._set_of_key(key)
+        opened = next((state for state in self.sets.open if is_page_of(uri, state.key)), None)
+        return opened or self._set_of_key(key)
 
     def _set_of_key(self, key: Path) -> DumpSetState | None:
-        in_memory = (*self.sets.open, *(state for state in self.sets.recent if key in self.comparisons.kept()))
-        if state := next((state for state in in_memory if state.key == key), None):
-            return state
-        if not key.name:
-            return None
-        paths = [
-            key,
-            *(key.with_name(key.name + suffix + end) for end in ("", *COMPRESSED) for suffix in SUFFIXES.values()),
-        ]
-        return next((state for path in paths if (state := self._accessible_set(path))), None)
-
-    def _accessible_set(self, path: Path) -> DumpSetState | None:
-        state, key = self.sets.find_set(path), set_key(path, None)
-        if state or not os.path.isfile(path):
-            return state
-        real, folders = Path(os.path.realpath(path)), map(os.path.realpath, self.index.folders)
-        return self.sets.load(key, path) if key in self._named or any(map(real.is_relative_to, folders)) else None
+        known = next((state for state in self.sets if state.key == key), None)
+        if known and (known.open or key in self._named | self.comparisons.kept()):
+            return known
+        names = [key.name, *(key.name + suffix + end for end in ("", *COMPRESSED) for suffix in SUFFIXES.values())]
+        path = next((path for name in names if name and os.path.isfile(path := key.with_name(name))), None)
+        folders = map(os.path.realpath, self.index.folders)
+        if path and (key in self._named or any(map(Path(os.path.realpath(path)).is_relative_to, folders))):
+            return self.sets.load(key, path)
+        return None
 
     async def page(self, uri: str) -> RenderedPage | None:
         """Return a page, None if there is none with this URI or one of its sets is not accessible. If a set of a
