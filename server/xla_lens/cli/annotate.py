@@ -6,7 +6,7 @@ from pathlib import Path
 
 from xla_lens.cli.output import CannotRun, print_lines
 from xla_lens.cli.report import selected
-from xla_lens.cli.sets import LoadedSet, find_dumps
+from xla_lens.cli.sets import LoadedSet, find_dumps, reading
 from xla_lens.files import file_time
 from xla_lens.reading import read_source
 from xla_lens.render.source_memory import (
@@ -25,10 +25,8 @@ def run_annotate(arguments: argparse.Namespace) -> int:
     path: Path = arguments.annotate
     if arguments.output_format != "text":
         raise CannotRun(f"--annotate prints text, not {arguments.output_format}; leave out --output-format")
-    try:
+    with reading(path):
         text = read_source(path, is_named=True)
-    except OSError as error:
-        raise CannotRun(f"{path}: cannot be read: {error.strerror or error}") from error
     absolute = Path(os.path.abspath(path)).as_posix()
     found: list[tuple[LoadedSet, SourceMemory, float | None]] = []
     peaks: list[PeakByLine] = []

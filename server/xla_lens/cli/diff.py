@@ -13,7 +13,7 @@ from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.output import CannotRun, print_error, print_json, print_page
 from xla_lens.cli.report import report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
-from xla_lens.cli.terminal import find_terminal, print_outlines
+from xla_lens.cli.terminal import print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
 from xla_lens.features.diff.facts import Diff, IncreaseLimit, diff, violations
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
@@ -126,7 +126,7 @@ def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespac
         return
     outlines = [*before, *([diff_outline(one)] if one else [])]
     # Values have no links: their ids differ between the two dumps.
-    print_outlines([(outline, None) for outline in outlines], arguments.output_format, find_terminal(arguments.color))
+    print_outlines([(outline, None) for outline in outlines], arguments)
 
 
 # ---------------------------------------------------------------- modules

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,14 +12,14 @@ from typing import Final
 
 from xla_lens.cli.output import CannotRun, print_error, print_json
 from xla_lens.cli.report import options_of, report_of
-from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps
-from xla_lens.cli.terminal import find_terminal, print_outlines
+from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps, reading
+from xla_lens.cli.terminal import print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import SetFiles
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.oom import Candidate
-from xla_lens.reading import DamagedFile, log_blocks, open_file
+from xla_lens.reading import log_blocks, open_file
 from xla_lens.render.oom import nothing_found, oom_data, oom_outline, oom_report
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_outline
@@ -86,7 +87,7 @@ def print_answer(
     else:
         outlines = [(oom_outline(answer), last.dump if last else None)]
         outlines += [(report_outline(last), last.dump)] if last else []
-        print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
+        print_outlines(outlines, arguments)
     return None if choice and choice.join.is_refuted else last
 
 
@@ -94,15 +95,10 @@ def read_log(log: Path, label: str) -> OomLog:
     """Read the messages in a log. Raises `CannotRun`."""
     if log == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
         raise CannotRun("no log given: name the file, or pipe the output of the program into this command")
-    try:
-        if log == STANDARD_INPUT:
-            return read_oom_log(log_blocks(sys.stdin.buffer, label))
-        with open_file(log, is_named=True) as stream:
+    with reading(label):
+        source = nullcontext(sys.stdin.buffer) if log == STANDARD_INPUT else open_file(log, is_named=True)
+        with source as stream:
             return read_oom_log(log_blocks(stream, label))
-    except DamagedFile as error:
-        raise CannotRun(str(error)) from error
-    except (OSError, ValueError) as error:
-        raise CannotRun(f"{label}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _load(dumps: DumpSets, files: SetFiles) -> Analysis:

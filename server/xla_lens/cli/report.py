@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from xla_lens.cli.output import CannotRun, print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
-from xla_lens.cli.terminal import find_terminal, print_outlines
+from xla_lens.cli.terminal import print_outlines
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
     DEFAULT_PARTS,
@@ -96,7 +96,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
     if arguments.output_format == "json":
         print_json([report_data(one)])
     else:
-        print_outlines([(report_outline(one), one.dump)], arguments.output_format, find_terminal(arguments.color))
+        print_outlines([(report_outline(one), one.dump)], arguments)
     return int(not one.analysis.is_sound), one
 
 
@@ -146,7 +146,7 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
         show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"
         outline = ranking_outline(ranked, _folder(arguments), arguments.budget, show_all)
         outlines = chain([(outline, None)], ((outline_of(one), one.dump) for one in reports()))
-        print_outlines(outlines, arguments.output_format, find_terminal(arguments.color))
+        print_outlines(outlines, arguments)
     return int(errors), first
 
 

@@ -20,7 +20,7 @@ from xla_lens.files import NotADump, SetFiles, cached_modules, find_sets, load_s
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.answer import headline
-from xla_lens.syntax.file_names import module_name, module_number
+from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import read_oom_log
 
 
@@ -71,11 +71,12 @@ def _change(folder: RunFolder, report: Report) -> str:
         return ""
     before, number = folder.path.with_name(runs[-1][0]), module_number(next(iter(report.files.values())))
     with suppress(NotADump):
-        sets = [one for one in find_sets(before) if module_name(str(one.stem)) == report.module]
-        files = min(sets, key=lambda one: module_number(str(one.stem)) != number, default=None)
-        analysis = load_set(files, {}, {})[1] if files else None
-        space = analysis.memory.space(report.hbm.space.color) if analysis else None
-        if analysis and space and analysis.warrants.of(Quantity.RESERVED).is_exact:
+        sets = [one for one in find_sets(before) if one.module == report.module]
+        if not sets:
+            return ""
+        analysis = load_set(min(sets, key=lambda one: module_number(str(one.stem)) != number), {}, {})[1]
+        space = analysis.memory.space(report.hbm.space.color)
+        if space and analysis.warrants.of(Quantity.RESERVED).is_exact:
             more = report.hbm.space.needed_bytes - space.needed_bytes
             words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
             command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])

@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -133,16 +133,13 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
     opened: dict[Path, Document] = {}
     for path in paths:
         try:
-            sets = _sets_at(path, opened)
+            with reading(path):
+                sets = _sets_at(path, opened)
         except NotADump as error:
             if path.is_dir() or path == STANDARD_INPUT:
                 raise CannotRun(str(error)) from error
             skipped.append(error)
             continue
-        except DamagedFile as error:
-            raise CannotRun(str(error)) from error
-        except (OSError, ValueError) as error:
-            raise CannotRun(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
         found |= {_identity(files): files for files in sets if _identity(files) not in found}
     if skipped and not found:
         raise CannotRun(str(skipped[0])) from skipped[0]
@@ -153,6 +150,17 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
         )
         print_error(f"skipped {skipped[0]}{more}")
     return DumpSets(tuple(found.values()), opened, are_several=len(found) > 1)
+
+
+@contextmanager
+def reading(name: object) -> Iterator[None]:
+    """Raise `CannotRun` if a file, which the message calls `name`, cannot be read."""
+    try:
+        yield
+    except DamagedFile as error:
+        raise CannotRun(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise CannotRun(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _identity(files: SetFiles) -> tuple[str, ...]:

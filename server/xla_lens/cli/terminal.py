@@ -1,5 +1,6 @@
 """The terminal on standard output: whether there is one, its width, colors and links; and printing on it."""
 
+import argparse
 import os
 import shutil
 import sys
@@ -37,20 +38,20 @@ def find_terminal(color: str) -> Terminal | None:
     return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
 
 
-def print_outlines(
-    outlines: "Iterable[tuple[Outline, DumpSet | None]]", output_format: str, terminal: Terminal | None
-) -> None:
+def print_outlines(outlines: "Iterable[tuple[Outline, DumpSet | None]]", arguments: argparse.Namespace) -> None:
     """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
     together short enough for a comment on GitHub.
     """
     from xla_lens.render.report.markdown import markdown_text, shortened
     from xla_lens.render.report.text import terminal_lines, text_lines
 
+    is_markdown, terminal = arguments.output_format == "markdown", find_terminal(arguments.color)
+
     def lines_of_reports() -> Iterator[str]:
         for number, (outline, dump) in enumerate(outlines):
             if number:
                 yield ""
-            if output_format == "markdown":
+            if is_markdown:
                 yield from markdown_text(outline)
             elif terminal:
                 yield from terminal_lines(outline, dump, terminal)
@@ -58,12 +59,10 @@ def print_outlines(
                 yield from (line.text for line in text_lines(outline, WIDTH_OF_FILES))
 
     lines = lines_of_reports()
-    if output_format == "markdown":
-        print_lines(shortened(lines))
-    elif terminal:
+    if terminal and not is_markdown:
         print_painted(lines)
     else:
-        print_lines(lines)
+        print_lines(shortened(lines) if is_markdown else lines)
 
 
 def print_pieces(pieces: Pieces, terminal: Terminal | None, hanging: int = 0) -> None:

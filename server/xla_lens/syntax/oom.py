@@ -441,20 +441,10 @@ are without colors, carriage returns, and whatever loggers, clusters and termina
 """
 
 _NEEDLES: Final = (
-    b"ut of memory",
-    b"RESOURCE_EXHAUSTED",
-    b"exceed memory",
-    b"Attempting to ",
-    b"was not possible",
-    b"reduce memory use",
-    b"Largest program alloc",
-    b"OOM Debugging",
-    b"exceeds available",
-    b"Hbm usage",
-    b"Scoped allocation",
-    b"ailed to allocate",
-    b"size limit exceeded",
-)
+    b"ut of memory|RESOURCE_EXHAUSTED|exceed memory|Attempting to |was not possible|reduce memory use"
+    b"|Largest program alloc|OOM Debugging|exceeds available|Hbm usage|Scoped allocation|ailed to allocate"
+    b"|size limit exceeded"
+).split(b"|")
 """Each message contains one of these in its first lines, however it is wrapped. Logs have hundreds of megabytes, so
 blocks without any of them are skipped as a whole.
 """
