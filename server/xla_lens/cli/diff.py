@@ -60,8 +60,8 @@ def run_diff(arguments: argparse.Namespace) -> int:
         print(ci.text(), end="")
     elif is_json:
         data = [diff_data(one) for one in diffs]
-        data += [{"module": one.name, "old": side_data(one), "new": None} for one in only_old]
-        data += [{"module": one.name, "old": None, "new": side_data(one)} for one in only_new]
+        data += [{"module": one.name, "old": side_data(one.name, one.files), "new": None} for one in only_old]
+        data += [{"module": one.name, "old": None, "new": side_data(one.name, one.files)} for one in only_new]
         print_json(data)
     elif len(pairs) == 1 and not only_old and not only_new:
         _print([], next(diffs), arguments)
@@ -74,14 +74,15 @@ def run_diff(arguments: argparse.Namespace) -> int:
 
 def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:
     """The limits of the command line. Raises `CannotRun` for an unknown memory space."""
-    for increases, is_needed in ((arguments.max_memory_increase, True), (arguments.max_peak_increase, False)):
+    given = {"needed_bytes": arguments.max_memory_increase, "peak_live_bytes": arguments.max_peak_increase}
+    for number, increases in given.items():
         for increase in increases:
             text = increase.space
             spaces = parse_spaces(text) if text else frozenset()
             if text and not spaces:
                 known = "expected hbm, vmem, smem, host or a number"
                 raise CannotRun(f"{increase.text}: unknown memory space {text!r}; {known}")
-            yield IncreaseLimit(increase, is_needed, spaces)
+            yield IncreaseLimit(increase, number, spaces)
 
 
 def _checked(
@@ -132,7 +133,7 @@ def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespac
 # ---------------------------------------------------------------- modules
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Module:
     """A module at one of the two paths. `name` is None if unknown. `source` is its report, or what loads its dump."""
 
@@ -180,23 +181,20 @@ def _paired(
     if len(old) == len(new) == 1:
         return [(old[0], new[0])], [], []
     counts = [Counter(one.name or one.label for one in side) for side in (old, new)]
-
-    def keys(one: _Module) -> list[Hashable]:
-        of_name = [count[one.name or one.label] for count in counts]
-        return [*(one.keys() if all(of_name) and sum(of_name) > 2 else ()), one.name or one.label]
-
-    left_old, left_new = ([(one, keys(one)) for one in side] for side in (old, new))
-    pairs = []
+    keys: dict[_Module, list[Hashable]] = {}
+    for one in (*old, *new):
+        name = one.name or one.label
+        of_name = [count[name] for count in counts]
+        keys[one] = [*(one.keys() if all(of_name) and sum(of_name) > 2 else ()), name]
+    left_old, partners = [*old], dict[_Module, _Module]()
     for level in (3, 2, 1):
-        for one in [*left_new]:
-            wanted = one[1][-level:]
-            partner = next((other for other in left_old if other[1][-level:] == wanted), None)
-            if partner:
-                pairs.append((partner[0], one[0]))
+        for one in new:
+            found = (other for other in left_old if keys[other][-level:] == keys[one][-level:])
+            if one not in partners and (partner := next(found, None)):
+                partners[one] = partner
                 left_old.remove(partner)
-                left_new.remove(one)
-    pairs.sort(key=lambda pair: new.index(pair[1]))
-    return pairs, [one for one, _ in left_old], [one for one, _ in left_new]
+    left_new = [one for one in new if one not in partners]
+    return [(partners[one], one) for one in new if one in partners], left_old, left_new
 
 
 def _side(load: Callable[[], LoadedSet]) -> DiffSide:

@@ -50,17 +50,19 @@ def _baseline(report: Mapping[str, Any], label: str) -> Baseline:
 
 
 def _space(space: Mapping[str, Any]) -> SpaceSide:
-    bounds = {name: Bound(bound) for name, bound in space["bounds"].items()}
-    bounds |= {name: Bound.UNKNOWN for name in ("peak_live_bytes", "reserved_bytes") if space[name] is None}
+    def bound(name: str) -> Bound:
+        return Bound(space["bounds"].get(name, Bound.EXACT)) if space[name] is not None else Bound.UNKNOWN
+
+    peak, reserved, needed = (int(space[name] or 0) for name in ("peak_live_bytes", "reserved_bytes", "needed_bytes"))
     owners = tuple(_owners(space, space.get("sources"), space.get("lines")))
     is_whole = sum(one.size_bytes for one in owners) == space["peak_live_bytes"]
     return SpaceSide(
-        peak_live_bytes=int(space["peak_live_bytes"] or 0),
-        live_bound=bounds.get("peak_live_bytes", Bound.EXACT),
+        peak_live_bytes=peak,
+        live_bound=bound("peak_live_bytes"),
         peak_step=space["peak_step"],
-        reserved_bytes=int(space["reserved_bytes"] or 0),
-        reserved_bound=bounds.get("reserved_bytes", Bound.EXACT),
-        needed_bytes=int(space["needed_bytes"] or 0),
+        reserved_bytes=reserved,
+        reserved_bound=bound("reserved_bytes"),
+        needed_bytes=needed,
         owners=owners if is_whole else None,
     )
 

@@ -90,12 +90,12 @@ def _biggest_first(comparison: Comparison) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class IncreaseLimit:
-    """A limit on the growth of the needed bytes or of the peak of some memory spaces; no spaces mean the default
-    one.
+    """A limit on the growth of a number of some memory spaces, of which `SpaceSide` has the name: the needed bytes or
+    those live at the peak. No spaces mean the default one.
     """
 
     increase: Increase
-    is_needed: bool
+    number: str
     spaces: Collection[SpaceId]
 
 
@@ -115,6 +115,6 @@ def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation
     for limit in limits:
         for space in one.memory_spaces:
             is_about = space.id in limit.spaces if limit.spaces else space.color == DEFAULT_COLOR
-            sizes = space.exact("needed_bytes" if limit.is_needed else "peak_live_bytes")
+            sizes = space.exact(limit.number)
             if is_about and (sizes is None or limit.increase.is_exceeded(*sizes)):
                 yield Violation(limit, space.id, sizes)

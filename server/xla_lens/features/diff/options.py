@@ -48,6 +48,6 @@ class Increase:
 
     def is_exceeded(self, old_bytes: int, new_bytes: int) -> bool:
         """Whether a number grew by more than is allowed."""
-        percent_of_old = (self.limit_percent or 0) * old_bytes
-        allowed = percent_of_old if self.limit_bytes is None else 100 * self.limit_bytes
-        return 100 * (new_bytes - old_bytes) > allowed
+        if self.limit_bytes is not None:
+            return new_bytes - old_bytes > self.limit_bytes
+        return 100 * (new_bytes - old_bytes) > (self.limit_percent or 0) * old_bytes

@@ -106,7 +106,10 @@ def common_axis(old_steps: Column, new_steps: Column, old_count: int, new_count:
     Between two aligned steps, the axis has as many places as the schedule with more steps there. The other schedule's
     last step before the gap ends is stretched over the rest.
     """
-    counts, anchors = np.array((old_count, new_count)), np.stack((np.append(-1, old_steps), np.append(-1, new_steps)))
+    counts, steps = np.array((old_count, new_count)), np.stack((old_steps, new_steps))
+    # A broken line may have any step.
+    steps = steps[:, ((steps >= 0) & (steps < counts[:, None])).all(axis=0)]
+    anchors = np.concatenate((np.full((2, 1), -1), steps), axis=1)
     if (anchors[:, -1] < counts - 1).all():
         # The ends of both programs.
         anchors = np.column_stack((anchors, counts - 1))

@@ -208,7 +208,7 @@ def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str
             sizes[instruction.op_name, without_layout(shape)] += int(dump.values.size_bytes[value])
     for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
         here, there = (_operations(module, op_name, shape) for _, module in (program, other))
-        counts = [sum(one.opcode != b"fusion" for one in found) for found in (here, there)]
+        counts = [sum(one.opcode != b"fusion" for one in of_side) for of_side in (here, there)]
         have_no_buffer = not any(other[0].instruction(other[0].name_number(one.name)) for one in there)
         if all(counts) and (have_no_buffer or counts[0] <= counts[1]):
             found[op_name] += size_bytes

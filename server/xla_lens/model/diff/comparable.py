@@ -133,7 +133,7 @@ def _parameters(old: DumpSet, new: DumpSet) -> Iterator[Difference]:
     if old.assignment is None or new.assignment is None:
         return
     shapes = before, after = entry_parameters(old), entry_parameters(new)
-    first = min((key for key in {**before, **after} if before.get(key) != after.get(key)), default=None)
+    first = min(dict(before.items() ^ after.items()), default=None)
     if first is not None:
         sides = [
             (len(of), sum(dump.allocations.size_bytes[dump.allocations.parameter != NONE].tolist()), of.get(first))

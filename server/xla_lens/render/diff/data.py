@@ -1,7 +1,8 @@
 """Comparisons as JSON. The format is described in `docs/diff.schema.json`, which the tests validate."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
@@ -23,8 +24,8 @@ def diff_data(one: Diff) -> dict[str, Any]:
     """Return a comparison as a JSON object. Parts that were not requested are left out."""
     return {
         "module": one.name,
-        "old": side_data(one.old),
-        "new": side_data(one.new),
+        "old": side_data(one.old.name, one.old.files),
+        "new": side_data(one.new.name, one.new.files),
         "is_unchanged": one.comparison.is_unchanged if one.comparison else None,
         "warnings": [plain_text(difference_text(difference)) for difference in one.differences],
         "causes": [_cause(cause) for cause in one.causes],
@@ -34,19 +35,9 @@ def diff_data(one: Diff) -> dict[str, Any]:
     }
 
 
-class _Side(Protocol):
-    """A side of a comparison."""
-
-    @property
-    def name(self) -> str | None: ...
-
-    @property
-    def files(self) -> Mapping[FileKind, str]: ...
-
-
-def side_data(side: _Side) -> dict[str, Any]:
-    """Return the module and the files of one side."""
-    return {"module": side.name, "files": {kind.value: path for kind, path in side.files.items()}}
+def side_data(name: str | None, files: Mapping[FileKind, str]) -> dict[str, Any]:
+    """Return the name and the files of a module on one side."""
+    return {"module": name, "files": {kind.value: path for kind, path in files.items()}}
 
 
 def _cause(cause: ChangeCause) -> dict[str, Any]:
@@ -59,7 +50,7 @@ def _cause(cause: ChangeCause) -> dict[str, Any]:
 
 
 def _pair(pair: Pair | None) -> dict[str, int] | None:
-    return {"old": pair.old, "new": pair.new} if pair else None
+    return pair._asdict() if pair else None
 
 
 def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
@@ -94,7 +85,7 @@ def _key(key: Key) -> dict[str, Any]:
     if not isinstance(key, Group):
         return {"key": str(key) if key is not None else None}
     text = " · ".join(part or "-" for part in (key.shape, key.op_name or key.opcode, key.line))
-    return {"key": text, "shape": key.shape, "op_name": key.op_name, "opcode": key.opcode, "line": key.line}
+    return {"key": text, **asdict(key)}
 
 
 def _values(one: Diff, compared: Comparison) -> dict[str, Any]:

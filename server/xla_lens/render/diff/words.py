@@ -138,7 +138,7 @@ _MAX_FLAGS: Final = 3
 
 
 def _flags(old: Mapping[str, str], new: Mapping[str, str]) -> Text:
-    names = [name for name in sorted({**old, **new}) if old.get(name) != new.get(name)]
+    names = sorted(dict(old.items() ^ new.items()))
     changes: list[Text] = [
         (Name(name), " ", _flag(old.get(name)), " → ", _flag(new.get(name))) for name in names[:_MAX_FLAGS]
     ]
@@ -157,12 +157,11 @@ def _whose(*, is_old: bool = False, is_new: bool = False, **_: object) -> str:
 
 def _parameters(old: tuple[int, int, str | None], new: tuple[int, int, str | None], first: int) -> Text:
     counts = (
-        f"Other parameters: {old[0]:,} with {human(old[1])} before, {new[0]:,} with {human(new[1])} now; "
-        f"the first that differs is parameter {first}, "
+        "Other parameters: {old[0]:,} with {old[1]:human} before, {new[0]:,} with {new[1]:human} now; "
+        "the first that differs is parameter {first}, "
     )
-    shapes = (Name(side[2], role=Role.SHAPE) if side[2] is not None else "none" for side in (old, new))
-    before, after = shapes
-    return (counts, before, " before, ", after, " now.")
+    before, after = (Name(side[2], role=Role.SHAPE) if side[2] is not None else "none" for side in (old, new))
+    return (worded(counts, {"old": old, "new": new, "first": first}), before, " before, ", after, " now.")
 
 
 _DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
@@ -191,19 +190,27 @@ _DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
 # ---------------------------------------------------------------- limits
 
 
+_LIMITS: Final = {
+    "needed_bytes": ("max-memory-increase", "What a program needs of", "needed {}"),
+    "peak_live_bytes": ("max-peak-increase", "The peak of", "{} peak"),
+}
+"""For each number that can be limited the option, and what it is of a memory space."""
+
+
 def violation_rule(violation: Violation) -> tuple[str, str]:
     """The stable name of a limit, which is that of its option, and what the limit means."""
-    what = "What a program needs of" if violation.limit.is_needed else "The peak of"
-    option = f"max-{'memory' if violation.limit.is_needed else 'peak'}-increase"
+    option, what, _ = _LIMITS[violation.limit.number]
     return option, f"{what} a memory space grew by more than is allowed"
 
 
 def violation_text(one: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
-    limit, sizes, space = violation.limit, violation.sizes, space_name(violation.space)
-    option = f"--{violation_rule(violation)[0]} {limit.increase.text}"
-    subject = f"{one.name or one.new.label}: {f'needed {space}' if limit.is_needed else f'{space} peak'}"
+    limit, sizes = violation.limit, violation.sizes
+    option, _, what = _LIMITS[limit.number]
+    subject = f"{one.name or one.new.label}: {what.format(space_name(violation.space))}"
     if sizes is None:
-        return f"{subject} cannot be compared, because a dump is incomplete; {option} counts as exceeded"
-    sizes_text = f"from {apart(sizes.old, sizes.new)} to {human(sizes.new)}"
-    return f"{subject} grew by {change_text(sizes)}, {sizes_text}; {option} allows less"
+        change, allowed = "cannot be compared, because a dump is incomplete", "counts as exceeded"
+    else:
+        change = f"grew by {change_text(sizes)}, from {apart(*sizes)} to {human(sizes.new)}"
+        allowed = "allows less"
+    return f"{subject} {change}; --{option} {limit.increase.text} {allowed}"
