@@ -10,7 +10,7 @@ import pytest
 
 from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
 from xla_lens.features.hover import hover
-from xla_lens.features.hover.words import term_at
+from xla_lens.features.terms import term_at
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Mention, Role, Value

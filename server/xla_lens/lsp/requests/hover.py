@@ -3,7 +3,7 @@
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover as hover_of
-from xla_lens.features.hover.words import term_at
+from xla_lens.features.terms import term_at
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation

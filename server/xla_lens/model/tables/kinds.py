@@ -32,6 +32,11 @@ def is_thread_local(dump: DumpSet) -> Column:
     return is_local
 
 
+def kind_of(dump: DumpSet, allocation: int) -> Kind:
+    """Return the kinds in the header of an allocation, a row of `DumpSet.allocations`."""
+    return Kind(max(0, int(dump.allocations.kind[allocation])))
+
+
 def kind_text(kind: Kind) -> str:
     """Return the kinds of an allocation in the words of its header: ``parameter, maybe-live-out``."""
     order = Kind.PARAMETER, Kind.OUTPUT, Kind.CONSTANT, Kind.THREAD_LOCAL, Kind.MAYBE_LIVE_OUT, Kind.PREALLOCATED_TEMP
