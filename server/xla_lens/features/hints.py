@@ -30,7 +30,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, human, percent, signed
 from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_suffix
-from xla_lens.syntax.columns import NONE, Column, Table, place_in
+from xla_lens.syntax.columns import NONE, Column, Table, cells, place_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     # Shares of a peak that may be higher would be wrong.
     peaks = {space.color: space.peak_live_bytes for space in analysis.memory.spaces if space.live_bound is Bound.EXACT}
     at_peak = live_at_peak(dump, analysis.memory, of_row)
-    for row, value, is_at_peak in zip(rows.tolist(), of_row.tolist(), at_peak.tolist(), strict=True):
+    for row, value, is_at_peak in cells(rows, of_row, at_peak):
         size_bytes, is_timed = int(values.size_bytes[value]), values.live_range[value] != NONE
         if size_bytes < _SMALLEST and not is_timed:
             continue
@@ -166,7 +166,7 @@ def _level(size_bytes: int, change: int, bound: Bound) -> str:
 
 def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     dump = analysis.dump
-    for row, value in zip(rows.tolist(), dump.value_of_live_range[rows].tolist(), strict=True):
+    for row, value in cells(rows, dump.value_of_live_range[rows]):
         if value != NONE and dump.values.slice[value] != NONE:
             yield Hint(int(dump.live_ranges.end[row]), human(int(dump.values.size_bytes[value])))
 

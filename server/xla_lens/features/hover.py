@@ -37,7 +37,7 @@ from xla_lens.render.padding import padding_cause, padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.warrants import bounded, bounded_size, reasons
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, cells
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import decode
 
@@ -218,7 +218,7 @@ def _element_lines(context: _Context, elements: Column) -> Iterator[str]:
     if len(elements):
         yield f"- outputs, {_sum(dump, elements):,} B together:"
     allocations = taken(dump.allocations.index, values.allocation[shown])
-    for value, allocation in zip(shown.tolist(), allocations.tolist(), strict=True):
+    for value, allocation in cells(shown, allocations):
         name, place, live = code(dump.value_label(value)), "", ""
         if allocation != NONE:
             name = context.links.history(name, allocation)

@@ -16,7 +16,7 @@ from xla_lens.model.places.mentions import position_of
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import shortened
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
 from xla_lens.text.printable import printable_line
 
@@ -96,7 +96,7 @@ def _occurrences(data: bytes, words: tuple[bytes, ...]) -> Iterator[int]:
 
 def _files(module: HloModule) -> Iterator[Link]:
     table = module.columns.file_names
-    for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
+    for start, end in cells(table.start, table.end):
         path = unquoted(module.data[start:end])
         if path and is_file(path):
             yield Link(start + 1, end - 1, StackFrame(path, None))
@@ -104,7 +104,7 @@ def _files(module: HloModule) -> Iterator[Link]:
 
 def _locations(module: HloModule) -> Iterator[Link]:
     table = module.columns.file_locations
-    for start, end, number in zip(table.start.tolist(), table.end.tolist(), table.id.tolist(), strict=True):
+    for start, end, number in cells(table.start, table.end, table.id):
         frame = frame_at(module.columns, module.data, number)
         if frame and frame.file and is_file(frame.file):
             yield Link(start, end, frame)
@@ -121,7 +121,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Itera
     origins = Origins(dump, module)
     own = cache(lambda name: user_frame(origins.of_name(name).frames))
     frames = _frames_of_op_names(dump, own)
-    for start, end in zip(tree.name_start.tolist(), tree.name_end.tolist(), strict=True):
+    for start, end in cells(tree.name_start, tree.name_end):
         text = data[start:end]
         frame = frames.get(text.decode("utf-8", "replace"))
         if frame is None:

@@ -13,7 +13,7 @@ import numpy as np
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Column, place_in
+from xla_lens.syntax.columns import NONE, Column, cells, place_in
 from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
 
@@ -28,7 +28,7 @@ def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[in
     rows = rows[np.append(True, np.diff(first[rows]) > 0)[: len(rows)]]
     rows = rows[biggest((last - first)[rows], limit)]
     found, around = list[tuple[int, int]](), [(-1, len(first) + int(last.max(initial=0)))]
-    for row, top, bottom in zip(rows.tolist(), first[rows].tolist(), last[rows].tolist(), strict=True):
+    for row, top, bottom in cells(rows, first[rows], last[rows]):
         while around[-1][1] < top:
             around.pop()
         if bottom <= around[-1][1]:
@@ -59,7 +59,7 @@ def _row(file: DumpFile, module: HloModule | None, offset: int) -> tuple[int, in
     used = file.columns.used_values
     row = place_in(used.start, offset, "right") - 1
     if row >= 0 and NONE < used.instruction_start[row] <= offset <= used.instruction_end[row]:
-        return int(used.instruction_start[row]), int(used.instruction_end[row])
+        return used.span(row, "instruction_start", "instruction_end")
     start, end = file.document.line_span(file.document.row(offset))
     return max(start, int(used.start[row]) if row >= 0 else 0), end
 

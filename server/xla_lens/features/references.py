@@ -44,7 +44,7 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, place_in
+from xla_lens.syntax.columns import NONE, cells, place_in
 from xla_lens.syntax.numbers import integer
 
 # ---------------------------------------------------------------- occurrences
@@ -127,7 +127,7 @@ def _found(dump: DumpSet, target: Target) -> Iterator[tuple[Role, Place | None, 
 def _operands(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Place]:
     """The operands that are a value in all quotes of the instructions that read it or pass it on."""
     uses = dump.uses_of(used_value)
-    read = set(zip(dump.uses.name[uses].tolist(), dump.uses.operand[uses].tolist(), strict=True))
+    read = set(cells(dump.uses.name[uses], dump.uses.operand[uses]))
     passed_on = set()
     for row in dump.positions_of(used_value):
         # Element `{2}` of a tuple is operand 2. Deeper indices are elements of the operand.

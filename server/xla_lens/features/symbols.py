@@ -7,6 +7,7 @@ of an instruction is that of the values that it defines, and the entry computati
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import used_value_block
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import kind_text
+from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.numbers import counted, human
-from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
+from xla_lens.syntax.columns import NONE, Column, Section, Table
 from xla_lens.text.positions import decode
 
 
@@ -47,17 +48,26 @@ class Symbol:
     is_truncated: bool = False
 
 
-def _detail(*parts: str) -> str:
-    return " · ".join(filter(None, parts))
+_Span: TypeAlias = tuple[int, int]
+
+
+def _symbol(
+    kind: SymbolKind,
+    name: str,
+    spans: tuple[_Span, _Span],
+    *facts: str,
+    children: Sequence[Symbol] = (),
+    of: tuple[int, str] = (0, ""),
+) -> Symbol:
+    """An entry with its spans as in `Symbol`. `of` is how many children there are, and what one of them is called."""
+    count, noun = of
+    is_truncated = 0 < len(children) < count
+    number = (f"the {len(children):,} largest of " if is_truncated else "") + counted(count, noun) if count else ""
+    return Symbol(name, " · ".join(filter(None, (*facts, number))), kind, *spans, tuple(children), is_truncated)
 
 
 def _size(size_bytes: int) -> str:
     return human(size_bytes) if size_bytes != NONE else ""
-
-
-def _count(count: int, noun: str, children: Sequence[Symbol]) -> str:
-    truncated = f"the {len(children):,} largest of " if 0 < len(children) < count else ""
-    return truncated + counted(count, noun) if count else ""
 
 
 # ---------------------------------------------------------------- dump files
@@ -82,7 +92,7 @@ def document_symbols(dump: DumpSet, module: HloModule | None, file: DumpFile, li
 
 def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Symbol]) -> Symbol:
     sections = file.columns.sections
-    start, end = int(sections.start[row]), int(sections.end[row])
+    start, end = sections.span(row)
     header_end = min(file.document.line_span(file.document.row(start))[1], end)
     size, count, noun, children = NONE, len(parts), "part", parts
     match Section(int(sections.section[row])):
@@ -100,8 +110,8 @@ def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Sy
         case Section.BUFFER_LIVE_RANGES:
             count, noun = len(file.columns.live_ranges), "live range"
     name = decode(file.document.data[start:header_end]).strip().rstrip(":")
-    detail, is_truncated = _detail(_size(size), _count(count, noun, children)), 0 < len(children) < count
-    return Symbol(name, detail, SymbolKind.SECTION, (start, end), (start, header_end), tuple(children), is_truncated)
+    spans, of = ((start, end), (start, header_end)), (count, noun)
+    return _symbol(SymbolKind.SECTION, name, spans, _size(size), children=children, of=of)
 
 
 def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
@@ -111,20 +121,13 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
     inside = np.flatnonzero(np.isin(slices.allocation, shown))
     values = inside[biggest(slices.size_bytes[inside], limit)]
     for row in shown[table.index[shown] != NONE].tolist():
-        count, header = int(table.slice_count[row]), (int(table.start[row]), int(table.end[row]))
+        count, header = int(table.slice_count[row]), table.span(row)
         rows = values[slices.allocation[values] == row].tolist()
         children = [_value(dump, slices, value, int(dump.value_of_slice[value])) for value in rows]
         end = int(slices.end[table.first_slice[row] + count - 1]) if count else header[1]
-        kind = kind_text(Kind(int(table.kind[row])))
-        yield Symbol(
-            f"allocation {table.index[row]}",
-            _detail(human(int(table.size_bytes[row])), kind, _count(count, "value", children)),
-            SymbolKind.ALLOCATION,
-            (header[0], end),
-            header,
-            tuple(children),
-            is_truncated=0 < len(children) < count,
-        )
+        size, kind = human(int(table.size_bytes[row])), kind_text(kind_of(dump, row))
+        name, spans, of = f"allocation {table.index[row]}", ((header[0], end), header), (count, "value")
+        yield _symbol(SymbolKind.ALLOCATION, name, spans, size, kind, children=children, of=of)
 
 
 def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
@@ -135,16 +138,15 @@ def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
 
 
 def _value(dump: DumpSet, table: Table, row: int, value: int, end: int | None = None) -> Symbol:
-    header, size = (int(table.start[row]), int(table.end[row])), _size(int(dump.values.size_bytes[value]))
-    return Symbol(dump.value_label(value), size, SymbolKind.VALUE, (header[0], end or header[1]), header)
+    header, size = table.span(row), _size(int(dump.values.size_bytes[value]))
+    return _symbol(SymbolKind.VALUE, dump.value_label(value), ((header[0], end or header[1]), header), size)
 
 
 def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:
     table = dump.peak_buffers
     for row in rows.tolist():
         name, size = dump.label(int(table.name[row]), int(table.index[row])), human(int(table.size_bytes[row]))
-        start, end, name_end = int(table.start[row]), int(table.end[row]), int(table.value_end[row])
-        yield Symbol(name, size, SymbolKind.VALUE, (start, end), (start, name_end))
+        yield _symbol(SymbolKind.VALUE, name, (table.span(row), table.span(row, end="value_end")), size)
 
 
 # ---------------------------------------------------------------- HLO modules
@@ -165,11 +167,10 @@ def _of_module(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
     for row in order:
         found[row] = _computation(module, row, sizes, limit if table.is_entry[row] else left)
         left -= 0 if table.is_entry[row] else len(found[row].children)
-    children = tuple(found[row] for row in sorted(found, key=lambda row: (not table.is_entry[row], row)))
+    children = [found[row] for row in sorted(found, key=lambda row: (not table.is_entry[row], row))]
     header = module.header()
-    name, span = decode(module.data[slice(*header)]) or "HloModule", (0, len(module.data))
-    detail, is_truncated = _count(len(table), "computation", children), len(children) < len(table)
-    return [Symbol(name, detail, SymbolKind.SECTION, span, header, children, is_truncated)]
+    name, spans = decode(module.data[slice(*header)]) or "HloModule", ((0, len(module.data)), header)
+    return [_symbol(SymbolKind.SECTION, name, spans, children=children, of=(len(table), "computation"))]
 
 
 def _defined_bytes(dump: DumpSet, module: HloModule) -> Column:
@@ -186,21 +187,14 @@ def _computation(module: HloModule, row: int, sizes: Column, limit: int) -> Symb
     """A computation with those of its instructions that have the biggest values, in the order of the text."""
     rows, name = module.instructions_of(row), module.computation_place(row)
     biggest_rows = np.sort(np.argsort(-sizes[rows.start : rows.stop], kind="stable")[:limit]) + rows.start
-    children = tuple(_instruction(module, row, int(sizes[row])) for row in biggest_rows.tolist())
-    is_entry = "entry" if module.columns.computations.is_entry[row] else ""
-    return Symbol(
-        decode(module.computation_name(row)),
-        _detail(is_entry, _count(len(rows), "instruction", children)),
-        SymbolKind.COMPUTATION,
-        module.computation_span(row),
-        (name.start, name.end),
-        children,
-        is_truncated=0 < len(children) < len(rows),
-    )
+    children = [_instruction(module, row, int(sizes[row])) for row in biggest_rows.tolist()]
+    entry = "entry" if module.columns.computations.is_entry[row] else ""
+    label, spans = decode(module.computation_name(row)), (module.computation_span(row), (name.start, name.end))
+    of = len(rows), "instruction"
+    return _symbol(SymbolKind.COMPUTATION, label, spans, entry, children=children, of=of)
 
 
 def _instruction(module: HloModule, row: int, size_bytes: int) -> Symbol:
     instruction, name = module.instruction(row), module.place(row)
-    detail = _detail(decode(instruction.opcode) if instruction else "", _size(size_bytes))
-    span, name_span = module.span(row), (name.start, name.end)
-    return Symbol(decode(module.name(row)), detail, SymbolKind.INSTRUCTION, span, name_span)
+    opcode, spans = decode(instruction.opcode) if instruction else "", (module.span(row), (name.start, name.end))
+    return _symbol(SymbolKind.INSTRUCTION, decode(module.name(row)), spans, opcode, _size(size_bytes))

@@ -15,7 +15,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.numbers import counted
-from xla_lens.syntax.columns import NONE, Column, Section
+from xla_lens.syntax.columns import NONE, Column, Section, cells
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
@@ -69,7 +69,7 @@ def by_form(texts: Iterable[UnknownText]) -> list[UnknownText]:
 
 def _unknown_lines(file: DumpFile) -> Iterator[UnknownText]:
     document, unknown = file.document, file.columns.unknown_lines
-    for start, end in zip(unknown.start.tolist(), unknown.end.tolist(), strict=True):
+    for start, end in cells(unknown.start, unknown.end):
         line_start = document.line_span(document.row(start))[0]
         is_part = bool(document.data[line_start:start].strip())
         form = _form(document.data[start if is_part else line_start : end])
@@ -91,7 +91,7 @@ def _errors(
 ) -> Iterator[UnknownText]:
     """Each text that does not parse, at its first error."""
     data, known = file.document.data, dict[bytes, int | None]()
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+    for start, end in cells(starts, ends):
         text = data[start:end]
         # Numbers and strings do not decide whether a text parses.
         digest = _NUMBER.sub(b"0", STRINGS.sub(rb'""\1', text))
@@ -113,7 +113,7 @@ def _unknown_instructions(module: HloModule) -> Iterator[UnknownText]:
     """Each instruction of a module that the grammar does not know, and each unknown opcode."""
     table = module.columns.instructions
     yield from _errors(module.file, TextKind.INSTRUCTION, None, table.start, table.end)
-    for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
+    for start, end in cells(table.start, table.end):
         instruction = read_instruction(module.data[start:end])
         if instruction and instruction.opcode not in OPCODES:
             place = Place(module.file, start + instruction.opcode_start, end)

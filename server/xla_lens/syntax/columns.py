@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
 from itertools import accumulate
-from typing import Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
+from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,11 +49,20 @@ class Table(Columns):
     start: Column
     end: Column
 
+    def span(self, row: int, start: str = "start", end: str = "end") -> tuple[int, int]:
+        """Return the bytes of a row, from one column to another."""
+        return int(getattr(self, start)[row]), int(getattr(self, end)[row])
+
     @classmethod
     def of(cls, cells: Sequence[int]) -> Self:
         """Build the table from its `narrowed` cells, one row after another."""
         width = len(fields(cls))
         return cls(*map(narrowed, np.array(cells, np.int64).reshape(-1, width).T))
+
+
+def cells(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
+    """Iterate over the rows of some columns of equal length, as numbers of Python."""
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def narrowed(column: Column) -> Column:

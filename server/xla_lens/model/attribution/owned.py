@@ -10,7 +10,7 @@ import numpy as np
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.sweep import segments
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, cells
 
 
 def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
@@ -23,7 +23,7 @@ def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
     starts, ends, lengths = segments(values.allocation[live], offset, offset + values.size_bytes[live])
     owners = np.full(len(lengths), NONE)
     by_start = np.argsort(values.start_step[live], kind="stable")
-    for place, start, end in zip(by_start.tolist(), starts[by_start].tolist(), ends[by_start].tolist(), strict=True):
+    for place, start, end in cells(by_start, starts[by_start], ends[by_start]):
         owners[start:end] = place
     owned = np.zeros(len(live), np.int64)
     is_owned = owners != NONE

@@ -19,7 +19,7 @@ from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Texts
+from xla_lens.syntax.columns import NONE, Column, Texts, cells
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
@@ -327,7 +327,7 @@ class ModuleGraph:
         data, quotes = self.module.data, self.quotes
         start, end = np.maximum(quotes.shape_start, 0), np.maximum(quotes.shape_end, 0)
         number, first = number_texts(data, start, end)
-        spans = zip(start[first].tolist(), end[first].tolist(), strict=True)
+        spans = cells(start[first], end[first])
         indices = [
             (tuple(subshape_spans(data[one:other])) if data[one] == ord("(") else (b"{}",)) if other else ()
             for one, other in spans

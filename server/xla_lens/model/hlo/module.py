@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
-from xla_lens.model.places.places import Place
+from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
 from xla_lens.syntax.columns import NONE, Column
@@ -142,13 +142,11 @@ class HloModule:
 
     def place(self, row: int) -> Place:
         """Return the place of an instruction's name where it is defined."""
-        table = self.columns.instructions
-        return Place(self.file, int(table.name_start[row]), int(table.name_end[row]))
+        return row_place(self.file, self.columns.instructions, row, "name_start", "name_end")
 
     def computation_place(self, row: int) -> Place:
         """Return the place of a computation's name where it is defined."""
-        table = self.columns.computations
-        return Place(self.file, int(table.name_start[row]), int(table.name_end[row]))
+        return row_place(self.file, self.columns.computations, row, "name_start", "name_end")
 
     def instruction_at(self, offset: int) -> int:
         """Return the instruction around a byte, NONE if there is none."""
@@ -160,8 +158,7 @@ class HloModule:
 
     def computation_span(self, row: int) -> tuple[int, int]:
         """Return the span of a computation."""
-        table = self.columns.computations
-        return int(table.start[row]), int(table.end[row])
+        return self.columns.computations.span(row)
 
     def instructions_of(self, computation: int) -> range:
         """Return the instructions of a computation in the order of the text, which is that of the schedule if there is
@@ -206,8 +203,7 @@ class HloModule:
 
     def span(self, row: int) -> tuple[int, int]:
         """Return the span of an instruction."""
-        table = self.columns.instructions
-        return int(table.start[row]), int(table.end[row])
+        return self.columns.instructions.span(row)
 
     def header(self) -> tuple[int, int]:
         """Return the span of ``HloModule`` and the module's name, (0, 0) without a header."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import as_rows, distinct_pairs
-from xla_lens.syntax.columns import NONE, Column, Columns
+from xla_lens.syntax.columns import NONE, Column, Columns, cells
 
 
 class Slots(Columns):
@@ -101,7 +101,7 @@ def _partners(slots: Slots) -> tuple[Column, Column]:
     """
     count, start, end = len(slots), slots.start_step, slots.end_step
     first, behind, lengths = segments(slots.allocation, slots.offset, slots.end_offset)
-    spans = [slice(*span) for span in zip(first.tolist(), behind.tolist(), strict=True)]
+    spans = [slice(*span) for span in cells(first, behind)]
     by_end = np.argsort(end, kind="stable")
     rank = np.empty_like(by_end)
     rank[by_end] = np.arange(count)

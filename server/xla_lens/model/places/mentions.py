@@ -161,12 +161,12 @@ def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: 
     target: Target | None = None
     holder, role = _ROWS[name]
     table: Any = getattr(dump if holder else file.columns, name)
-    start, end, printed = int(table.start[row]), int(table.end[row]), NONE
+    (start, end), printed = table.span(row), NONE
     match name:
         case "allocations" if table.index[row] != NONE:
             target = Allocation(row)
         case "slices":
-            start, end = int(table.value_start[row]), int(table.value_end[row])
+            start, end = table.span(row, "value_start", "value_end")
             target = _value(dump.value_of_slice[row])
         case "used_values":
             target = _value(dump.value_of_used_value[row])
@@ -199,7 +199,7 @@ def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: 
             target = _value(dump.value_of_peak_buffer[row]) or meaning(dump, int(table.name[row]))
         case "stack_traces":
             # Leaves without an op_name print the name and index of the value.
-            start, end = int(table.name_start[row]), int(table.name_end[row])
+            start, end = table.span(row, "name_start", "name_end")
             target = meaning(dump, *position_of(dump, file.document.data[start:end]))
         case "report_allocations" if (allocation := dump.allocation_row(int(table.index[row]))) != NONE:
             target = Allocation(allocation)

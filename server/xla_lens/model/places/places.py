@@ -30,7 +30,7 @@ def row_places(
 
 def row_place(file: DumpFile, table: Table, row: int, start: str = "start", end: str = "end") -> Place:
     """The place of a row of a table, from one column to another."""
-    return Place(file, int(getattr(table, start)[row]), int(getattr(table, end)[row]))
+    return Place(file, *table.span(row, start, end))
 
 
 def _known_place(file: DumpFile | None, table: Table, row: int, start: str = "start", end: str = "end") -> Place | None:

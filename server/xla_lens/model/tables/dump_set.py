@@ -30,6 +30,7 @@ from xla_lens.syntax.columns import (
     Totals,
     UsedValues,
     Uses,
+    cells,
     place_in,
 )
 from xla_lens.syntax.file_names import FileKind
@@ -227,7 +228,7 @@ class DumpSet:
         """The distinct shapes of the values in allocations, and for each row of `slices` the number of its shape."""
         data, slices = self.assignment.document.data if self.assignment else b"", self.slices
         shape, rows = number_texts(data, slices.shape_start, slices.end)
-        spans = zip(slices.shape_start[rows].tolist(), slices.end[rows].tolist(), strict=True)
+        spans = cells(slices.shape_start[rows], slices.end[rows])
         return tuple(data[start:end] for start, end in spans), shape
 
     @cached_property
@@ -339,7 +340,7 @@ class DumpSet:
             row, used = int(self.first_quote[name]) if name != NONE else NONE, self.used_values
             known[name] = None
             if self.used and row != NONE:
-                span = int(used.instruction_start[row]), int(used.instruction_end[row])
+                span = used.span(row, "instruction_start", "instruction_end")
                 known[name] = read_instruction(self.used.document.data, *span)
         return known[name]
 

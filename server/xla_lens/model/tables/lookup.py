@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.syntax.columns import NONE, Column, Table, place_in
+from xla_lens.syntax.columns import NONE, Column, Table, cells, place_in
 
 
 def taken(column: Column, rows: Column) -> Column:
@@ -90,7 +90,7 @@ class RowsByName:
 
     def __init__(self, data: bytes, start: Column, end: Column) -> None:
         self._data, self._start, self._end = data, start, end
-        spans = zip(start.tolist(), end.tolist(), strict=True)
+        spans = cells(start, end)
         hashes = _hashes((data[first:last] for first, last in spans), len(start))
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._rows = hashes[order], as_rows(order)
