@@ -18,7 +18,6 @@ from xla_lens.model.places.mentions import (
     Instruction,
     Mention,
     Role,
-    Step,
     Value,
     mention_at,
     step_of,
@@ -76,20 +75,9 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: 
     mention = mention_at(analysis.dump, file, start)
     leading = _of_mention(analysis, mention) if mention else ()
     explained = (Action(f"Explain {finding.code}", finding.code, finding) for finding in first.values())
-    sources = source_actions(_frames(Origins(analysis.dump, module), mention)) if mention else []
-    return [*islice(explained, _MOST), *leading, *sources, *_PAGES]
-
-
-def _frames(origins: Origins, mention: Mention) -> Sequence[StackFrame]:
-    """The calls that made what is at a place: the content of a value, or an instruction."""
-    match mention.target:
-        case Value(row):
-            return origins.of_value(row).frames
-        case Instruction(name):
-            return origins.of_name(name).frames
-        case Step(step) if mention.role is Role.SCHEDULE and (row := origins.dump.schedule_row(step)) != NONE:
-            return origins.of_name(int(origins.dump.schedule.name[row])).frames
-    return ()
+    is_made = mention and (isinstance(mention.target, Value | Instruction) or mention.role is Role.SCHEDULE)
+    origin = Origins(analysis.dump, module).of_target(mention.target) if mention and is_made else None
+    return [*islice(explained, _MOST), *leading, *source_actions(origin.frames if origin else ()), *_PAGES]
 
 
 def source_actions(frames: Sequence[StackFrame]) -> list[Action]:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.over_time import MemorySpace, live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage
@@ -22,7 +21,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_reason, short_suffix, warranted_size
-from xla_lens.syntax.columns import NONE, Column, Kind, Table
+from xla_lens.syntax.columns import NONE, Column, Kind, Table, cells
 
 LENS_LIMIT: Final = 500
 """Maximum number of allocations, and of values, with lenses in a file: editors are slow with thousands of lenses."""
@@ -87,7 +86,7 @@ def _with_lens(dump: DumpSet) -> Column:
 def _on_allocations(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[Lens]:
     table, rows = analysis.dump.allocations, _with_lens(analysis.dump)
     rows = rows[biggest(table.size_bytes[rows], limit)]
-    for row, offset in zip(rows.tolist(), _lines(file, table, rows), strict=True):
+    for row, offset in cells(rows, _lines(file, table, rows)):
         yield Lens(offset, _fill(analysis, row), HistoryPage(int(table.index[row])))
 
 
@@ -96,14 +95,13 @@ def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
     rows = np.flatnonzero(dump.value_of_used_value != NONE)
     rows = rows[biggest(dump.values.size_bytes[dump.value_of_used_value[rows]], limit)]
     values = dump.value_of_used_value[rows]
-    is_at_peak = _is_at_peak(analysis, values).tolist()
-    for row, value, offset, has_share in zip(
-        rows.tolist(), values.tolist(), _lines(file, table, rows), is_at_peak, strict=True
-    ):
+    is_at_peak = live_at_peak(dump, analysis.memory, values)
+    for row, value, offset, is_live in cells(rows, values, _lines(file, table, rows), is_at_peak):
         yield Lens(offset, _uses(analysis, row), Value(value))
-        space = analysis.memory.space(int(dump.values.color[value]))
-        if has_share and space and space.peak_step is not None:
-            peak, size_bytes = f"the {space_name(space.id)} peak", int(dump.values.size_bytes[value])
+        space, size_bytes = analysis.memory.space(int(dump.values.color[value])), int(dump.values.size_bytes[value])
+        is_shown = is_live and space and size_bytes > _SMALLEST_SHARE * space.peak_live_bytes
+        if is_shown and space and space.peak_step is not None:
+            peak = f"the {space_name(space.id)} peak"
             title = f"part of {peak}, {warranted_size(space.peak_live_bytes, live)}"
             title = f"{percent(size_bytes, space.peak_live_bytes)} of {peak}" if live.is_exact else title
             yield Lens(offset, title, LiveSetPage(space.peak_step))
@@ -113,12 +111,12 @@ def _on_steps(analysis: Analysis, file: DumpFile) -> Iterator[Lens]:
     dump, spaces = analysis.dump, analysis.memory.spaces
     for step in sorted({space.peak_step for space in spaces if space.peak_step is not None and space.peak_live_bytes}):
         rows = np.array([dump.schedule_row(step)], np.int64)
-        for offset in _lines(file, dump.schedule, rows[rows != NONE]):
+        for offset in _lines(file, dump.schedule, rows[rows != NONE]).tolist():
             peaking = [space for space in spaces if space.peak_step == step]
             yield Lens(offset, _live(analysis, "show values live at the peak", peaking, step), LiveSetPage(step))
     default = analysis.memory.space(DEFAULT_COLOR)
     offsets = _lines(file, dump.peaks, np.arange(len(dump.peaks)))
-    for offset, step in zip(offsets, dump.peaks.step.tolist(), strict=True):
+    for offset, step in cells(offsets, dump.peaks.step):
         live = [space for space in spaces if space.live.at(step)]
         yield Lens(offset, _live(analysis, "show values live here", live, step), LiveSetPage(step))
         if default and default.peak_step is not None and default.live.at(step) < default.peak_live_bytes:
@@ -126,23 +124,11 @@ def _on_steps(analysis: Analysis, file: DumpFile) -> Iterator[Lens]:
             yield Lens(offset, title, schedule_place(dump, dump.schedule_row(default.peak_step)))
 
 
-def _lines(file: DumpFile, table: Table, rows: Column) -> list[int]:
+def _lines(file: DumpFile, table: Table, rows: Column) -> Column:
     """The starts of the lines that some rows of a table begin on."""
     starts = file.document.line_starts
-    found: list[int] = starts[starts.searchsorted(table.start[rows], "right") - 1].tolist()
+    found: Column = starts[starts.searchsorted(table.start[rows], "right") - 1]
     return found
-
-
-def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
-    """Which of some values are live at the peak of their memory space, with a share that does not round to 0.0 %."""
-    values = analysis.dump.values
-    is_there = np.zeros(len(rows), bool)
-    for space in analysis.memory.spaces:
-        if space.peak_step is not None:
-            is_live = (values.start_step[rows] <= space.peak_step) & (space.peak_step <= values.end_step[rows])
-            is_big = values.size_bytes[rows] > _SMALLEST_SHARE * space.peak_live_bytes
-            is_there |= is_live & is_big & (values.color[rows] == space.color) & (values.start_step[rows] != NONE)
-    return is_there
 
 
 # ---------------------------------------------------------------- titles

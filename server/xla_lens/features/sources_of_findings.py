@@ -4,15 +4,14 @@ from dataclasses import dataclass
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import bytes_by_line
-from xla_lens.model.attribution.frames import Origin, Origins
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Allocation, Instruction, Step, Value, mention_at
-from xla_lens.syntax.columns import NONE
+from xla_lens.model.places.mentions import mention_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +37,10 @@ def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Fin
     is_about_text = finding.code in (Code.SYNTAX, Code.TRUNCATED_DUMP)
     if is_about_text and finding.problem.kind is not Problem.MISSING_QUOTE:
         return None
-    origin = _origin_at(Origins(analysis.dump, module), finding)
+    mention = mention_at(analysis.dump, finding.place.file, finding.place.start)
+    origin = Origins(analysis.dump, module).of_target(mention.target) if mention else None
     frame = origin.line if origin else None
     return SourceLine(frame.file, frame.line) if frame else None
-
-
-def _origin_at(found: Origins, finding: Finding) -> Origin | None:
-    """The origin of the value or the instruction at the place of a finding; None if there is none."""
-    dump = found.dump
-    mention = mention_at(dump, finding.place.file, finding.place.start)
-    match mention.target if mention else None:
-        case Value(row):
-            return found.of_value(row)
-        case Instruction(name):
-            return found.of_name(name)
-        case Allocation(row) if dump.allocations.slice_count[row] > 0:
-            return found.of_value(int(dump.value_of_slice[dump.allocations.first_slice[row]]))
-        case Step(step):
-            row = dump.schedule_row(step)
-            return found.of_name(int(dump.schedule.name[row])) if row != NONE else None
-    return None
 
 
 def source_of_growth(space: SpaceComparison) -> SourceLine | None:

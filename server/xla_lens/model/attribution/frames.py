@@ -17,9 +17,10 @@ from xla_lens.model.attribution.writers import Writer, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import SOURCE_FIELDS, Calls, StackFrame, metadata_frames
+from xla_lens.model.places.mentions import Allocation, Instruction, Step, Target, Value
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import Instruction
+from xla_lens.syntax.hlo.instruction import Instruction as Quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,28 @@ class Origins:
             self._own[name] = self._origin(op_name, metadata)
         return self._own[name]
 
+    def of_target(self, target: Target | None) -> Origin | None:
+        """Return the origin of what a place of the dump means: that of an allocation is its first value, that of a step
+        the instruction that runs then. None for the printed peak, and where nothing is known.
+        """
+        dump = self.dump
+        match target:
+            case Value(row):
+                return self.of_value(row)
+            case Instruction(name):
+                return self.of_name(name)
+            case Allocation(row) if dump.allocations.slice_count[row] > 0:
+                return self.of_value(int(dump.value_of_slice[dump.allocations.first_slice[row]]))
+            case Step(step) if (entry := dump.schedule_row(step)) != NONE:
+                return self.of_name(int(dump.schedule.name[entry]))
+        return None
+
     def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Writer | None = None) -> Origin:
         calls, line = self._calls.of(metadata)
         return Origin(op_name, calls, line, not calls and "stack_frame_id" in metadata, derived)
 
 
-def _is_same(quoted: Instruction, found: Instruction | None) -> bool:
+def _is_same(quoted: Quoted, found: Quoted | None) -> bool:
     # An asynchronous operation has another opcode in the module.
     return found is not None and quoted.shape == found.shape and quoted.metadata() == found.metadata()
 

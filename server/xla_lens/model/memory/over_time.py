@@ -125,10 +125,9 @@ def placed_values(dump: DumpSet) -> Column:
 
 def covering(dump: DumpSet, step: int, color: int) -> Column:
     """Return the values that cover the live bytes of a memory space at a step, by id."""
-    values, placed = dump.values, placed_values(dump)
-    is_live = (values.start_step[placed] <= step) & (step <= values.end_step[placed])
-    live: Column = placed[is_live & (dump.allocations.color[values.allocation[placed]] == color)]
-    return live
+    values, live = dump.values, live_values(dump, step)
+    in_space: Column = live[(dump.values.color[live] == color) & (values.allocation[live] != NONE)]
+    return in_space[values.size_bytes[in_space] > 0]
 
 
 def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
