@@ -44,9 +44,7 @@ Used values: the 2 largest of 6 values ...
 HloLiveRange (max 7): 3 parts
   InstructionSequence: 7 instructions
   BufferLiveRange: 6 live ranges
-  Live ranges at 5 (peak): 328.0 KiB · the 2 largest of 4 values ...
-    param: 256.0 KiB
-    param.1: 64.0 KiB
+  Live ranges at 5 (peak): 328.0 KiB · 4 values
 """
     )
 

@@ -22,7 +22,7 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import defined_bytes
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.over_time import MemorySpace, live_at_peak
+from xla_lens.model.memory.over_time import MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
@@ -104,12 +104,12 @@ def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     table, of_row = dump.slices, dump.value_of_slice[rows]
     # Shares of a peak that may be higher would be wrong.
     peaks = {space.color: space.peak_live_bytes for space in analysis.memory.spaces if space.live_bound is Bound.EXACT}
-    at_peak = live_at_peak(dump, analysis.memory, of_row)
-    for row, value, is_at_peak in cells(rows, of_row, at_peak):
+    for row, value in cells(rows, of_row):
         size_bytes, is_timed = int(values.size_bytes[value]), values.live_range[value] != NONE
         if size_bytes < _SMALLEST and not is_timed:
             continue
-        share = _share(size_bytes, peaks.get(int(values.color[value]), 0)) if is_at_peak else ""
+        share = _share(size_bytes, peaks.get(int(values.color[value]), 0))
+        share = share if is_live_at_peak(dump, analysis.memory, value) else ""
         size = human(size_bytes) if size_bytes >= _SMALLEST else ""
         live = f"live {values.start_step[value]}–{values.end_step[value]}" if is_timed else ""
         label = " · ".join(filter(None, (size, share and f"{share} of the peak", live)))

@@ -22,7 +22,7 @@ from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.hlo.dataflow import index_path, uses
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, meaning_of, references_to, values_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.over_time import LiveBytes, MemorySpace, live_at_peak
+from xla_lens.model.memory.over_time import LiveBytes, MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
@@ -196,7 +196,7 @@ def _share(context: _Context, value: int, size_bytes: int | None) -> str:
     peak = f"the {space_name(space.id)} peak"
     if bound is not Bound.EXACT:
         return f" · {peak} is {bounded_size(space.peak_live_bytes, bound)}"
-    if size_bytes is not None and live_at_peak(dump, memory, np.array([value]))[0]:
+    if size_bytes is not None and is_live_at_peak(dump, memory, value):
         return f" · {percent(size_bytes, space.peak_live_bytes)} of {peak}"
     return f" · not live at {peak}" if dump.values.live_range[value] != NONE else ""
 

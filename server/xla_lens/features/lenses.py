@@ -9,7 +9,7 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import capacity_of, over_bytes
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.memory.over_time import MemorySpace, live_at_peak
+from xla_lens.model.memory.over_time import MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage
@@ -95,12 +95,11 @@ def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
     rows = np.flatnonzero(dump.value_of_used_value != NONE)
     rows = rows[biggest(dump.values.size_bytes[dump.value_of_used_value[rows]], limit)]
     values = dump.value_of_used_value[rows]
-    is_at_peak = live_at_peak(dump, analysis.memory, values)
-    for row, value, offset, is_live in cells(rows, values, _lines(file, table, rows), is_at_peak):
+    for row, value, offset in cells(rows, values, _lines(file, table, rows)):
         yield Lens(offset, _uses(analysis, row), Value(value))
         space, size_bytes = analysis.memory.space(int(dump.values.color[value])), int(dump.values.size_bytes[value])
-        is_shown = is_live and space and size_bytes > _SMALLEST_SHARE * space.peak_live_bytes
-        if is_shown and space and space.peak_step is not None:
+        is_big = space is not None and size_bytes > _SMALLEST_SHARE * space.peak_live_bytes
+        if is_big and space and space.peak_step is not None and is_live_at_peak(dump, analysis.memory, value):
             peak = f"the {space_name(space.id)} peak"
             title = f"part of {peak}, {warranted_size(space.peak_live_bytes, live)}"
             title = f"{percent(size_bytes, space.peak_live_bytes)} of {peak}" if live.is_exact else title

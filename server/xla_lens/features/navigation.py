@@ -26,39 +26,37 @@ implementation is the instruction that runs: that of a named bitcast is the bitc
 value whose bytes it shares. Without an HLO module the implementation is the entry in the schedule.
 """
 
-from xla_lens.model.hlo.mentions import (
-    HloComputation,
-    HloInstruction,
-    HloMention,
-    HloTarget,
-    definition_place,
-    values_of,
-)
+import numpy as np
+
+from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, definition_place, values_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
-from xla_lens.model.places.places import Place, allocation_place, schedule_place, slice_place, used_value_place
+from xla_lens.model.places.places import Place, allocation_place, schedule_place, slice_place, value_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
 def definition(dump: DumpSet, module: HloModule | None, mention: Mention | HloMention, limit: int) -> list[Place]:
     """Return at most `limit` places that define the mentioned thing."""
-    match mention.target:
-        case Value(row):
-            is_header = isinstance(mention, Mention) and mention.role is Role.USED_VALUE
-            header = None if is_header else used_value_place(dump, row)
-            return _known(header or slice_place(dump, row) or used_value_place(dump, row))
-        case Allocation(row) if isinstance(mention, Mention) and mention.role is Role.ALLOCATION_HEADER:
+    match mention:
+        case Mention(target=Value(row), role=role) if role is not Role.USED_VALUE:
+            return _known(value_place(dump, row))
+        case Mention(target=Allocation(row), role=Role.ALLOCATION_HEADER):
             return _known(*(slice_place(dump, value) for value in dump.values_of_allocation(row)[:limit].tolist()))
-    return _known(_entry(dump, module, mention.target))
+    return declaration(dump, module, mention, limit)
 
 
 def declaration(dump: DumpSet, module: HloModule | None, mention: Mention | HloMention, _limit: int) -> list[Place]:
     """Return the row in the allocation, or the nearest equivalent."""
     match mention.target:
         case Value(row):
-            return _known(slice_place(dump, row) or used_value_place(dump, row))
-    return _known(_entry(dump, module, mention.target))
+            return _known(slice_place(dump, row) or value_place(dump, row))
+        case Allocation(row):
+            return _known(allocation_place(dump, row))
+        case HloInstruction() | HloComputation() as target:
+            return [definition_place(module, target)] if module else []
+        case target:
+            return _known(schedule_place(dump, _entry(dump, target)))
 
 
 def type_definition(dump: DumpSet, module: HloModule | None, mention: Mention | HloMention, limit: int) -> list[Place]:
@@ -70,11 +68,9 @@ def type_definition(dump: DumpSet, module: HloModule | None, mention: Mention | 
             return _known(allocation_place(dump, row))
         case HloInstruction(row, index) if module:
             name = module.name(row)
-            values = values_of(dump, name)
-            if index:
-                value = dump.value_at(dump.name_number(name), dump.index_number(index))
-                values = [value] if value != NONE else []
-            return _known(*(slice_place(dump, value) or used_value_place(dump, value) for value in values))[:limit]
+            of_element = dump.value_at(dump.name_number(name), dump.index_number(index)) if index else NONE
+            values = [of_element] * (of_element != NONE) if index else values_of(dump, name)
+            return _known(*(slice_place(dump, value) or value_place(dump, value) for value in values))[:limit]
     return []
 
 
@@ -82,47 +78,34 @@ def implementation(dump: DumpSet, module: HloModule | None, mention: Mention | H
     """Return the instruction in the HLO module, or its entry in the schedule; in a module, that entry, or the root of a
     computation.
     """
-    names: tuple[int, ...] = ()
-    match mention.target:
-        case HloInstruction(row) if module:
-            number = dump.name_number(module.name(row))
-            return _known(_entry(dump, module, Instruction(number))) if number != NONE else []
-        case HloComputation(row) if module:
-            root = module.root(row)
-            return [module.place(root)] if root != NONE else []
-        case Value(row):
-            names = (mention.name if isinstance(mention, Mention) else NONE), int(dump.values.name[row])
-        case Instruction(name):
-            names = (name,)
-        case Step() | Peak():
-            step = mention.target.step if isinstance(mention.target, Step) else int(dump.peaks.step[mention.target.row])
-            row = dump.schedule_row(step)
-            names = (int(dump.schedule.name[row]),) if row != NONE else ()
-    names = tuple(name for name in names if name != NONE)
-    lines = (_line(dump, module, name) for name in names)
-    entries = (_entry(dump, module, Instruction(name)) for name in names)
-    return _known(*lines, *entries)[:1]
+    names, lines = [NONE], list[Place]()
+    match mention:
+        case HloMention(target=HloComputation(row)) if module:
+            return [module.place(module.root(row))] if module.root(row) != NONE else []
+        case HloMention(target=HloInstruction(row)) if module:
+            names = [dump.name_number(module.name(row))]
+        case Mention(target=Value(row), name=name):
+            names = [name, int(dump.values.name[row])]
+        case Mention(target=target) if (entry := _entry(dump, target)) != NONE:
+            names = [int(dump.schedule.name[entry])]
+    names = [name for name in names if name != NONE]
+    if module and isinstance(mention, Mention):
+        rows = module.instruction_rows.rows_of([dump.names[name] for name in names])
+        lines = [module.place(row) for row in rows[rows != NONE].tolist()]
+    entries = dump.schedule_row_of_name[np.array(names, np.int64)].tolist()
+    return [*lines, *_known(*(schedule_place(dump, entry) for entry in entries))][:1]
 
 
-def _line(dump: DumpSet, module: HloModule | None, name: int) -> Place | None:
-    row = module.row_of(dump.names[name]) if module else NONE
-    return module.place(row) if module and row != NONE else None
-
-
-def _entry(dump: DumpSet, module: HloModule | None, target: Target | HloTarget) -> Place | None:
+def _entry(dump: DumpSet, target: Target) -> int:
+    """The row of the schedule of an instruction, a step or the printed peak, NONE for anything else."""
     match target:
-        case HloInstruction() | HloComputation():
-            return definition_place(module, target) if module else None
-        case Allocation(row):
-            return allocation_place(dump, row)
         case Instruction(name):
-            return schedule_place(dump, int(dump.schedule_row_of_name[name]))
+            return int(dump.schedule_row_of_name[name])
         case Step(step):
-            return schedule_place(dump, dump.schedule_row(step))
+            return dump.schedule_row(step)
         case Peak(row):
-            return schedule_place(dump, dump.schedule_row(int(dump.peaks.step[row])))
-        case Value():
-            return None
+            return dump.schedule_row(int(dump.peaks.step[row]))
+    return NONE
 
 
 def _known(*places: Place | None) -> list[Place]:

@@ -104,7 +104,6 @@ def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Sy
         case Section.PEAK if file is dump.live:
             rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
             size, count, noun = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows), "value"
-            children = list(_peak_buffers(dump, rows[:limit]))
         case Section.INSTRUCTION_SEQUENCE:
             count, noun = len(file.columns.schedule), "instruction"
         case Section.BUFFER_LIVE_RANGES:
@@ -140,13 +139,6 @@ def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
 def _value(dump: DumpSet, table: Table, row: int, value: int, end: int | None = None) -> Symbol:
     header, size = table.span(row), _size(int(dump.values.size_bytes[value]))
     return _symbol(SymbolKind.VALUE, dump.value_label(value), ((header[0], end or header[1]), header), size)
-
-
-def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:
-    table = dump.peak_buffers
-    for row in rows.tolist():
-        name, size = dump.label(int(table.name[row]), int(table.index[row])), human(int(table.size_bytes[row]))
-        yield _symbol(SymbolKind.VALUE, name, (table.span(row), table.span(row, end="value_end")), size)
 
 
 # ---------------------------------------------------------------- HLO modules

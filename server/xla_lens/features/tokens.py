@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloInstruction, HloTarget, hlo_mention_at, meaning_of, values_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.over_time import live_at_peak
+from xla_lens.model.memory.over_time import is_live_at_peak
 from xla_lens.model.places.mentions import Value, is_declaration, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
@@ -110,21 +108,14 @@ def _by_chunks(
 
 
 def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
-    found, values = list[Token](), list[int]()
+    dump, memory = analysis.dump, analysis.memory
     for kind, first, last in words(file.document.data, file.columns, start, end):
-        mention = mention_at(analysis.dump, file, first) if kind in _NAMES else None
+        mention = mention_at(dump, file, first) if kind in _NAMES else None
         value = mention.target.row if mention and isinstance(mention.target, Value) else NONE
         token_type = TokenType.VALUE if value != NONE else _DUMP_TYPES.get(kind)
         if token_type is not None:
             is_definition = mention is not None and is_declaration(mention.target, mention.role)
-            found.append(Token(first, last, token_type, is_definition))
-            values.append(value)
-    of_token = np.array(values, np.int64)
-    is_live = np.zeros(len(found), np.bool_)
-    named = np.flatnonzero(of_token != NONE)
-    is_live[named] = live_at_peak(analysis.dump, analysis.memory, of_token[named])
-    for token, is_marked in zip(found, is_live.tolist(), strict=True):
-        yield token._replace(is_live_at_peak=is_marked)
+            yield Token(first, last, token_type, is_definition, value != NONE and is_live_at_peak(dump, memory, value))
 
 
 _NAMES: Final = frozenset(("name", "frame_name", "allocation_index"))
@@ -209,7 +200,7 @@ def _is_live(analysis: Analysis, module: HloModule, target: HloInstruction) -> b
     meaning = meaning_of(dump, name, target.index)
     values = [meaning.row] if isinstance(meaning, Value) else []
     values = values if target.index else values_of(dump, name)
-    return bool(live_at_peak(dump, analysis.memory, np.array(values, np.int64)).any()) if values else None
+    return any(is_live_at_peak(dump, analysis.memory, value) for value in values) if values else None
 
 
 _DEFINITIONS: Final = frozenset(("instruction", "computation"))

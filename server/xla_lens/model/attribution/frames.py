@@ -69,7 +69,7 @@ class Origins:
         # Most say where they come from, so that their instructions are not looked up in the module.
         row = module.row_of(self.dump.names[name]) if opcode and (is_by_other or module.has_loops) else NONE
         # The table of a tuple has no content of its own.
-        if row == NONE or (index <= EMPTY_INDEX and writers.read(row).shape.startswith(b"(")):
+        if row == NONE or (index <= EMPTY_INDEX and writers.read(row).own.shape.startswith(b"(")):
             return own
         loops = () if is_by_other else writers.loops_around(row)
         if not is_by_other and all(writers.read(loop).line != own.line for loop in loops):

@@ -50,15 +50,11 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class ReadInstruction:
-    """What is read of an instruction of the module, all of it empty if its text is not well-formed.
-
-    `operands` are their names. `line` is the line of the user's call that made it, without the column; None if it is
-    unknown.
+    """An instruction of the module, empty if its text is not well-formed, and what is read of it. `operands` are names.
+    `line` is the line of the user's call that made it, without the column; None if it is unknown.
     """
 
-    instruction: Instruction | None
-    opcode: bytes
-    shape: bytes
+    own: Instruction
     operands: tuple[bytes, ...]
     metadata: Mapping[str, str]
     line: StackFrame | None
@@ -100,10 +96,9 @@ class Writers:
     def read(self, row: int) -> ReadInstruction:
         """Read the instruction of a row."""
         if row not in self._read:
-            own = self.module.instruction(row)
-            metadata = own.metadata() if own else {}
-            opcode, shape, operands = (own.opcode, own.shape, own.operand_names()) if own else (b"", b"", ())
-            self._read[row] = ReadInstruction(own, opcode, shape, operands, metadata, self._calls.of(metadata)[1])
+            own = self.module.instruction(row) or _EMPTY
+            metadata = own.metadata()
+            self._read[row] = ReadInstruction(own, own.operand_names(), metadata, self._calls.of(metadata)[1])
         return self._read[row]
 
     def operand(self, position: _Position, number: int, index: tuple[int, ...]) -> _Position | None:
@@ -117,8 +112,8 @@ class Writers:
 
     def called(self, row: int, *attributes: bytes) -> list[int]:
         """The computations that some attributes name, NONE for those that the module lacks."""
-        own = self.read(row).instruction
-        calls = self.module.called(own.operands_end, own.end) if own else ()
+        own = self.read(row).own
+        calls = self.module.called(own.operands_end, own.end)
         return [computation for attribute, _, computation in calls if attribute in attributes]
 
     def loops_around(self, row: int) -> tuple[int, ...]:
@@ -129,7 +124,7 @@ class Writers:
         # A damaged module may call itself.
         while not self.module.is_in_entry(row) and (row := self.caller(row)) not in (NONE, *callers):
             callers[row] = None
-        return tuple(caller for caller in callers if self.read(caller).opcode == b"while")
+        return tuple(caller for caller in callers if self.read(caller).own.opcode == b"while")
 
     def caller(self, row: int) -> int:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
@@ -171,13 +166,12 @@ class _Search:
     def _next(self, position: _Position) -> _Position | Writer | None:
         of, row, index = self._of, position.row, position.index
         read = of.read(row)
-        opcode = read.opcode
+        own, opcode = read.own, read.own.opcode
         match opcode:
             case b"tuple":
                 return of.operand(position, index[0], index[1:]) if index else None
             case b"get-tuple-element":
-                own = read.instruction
-                element = _INDEX.search(own.text, own.operands_end, own.end) if own else None
+                element = _INDEX.search(own.text, own.operands_end, own.end)
                 return of.operand(position, 0, (integer(element[1]), *index)) if element else None
             case b"parameter":
                 return self._parameter(position)
@@ -209,14 +203,14 @@ class _Search:
         return Writer(row, decode(self._of.module.name(row)), None if self._is_slice else self._stored)
 
     def _is_fused(self, position: _Position) -> bool:
-        return bool(position.callers) and self._of.read(position.callers[-1]).opcode == b"fusion"
+        return bool(position.callers) and self._of.read(position.callers[-1]).own.opcode == b"fusion"
 
     def _of_operand(self, position: _Position) -> Writer | None:
         """What an instruction without metadata copies, or computes within a fusion: what its first operand with a
         writer holds.
         """
         read = self._of.read(position.row)
-        is_copy = read.opcode in _MOVING or read.opcode.endswith(b"-start")
+        is_copy = read.own.opcode in _MOVING or read.own.opcode.endswith(b"-start")
         if not (is_copy or self._is_fused(position)):
             return None
         before, self._is_within_fusion = self._is_within_fusion, self._is_within_fusion or not is_copy
@@ -240,9 +234,8 @@ class _Search:
         caller = callers[-1] if callers else of.caller(row)
         if caller == NONE:
             return None
-        instruction, outer = of.read(row).instruction, _Position(caller, (), callers[:-1])
-        number = instruction.parameter_number if instruction else None
-        match of.read(caller).opcode:
+        number, outer = of.read(row).own.parameter_number, _Position(caller, (), callers[:-1])
+        match of.read(caller).own.opcode:
             case b"while":
                 return self._loop(replace(outer, index=index))
             case b"conditional":
@@ -272,7 +265,7 @@ class _Search:
         not stacked by a loop.
         """
         own = self._own(position)
-        is_fusion = self._of.read(position.row).opcode == b"fusion"
+        is_fusion = self._of.read(position.row).own.opcode == b"fusion"
         if own and is_fusion and not position.index and not self._loops:
             return own
         return self.find(self._into(position, *_CALLS)) or own
@@ -294,12 +287,14 @@ class _Search:
         if self._stored or not update:
             return
         name = self._of.module.name(position.callers[-1] if self._is_fused(position) else position.row)
-        shapes = [self._of.read(row).shape for row in (position.row, update.row)]
+        shapes = [self._of.read(row).own.shape for row in (position.row, update.row)]
         array, (whole, part) = _ARRAY.match(shapes[1]), byte_sizes(shapes).tolist()
         if array and part > 0:
             shape = array[0].replace(b"[1,", b"[", 1).decode()
             self._stored = Stored(decode(name), whole // part, shape)
 
+
+_EMPTY: Final = Instruction(b"", 0, 0, 0, 0, 0, 0, b"", 0)
 
 _MOST_STEPS: Final = 100
 """Maximum number of instructions that one search passes."""

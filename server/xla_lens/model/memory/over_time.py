@@ -148,6 +148,14 @@ def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bo
     return is_live
 
 
+def is_live_at_peak(dump: DumpSet, memory: Memory, value: int) -> bool:
+    """Return whether a value is live at the peak of its memory space."""
+    values, space = dump.values, memory.space(int(dump.values.color[value]))
+    if space is None or space.peak_step is None or values.live_range[value] == NONE:
+        return False
+    return bool(values.start_step[value] <= space.peak_step <= values.end_step[value])
+
+
 def measure(dump: DumpSet, may_overlap: Callable[[int], bool]) -> Memory:
     """Compute the live bytes of a dump set over all steps. Values for which `may_overlap` is true never collide."""
     slots = slots_of(dump, placed_values(dump))
