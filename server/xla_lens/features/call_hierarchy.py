@@ -5,8 +5,7 @@ An item of a dump is an instruction that defines values. The uses in a dump look
 an instruction that defines no value, such as a `bitcast` or a `copy-done`, is an alias of other bytes, and its readers
 are among the uses of those. It is neither a producer nor a consumer.
 
-If B is a consumer of A, then A is a producer of B. The reverse holds unless B is a tuple, whose producers are its
-elements.
+A is a producer of B if B is a consumer of A. A `tuple` reads its elements only if it is the result.
 """
 
 from collections.abc import Iterable

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from heapq import merge
 from itertools import chain, islice
 from typing import Final
 
@@ -55,43 +56,36 @@ def frame_tooltip(frame: StackFrame) -> str:
 _MAX_NAME: Final = 200
 
 
-_FILE: Final = b'source_file="'
-_FILE_AND_LINE: Final = re.compile(rb"source_file=(" + STRING_IN_LINE + rb")(?: source_line=([0-9]{1,9})(?![0-9]))?")
-_FRAME: Final = b"stack_frame_id="
-_FRAME_ID: Final = re.compile(rb"(?<=[{ ])stack_frame_id=([0-9]{1,9})(?![0-9])")
-
-_CHUNK: Final = 1 << 16
+_SOURCE: Final = re.compile(
+    rb"source_file=(" + STRING_IN_LINE + rb")(?: source_line=([0-9]{1,9})(?![0-9]))?"
+    rb"|(?<=[{ ])stack_frame_id=([0-9]{1,9})(?![0-9])"
+)
 
 
 def _quoted(data: bytes, module: HloModule | None) -> Iterator[Link]:
     """The sources of instructions: a file with its line, or the id of a frame of the module, which stands for its user
-    frame.
+    frame. Lazy, so that a caller with a limit reads only a part.
     """
-    for place in _occurrences(data, (_FILE, _FRAME) if module else (_FILE,)):
-        file, frame = _FILE_AND_LINE.match(data, place), _FRAME_ID.match(data, place)
-        if file:
-            path, line = unquoted(file[1]), int(file[2]) if file[2] else None
-            if path:
-                last = file.end(2) if file[2] else file.end(1) - 1
-                yield Link(file.start(1) + 1, last, StackFrame(path, line))
-        elif frame and module:
-            own = user_frame(module.stack(int(frame[1])))
+    words = (b"source_file=", b"stack_frame_id=") if module else (b"source_file=",)
+    for place in merge(*(_places(data, word) for word in words)):
+        if (match := _SOURCE.match(data, place)) is None:
+            continue
+        path, line, frame_id = match.groups()
+        if path and (file := unquoted(path)):
+            last = match.end(2) if line else match.end(1) - 1
+            yield Link(match.start(1) + 1, last, StackFrame(file, int(line) if line else None))
+        elif frame_id and module:
+            own = user_frame(module.stack(int(frame_id)))
             if own and is_file(own.file):
-                yield Link(*frame.span(), own)
+                yield Link(*match.span(), own)
 
 
-def _occurrences(data: bytes, words: tuple[bytes, ...]) -> Iterator[int]:
-    """The starts of some words, in the order of the text. Lazy, so that a caller with a limit reads only a part."""
-    for first in range(0, len(data), _CHUNK):
-        found: list[int] = []
-        for word in words:
-            # A word that starts in this chunk may end in the next.
-            last = first + _CHUNK + len(word) - 1
-            place = data.find(word, first, last)
-            while place >= 0:
-                found.append(place)
-                place = data.find(word, place + len(word), last)
-        yield from sorted(found)
+def _places(data: bytes, word: bytes) -> Iterator[int]:
+    """Where a word starts. This is many times as fast as a search for several words at once."""
+    place = data.find(word)
+    while place >= 0:
+        yield place
+        place = data.find(word, place + len(word))
 
 
 def _files(module: HloModule) -> Iterator[Link]:

@@ -7,7 +7,6 @@ Instructions in between define no value, but have uses too: a `bitcast` is anoth
 
 import re
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Positions, Uses
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
 
@@ -43,24 +42,14 @@ def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
 
 
 def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
-    """Yield the values that an instruction reads in the order of its operands, each with the row that says so.
-
-    A `tuple` has uses only if it is a result, so its elements come from their positions as well.
-    """
-    if dump.used is None:
-        return
-    uses, positions, used = dump.uses, dump.positions, dump.used
-    rows = np.flatnonzero(uses.name == name)
-    found: list[tuple[tuple[int, ...], Uses | Positions, int]]
-    found = [((int(uses.operand[row]), *index_path(dump, int(uses.index[row]))), uses, row) for row in rows.tolist()]
-    if dump.opcode(name) == b"tuple":
-        elements = np.flatnonzero((positions.name == name) & ~np.isin(positions.value, uses.value[rows])).tolist()
-        found += [(index_path(dump, int(positions.index[row])), positions, row) for row in elements]
-    for _, table, place in sorted(found, key=itemgetter(0)):
-        row = int(table.value[place])
+    """Yield the values that an instruction reads in the order of its operands, each with the row that says so."""
+    uses, operand, index = dump.uses, dump.uses.operand, dump.uses.index
+    rows = np.flatnonzero(uses.name == name).tolist() if dump.used else []
+    for use in sorted(rows, key=lambda row: (int(operand[row]), index_path(dump, int(index[row])))):
+        row = int(uses.value[use])
         value = int(dump.value_of_used_value[row]) if row != NONE else NONE
-        if value != NONE and dump.values.name[value] != name:
-            yield value, row_place(used, table, place)
+        if dump.used and value != NONE and dump.values.name[value] != name:
+            yield value, row_place(dump.used, uses, use)
 
 
 def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Column]:
