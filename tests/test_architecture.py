@@ -35,7 +35,7 @@ _LAYERS = (
 
 _WORDS = (
     *("command_links", "contract", "markdown", "memory_spaces", "names", "numbers", "padding", "printed_peak"),
-    *("sources", "warrants"),
+    *("sources", "terms", "warrants"),
 )
 """The modules of `render` that word a number, a name or a place, which are a layer of their own: features use them for
 the words beside their facts.

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.features.terms import REMAT, kind_sentence
 from xla_lens.model.advice.alive import Reason, last_uses, neighbours
 from xla_lens.model.advice.facts import is_backward
 from xla_lens.model.advice.padding import padding_of
@@ -36,6 +35,7 @@ from xla_lens.render.numbers import apart, counted, human, percent, shortened, s
 from xla_lens.render.padding import padding_cause, padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.sources import call_chain, source_suffix
+from xla_lens.render.terms import REMAT, kind_sentence
 from xla_lens.render.warrants import bounded, bounded_size, reasons
 from xla_lens.syntax.columns import NONE, Column, cells
 from xla_lens.syntax.file_names import FileKind

@@ -3,13 +3,13 @@
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover as hover_of
-from xla_lens.features.terms import term_at
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.diff.values import other_line, other_value
 from xla_lens.render.markdown import without_marks
+from xla_lens.render.terms import term_at
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
