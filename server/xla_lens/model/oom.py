@@ -1,6 +1,5 @@
 """Out-of-memory messages joined with dumps: which dump a message is about, and which values and sums it names."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -9,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.needed import kind_bytes, program_bytes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomMessage
 
 
@@ -102,21 +103,17 @@ def _facts(message: OomMessage) -> Iterator[OomFact]:
 
 
 def _sums(analysis: Analysis, color: int) -> dict[DumpSum, tuple[int, Bound]]:
-    table, space = analysis.dump.allocations, analysis.memory.space(color)
+    dump, space = analysis.dump, analysis.memory.space(color)
     if space is None:
         return {}
-
-    def allocated(kind: Kind) -> int:
-        return int(table.size_bytes[(table.color == color) & ((table.kind & int(kind)) != 0)].sum())
-
-    parameters = allocated(Kind.PARAMETER)
+    program = program_bytes(dump, color)
     sizes = {
         DumpSum.RESERVED: space.reserved_bytes,
-        DumpSum.TEMPORARIES: allocated(Kind.PREALLOCATED_TEMP),
-        DumpSum.PARAMETERS: parameters,
-        DumpSum.PROGRAM: space.reserved_bytes - parameters,
-        DumpSum.OUTPUTS: allocated(Kind.MAYBE_LIVE_OUT),
-        DumpSum.CONSTANTS: allocated(Kind.CONSTANT),
+        DumpSum.TEMPORARIES: program.temporary_bytes,
+        DumpSum.PARAMETERS: program.argument_bytes,
+        DumpSum.PROGRAM: space.reserved_bytes - program.argument_bytes,
+        DumpSum.OUTPUTS: program.output_bytes,
+        DumpSum.CONSTANTS: kind_bytes(dump, color, Kind.CONSTANT),
     }
     sums = {name: (size_bytes, space.reserved_bound) for name, size_bytes in sizes.items()}
     return sums | {DumpSum.PEAK: (space.peak_live_bytes, space.live_bound)}
@@ -132,12 +129,13 @@ def _equals(fact: OomFact, sums: Mapping[DumpSum, tuple[int, Bound]]) -> tuple[D
 
 def _found(buffer: OomBuffer, dump: DumpSet) -> OomBuffer:
     """A buffer with the values that it may be."""
-    shape = _without_layout(buffer.shape.encode()) if buffer.shape else None
+    # The messages of GPUs have no layouts.
+    shape = without_layout(buffer.shape.encode()) if buffer.shape else None
     sizes, size = dump.values.size_bytes, buffer.size
     fits = (sizes >= size.least_bytes) & (sizes <= size.most_bytes) if size else np.ones(len(sizes), bool)
 
     def has_shape(value: int) -> bool:
-        return _without_layout(dump.shape(value) or b"") == shape
+        return without_layout(dump.shape(value) or b"") == shape
 
     if buffer.name:
         number = dump.name_number(buffer.name.encode())
@@ -162,14 +160,6 @@ def _found(buffer: OomBuffer, dump: DumpSet) -> OomBuffer:
 
 def _preferred(values: list[int], is_preferred: Callable[[int], bool]) -> list[int]:
     return [*filter(is_preferred, values)] or values
-
-
-def _without_layout(shape: bytes) -> bytes:
-    """A shape as the messages of GPUs print it."""
-    return _LAYOUT.sub(b"", shape)
-
-
-_LAYOUT: Final = re.compile(rb"\{[^{}]*\}")
 
 
 # ---------------------------------------------------------------- which dump

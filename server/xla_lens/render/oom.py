@@ -14,6 +14,7 @@ from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
 from xla_lens.render.report.data import value_name
 from xla_lens.render.report.values import value_link
+from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, short_reason
 from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomLog, OomMessage, PrintedSize
 
@@ -245,11 +246,8 @@ def _first(shown: int, count: int) -> str:
 
 
 def _source(buffer: OomBuffer) -> Text:
-    if not buffer.source_file:
-        return ""
-    name, line = re.split(r"[/\\]", buffer.source_file)[-1], buffer.source_line
-    target = StackFrame(buffer.source_file, line)
-    return Name(name if line is None else f"{name}:{line}", role=Role.SOURCE, target=target)
+    frame = StackFrame(buffer.source_file or "", buffer.source_line)
+    return Name(short_frame(frame), frame, Role.SOURCE) if frame.file else ""
 
 
 def _value(buffer: OomBuffer, dump: DumpSet) -> Text:

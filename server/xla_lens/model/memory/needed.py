@@ -31,18 +31,19 @@ class ProgramBytes:
 
 def program_bytes(dump: DumpSet, color: int) -> ProgramBytes:
     """Return the bytes of arguments, outputs and temporaries in a memory space."""
-    table = dump.allocations
-    kinds = np.where(table.color == color, np.maximum(table.kind, 0), 0)
-
-    def total(kind: Kind) -> int:
-        return sum(table.size_bytes[(kinds & int(kind)) == int(kind)].tolist())
-
     return ProgramBytes(
-        argument_bytes=total(Kind.PARAMETER),
-        output_bytes=total(Kind.MAYBE_LIVE_OUT),
-        temporary_bytes=total(Kind.PREALLOCATED_TEMP),
-        aliased_bytes=total(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT),
+        argument_bytes=kind_bytes(dump, color, Kind.PARAMETER),
+        output_bytes=kind_bytes(dump, color, Kind.MAYBE_LIVE_OUT),
+        temporary_bytes=kind_bytes(dump, color, Kind.PREALLOCATED_TEMP),
+        aliased_bytes=kind_bytes(dump, color, Kind.PARAMETER | Kind.MAYBE_LIVE_OUT),
     )
+
+
+def kind_bytes(dump: DumpSet, color: int, kind: Kind) -> int:
+    """Return the bytes of the allocations of a kind in a memory space."""
+    table = dump.allocations
+    is_of_kind = (np.maximum(table.kind, 0) & int(kind)) == int(kind)
+    return sum(table.size_bytes[is_of_kind & (table.color == color)].tolist())
 
 
 def reserved_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
