@@ -23,7 +23,7 @@ from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import width
+from xla_lens.text.positions import to_positions, width
 
 ENTRY_LIMIT: Final = 50_000
 """Maximum number of allocations, and of values, in the summary of a set. The biggest are kept."""
@@ -185,15 +185,8 @@ def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encodin
     """The rows and columns of bytes in files."""
     row, column = np.zeros(len(file), np.int64), np.zeros(len(file), np.int64)
     for number, dump_file in enumerate(files):
-        here, document = np.flatnonzero(file == number), dump_file.document
-        if not len(here):
-            continue
-        row[here] = document.line_starts.searchsorted(start[here], "right") - 1
-        line = document.line_starts[row[here]]
-        column[here] = start[here] - line
-        if not document.data.isascii():
-            lines = zip(line.tolist(), start[here].tolist(), strict=True)
-            column[here] = [width(document.data[first:last], encoding) for first, last in lines]
+        here = np.flatnonzero(file == number)
+        row[here], column[here] = to_positions(dump_file.document, start[here], encoding)
     return row, column
 
 
