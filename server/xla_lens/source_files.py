@@ -47,8 +47,8 @@ def _listed(folders: tuple[Path, ...], _version: object, _period: float) -> File
 def _absolute(path: str, folders: Sequence[Path]) -> Path | None:
     # Two leading slashes would name another host.
     path = f"/{path.lstrip('/')}" if path.startswith("/") else path
-    absolute = next((folder / path for folder in folders if _is_file(folder / path)), None)
-    absolute = absolute or next((folder / path for folder in folders), Path(path))
+    candidates = [folder / path for folder in folders] or [Path(path)]
+    absolute = next(filter(_is_file, candidates), candidates[0])
     return absolute if absolute.is_absolute() else None
 
 

@@ -4,7 +4,6 @@ Runs in a worker thread. Sets are loaded one after another, and at most one is i
 """
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -106,14 +105,14 @@ def index_set(
     convert: Callable[[Finding], Converted],
 ) -> Indexed[Converted]:
     """Return the index entry of a loaded dump set."""
-    shown: dict[str, list[Converted]] = {file.label: [] for file in analysis.dump.files}
-    counts = Counter(finding.place.file.label for finding in analysis.findings)
+    found: dict[str, list[Finding]] = {file.label: [] for file in analysis.dump.files}
     for finding in analysis.findings:
         # A finding may be in the HLO module, which is no file of the dump.
-        of_file = shown.setdefault(finding.place.file.label, [])
-        if len(of_file) < FINDING_LIMIT:
-            of_file.append(convert(finding))
-    findings = {label: FileFindings(tuple(of_file), counts[label]) for label, of_file in shown.items()}
+        found.setdefault(finding.place.file.label, []).append(finding)
+    findings = {
+        label: FileFindings(tuple(map(convert, of_file[:FINDING_LIMIT])), len(of_file))
+        for label, of_file in found.items()
+    }
     return Indexed(files, stamp, summarise(analysis, encoding), findings)
 
 

@@ -60,13 +60,6 @@ class RunFolder:
             if os.path.isdir(other):
                 yield Path(os.path.relpath(other)) if Path(other).is_relative_to(Path.cwd()) else Path(other)
 
-    def is_of_this_run(self, path: Path) -> bool:
-        """Return whether a file was written since the start."""
-        try:
-            return path.stat().st_mtime >= self.started
-        except OSError:
-            return False
-
     def tidy(self, *, is_everything_kept: bool) -> None:
         """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
         that are the only ones of their name.

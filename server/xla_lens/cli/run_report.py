@@ -16,7 +16,7 @@ from xla_lens.cli.sets import DumpSets
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import SHORT_PARTS
 from xla_lens.features.report.ranking import is_selected
-from xla_lens.files import NotADump, SetFiles, cached_modules, find_sets, load_set
+from xla_lens.files import NotADump, SetFiles, cached_modules, file_time, find_sets, load_set
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.answer import headline
@@ -110,7 +110,7 @@ def _sets(place: Path, folder: RunFolder, only: str | None) -> list[SetFiles]:
         one
         for one in sets
         if (only is None or is_selected(map(str, one.paths.values()), only))
-        and (place == folder.path or any(map(folder.is_of_this_run, one.paths.values())))
+        and (place == folder.path or any(file_time(path) >= folder.started for path in one.paths.values()))
     ]
 
 
