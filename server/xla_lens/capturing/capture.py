@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from xla_lens.capturing.comparison import Comparison
 from xla_lens.capturing.tables import Table
@@ -35,6 +35,9 @@ from xla_lens.render.numbers import Size, parse_size
 from xla_lens.render.report.data import part_data, report_data
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
+
+Limit: TypeAlias = str | int | None
+"""A size such as "15.75GiB", or a number of bytes; None for no limit."""
 
 
 class Peak:
@@ -210,10 +213,10 @@ class Capture:
     def assert_fits(
         self,
         *,
-        hbm: str | int | None = None,
-        vmem: str | int | None = None,
-        smem: str | int | None = None,
-        host: str | int | None = None,
+        hbm: Limit = None,
+        vmem: Limit = None,
+        smem: Limit = None,
+        host: Limit = None,
     ) -> None:
         """Raise `AssertionError` if the program needs more than a size, such as "15.75GiB", in a memory space.
 

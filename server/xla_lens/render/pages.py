@@ -33,7 +33,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human
-from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Section, Text, linked, table
+from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Text, linked, section, table
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.outline import missing_step, report_outline
 from xla_lens.render.report.sections import live_at_step_sections
@@ -240,5 +240,5 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
     if len(biggest) < len(history.value):
         count = f"the {len(biggest):,} biggest of {count}"
     facts = (("size", size), *_incomplete(analysis.warrants), ("values", count))
-    parts = ((Section("Values by offset, then by time", (shown,)),),)
+    parts = (section("Values by offset, then by time", shown),)
     return Outline(("History of ", allocation_link(index)), facts, parts)

@@ -11,7 +11,7 @@ from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import Json, worded
 from xla_lens.render.numbers import apart, as_given, counted, human
-from xla_lens.render.report.blocks import Name, Outline, Role, Row, Section, Text, plain_text, table
+from xla_lens.render.report.blocks import Name, Outline, Role, Row, Sections, Text, plain_text, section, table
 from xla_lens.render.report.html import section_html
 from xla_lens.render.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
@@ -61,7 +61,7 @@ _WRONG: Final = (
 )
 
 
-def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Section, ...]:
+def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
     spaces = {space_name(module.space.id) for module in one.shown}
     titles = (
         "needs",
@@ -77,7 +77,7 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> tuple[Secti
         for module in one.modules
         for file, reason in module.unreadable
     ]
-    return (Section("Modules, worst first", (table(" | ".join(titles), rows), *rest, *unreadable)),)
+    return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *unreadable)
 
 
 def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Row:

@@ -135,6 +135,11 @@ Sections: TypeAlias = tuple[Section, ...]
 """Sections that belong together: text has no empty line between them."""
 
 
+def section(title: Text, *blocks: Text | Table) -> Sections:
+    """Return one section that stands alone."""
+    return (Section(title, blocks),)
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """A whole report: its title, the answer in a few sentences, some labelled facts, and its sections."""

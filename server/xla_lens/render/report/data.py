@@ -4,7 +4,7 @@ Facts have the names in JSON that they have in the model, except for the few tha
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from xla_lens.features.report.facts import (
@@ -43,6 +43,9 @@ from xla_lens.syntax.columns import NONE, Column
 _LINE: Final = "file=frame.file line=frame.line function=frame.function"
 
 _FACTS: Final = {
+    "Report": "module files complete=warrants.is_complete incomplete=warrants.gaps left_out",
+    "MemorySpace": "reserved_bytes needed_bytes",
+    "ProgramBytes": "parameter_bytes=argument_bytes output_bytes temporary_bytes aliased_bytes",
     "Gap": "quantity bound cause file=kind finding=code",
     "LineReport": "size_bytes count rest_bytes unresolved_bytes lines without_source",
     "LineBytes": f"{_LINE} argument size_bytes derived_bytes values stacks",
@@ -142,11 +145,7 @@ def report_data(report: Report) -> Json:
         printed["explained"] = explained and _facts(dump, explained)
     reserved = {"allocations": report.allocation_count, "reserved_bytes": report.reserved_bytes}
     known: Json = {
-        "module": report.module,
-        "files": dict(report.files),
-        "complete": report.warrants.is_complete,
-        "incomplete": _facts(dump, report.warrants.gaps),
-        "left_out": report.left_out,
+        **_facts(dump, report),
         "findings": [*map(finding_data, report.analysis.findings)],
         **_bounded(
             (bound[Quantity.SCHEDULE], {"instructions": report.instruction_count}),
@@ -188,8 +187,6 @@ def _fits(report: Report, space: MemorySpace) -> bool | None:
 
 def _space(report: Report, one: SpaceReport) -> Json:
     dump, space, options = report.dump, one.space, report.options
-    sizes = asdict(program_bytes(dump, space.color))
-    reserved = {"reserved_bytes": space.reserved_bytes, "needed_bytes": space.needed_bytes}
     live = {
         "peak_live_bytes": space.peak_live_bytes if report.has_live_ranges else None,
         "live_bytes_at_printed_peak": one.live_at_printed_peak,
@@ -200,7 +197,7 @@ def _space(report: Report, one: SpaceReport) -> Json:
         "peak_step": one.peak and one.peak.step,
         "peak_instruction": one.peak and dump.instruction_at(one.peak.step),
         **_bounded(
-            (space.reserved_bound, {**reserved, "parameter_bytes": sizes.pop("argument_bytes"), **sizes}),
+            (space.reserved_bound, {**_facts(dump, space), **_facts(dump, program_bytes(dump, space.color))}),
             (space.live_bound, live),
         ),
     }

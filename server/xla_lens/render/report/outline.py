@@ -12,7 +12,7 @@ from xla_lens.render.capacity import device_text
 from xla_lens.render.numbers import counted
 from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.answer import answer
-from xla_lens.render.report.blocks import Name, Outline, Role, Section, Sections, Text, command
+from xla_lens.render.report.blocks import Name, Outline, Role, Sections, Text, command, section
 from xla_lens.render.report.markdown import markdown_text
 from xla_lens.render.report.sections import (
     alive_sections,
@@ -102,7 +102,7 @@ def _parts(report: Report) -> Iterator[Sections]:
         yield from shown(one, _ACCOUNTING_PARTS)
     yield from (part(report) for part in _REPORT_PARTS)
     if not report.has_step and report.options.at_step is not None:
-        yield (Section(missing_step(report, report.options.at_step)),)
+        yield section(missing_step(report, report.options.at_step))
 
 
 def _is_big(one: SpaceReport, size_bytes: int) -> bool:

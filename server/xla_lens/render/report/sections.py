@@ -44,6 +44,7 @@ from xla_lens.render.report.blocks import (
     bar,
     linked,
     more,
+    section,
     table,
 )
 from xla_lens.render.report.values import (
@@ -77,7 +78,7 @@ def totals_sections(report: Report) -> Sections:
         sizes = (space.needed_bytes, space.reserved_bytes, *map(parts.get, KIND_NAMES))
         rows.append((one.name, *("" if size is None else bounded_size(size, warrant.bound) for size in sizes)))
     shown = table(" | ".join(("<", "needed", "reserved", *KIND_NAMES)), rows)
-    return (Section(f"Memory space{suffix(warrant)}", (shown,)),)
+    return section(f"Memory space{suffix(warrant)}", shown)
 
 
 # ---------------------------------------------------------------- the recomputed and the printed peak
@@ -95,7 +96,7 @@ def peak_sections(report: Report) -> Sections:
         size = bounded_size(size_bytes, report.warrants.of(Quantity.PRINTED_PEAK).bound)
         blocks.append((linked(f"XLA prints a peak of {size} at step {step}", PRINTED_PEAK), "."))
     title = f"Peak{suffix(report.warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK))}"
-    return (Section(title, tuple(blocks)),) if blocks else ()
+    return section(title, *blocks) if blocks else ()
 
 
 def _peak_row(report: Report, one: SpaceReport) -> Row:
@@ -118,7 +119,7 @@ def printed_peak_sections(report: Report) -> Sections:
     sums = printed_peak_sums(printed, space_name(report.dump.space_id(DEFAULT_COLOR))) if printed else None
     if sums is None:
         return ()
-    return (Section("What XLA's printed peak counts", (table(" | ".join(("<", *sums[0])), sums[1]), RULE)),)
+    return section("What XLA's printed peak counts", table(" | ".join(("<", *sums[0])), sums[1]), RULE)
 
 
 # ---------------------------------------------------------------- live values
@@ -155,7 +156,7 @@ def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections
     count = bounded(counted(len(live.values), "value"), bound)
     found = f"{title}: {bounded_size(live.live_bytes, bound)} in {count} at "
     where = (step_link(live.step, f"step {live.step}"), *running(dump, live.step), suffix(warrant))
-    return (Section((found, *where), (table(titles, rows), *rest)),)
+    return section((found, *where), table(titles, rows), *rest)
 
 
 # ---------------------------------------------------------------- live bytes over time
@@ -174,7 +175,7 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
         shown = bar(most, space.peak_live_bytes, _BAR)
         rows.append((step_link(first, steps), bounded_size(most, space.live_bound), shown))
     title = f"{capitalized(one.name)} live bytes over time (maximum of the steps in each row){suffix(report.live)}"
-    return (Section(title, (table("steps | live bytes | <", rows, has_text_header=False),)),)
+    return section(title, table("steps | live bytes | <", rows, has_text_header=False))
 
 
 # ---------------------------------------------------------------- source lines
@@ -203,7 +204,7 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
         blocks.append(DERIVED_TEXT)
     if lines.unresolved_bytes:
         blocks.append(unresolved_text(lines))
-    return (Section(_by(report, one, "source line"), tuple(blocks)),)
+    return section(_by(report, one, "source line"), *blocks)
 
 
 def _by(report: Report, one: SpaceReport, what: str) -> str:
@@ -326,7 +327,7 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
         for without in peaks_without(report, one.space)
     ]
     title = f"{capitalized(one.name)} peak if one buffer were gone (now {human(peak_bytes)})"
-    return (Section(title, (table(titles, rows),)),) if rows else ()
+    return section(title, table(titles, rows)) if rows else ()
 
 
 _FREED_BY: Final = {
@@ -358,7 +359,7 @@ def padding_sections(report: Report, one: SpaceReport) -> Sections:
     unknown = f" (unknown for {human(at_peak.unknown_bytes)})" if at_peak.unknown_bytes else ""
     title = f"Padding at the {one.name} peak: {human(at_peak.total_bytes)}{unknown}"
     rows = [_padding_row(report.dump, *row) for row in biggest]
-    return (Section(title, (table("padding | size | <value | <shape | <cause", rows),) if rows else ()),)
+    return section(title, *([table("padding | size | <value | <shape | <cause", rows)] if rows else []))
 
 
 def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> Row:
@@ -380,8 +381,8 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
     values, size, idle = budget.plan.values, f"{as_given(budget.budget_bytes)} of {one.name}", human(budget.idle_bytes)
     if not len(values):
         if one.space.needed_bytes <= budget.budget_bytes:
-            return (Section(f"The program fits into {size} already"),)
-        return (Section(f"Removing live buffers cannot make the program fit into {size}"),)
+            return section(f"The program fits into {size} already")
+        return section(f"Removing live buffers cannot make the program fit into {size}")
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
     stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
     then = f"the program then needs {apart(budget.needed_bytes, budget.budget_bytes)}{stays}"
@@ -394,7 +395,7 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
         for value in values[: report.options.top].tolist()
     ]
     rest = more(len(values) - len(rows), "more buffer")
-    return (Section(title, (table("size | <value | <live | <op_name", rows), *rest)),)
+    return section(title, table("size | <value | <live | <op_name", rows), *rest)
 
 
 # ---------------------------------------------------------------- donation
@@ -415,7 +416,7 @@ def donation_sections(report: Report) -> Sections:
     missed = f"{len(donation.missed):,} {'more ' if donation.donated else ''}could be reused"
     others = missed if donation.missed else "no other candidates found"
     title = f"Donation: outputs reuse the memory of {donated if donation.donated else 'no parameter'}; {others}"
-    return (Section(title, tuple(_donation(dump, donation, report.options.top))),)
+    return section(title, *_donation(dump, donation, report.options.top))
 
 
 def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Text | Table]:
@@ -461,4 +462,4 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
         for holes in (arena.free_at(arena.space_peak_step),)
     ]
     titles = f"< | size | peak | fragmentation | free at the {one.name} peak | <size set by"
-    return (Section(f"Preallocated temps in {one.name}", (table(titles, rows),)),) if rows else ()
+    return section(f"Preallocated temps in {one.name}", table(titles, rows)) if rows else ()
