@@ -29,7 +29,7 @@ from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
-from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak, first_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
@@ -183,8 +183,8 @@ class Report:
     @property
     def printed(self) -> tuple[int, int] | None:
         """The step and the bytes of the peak that the dump prints, None if it prints none."""
-        dump = self.dump
-        return (int(dump.peaks.step[0]), sum(dump.peak_buffers.size_bytes.tolist())) if len(dump.peaks) else None
+        printed = first_printed_peak(self.dump)
+        return (printed[0], printed[1] or 0) if printed else None
 
     @property
     def has_live_ranges(self) -> bool:
@@ -377,25 +377,16 @@ class BudgetReport:
     """Values to remove so that what a program needs of a memory space is within a budget.
 
     `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
-    the budget minus these. If that is impossible, `is_reached` is false, and `plan` brings them down to the budget.
-    Fewer than `at_least` values cannot suffice; 0 if that is unknown.
+    the budget minus these. If that is impossible, the plan is not reached, and it brings them down to the budget.
     """
 
-    budget_bytes: int
     plan: BudgetPlan
     idle_bytes: int
-    is_reached: bool
-    at_least: int
 
     @property
     def needed_bytes(self) -> int:
         """What the program needs without the values."""
         return self.plan.peak_bytes + self.idle_bytes
-
-    @property
-    def is_proven_smallest(self) -> bool:
-        """Whether no smaller set suffices."""
-        return self.is_reached and len(self.plan.values) == self.at_least
 
 
 def budget_report(report: Report, space: MemorySpace) -> BudgetReport | None:
@@ -415,4 +406,5 @@ def budget_report(report: Report, space: MemorySpace) -> BudgetReport | None:
     is_reached = plan.is_reached and plan.peak_bytes + idle_bytes <= budget_bytes
     is_bound = is_reached and idle_bytes >= 0
     at_least = fewest(dump, memory, space.color, budget_bytes) if is_bound else 0
-    return BudgetReport(budget_bytes, plan, idle_bytes, is_reached, at_least)
+    plan = replace(plan, budget_bytes=budget_bytes, is_reached=is_reached, at_least=at_least)
+    return BudgetReport(plan, idle_bytes)

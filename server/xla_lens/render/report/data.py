@@ -53,8 +53,8 @@ _FACTS: Final = {
     "PrintedPeak": "listed counted_at_printed counted_at_peak",
     "AllocationHistory": "size_bytes peak_step peak_bytes fragmentation never_used_bytes=never_used.total",
     "BudgetReport": (
-        "budget_bytes is_reached is_proven_smallest at_least needed_bytes peak_bytes=plan.peak_bytes "
-        "peak_step=plan.peak_step"
+        "budget_bytes=plan.budget_bytes is_reached=plan.is_reached is_proven_smallest=plan.is_proven_smallest "
+        "at_least=plan.at_least needed_bytes peak_bytes=plan.peak_bytes peak_step=plan.peak_step"
     ),
     "Missed": "parameter output last_read birth fit size_bytes",
     "Advice": (

@@ -378,17 +378,18 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
     budget, dump = budget_report(report, one.space), report.dump
     if budget is None:
         return ()
-    values, size, idle = budget.plan.values, f"{as_given(budget.budget_bytes)} of {one.name}", human(budget.idle_bytes)
+    plan, values, idle = budget.plan, budget.plan.values, human(budget.idle_bytes)
+    size = f"{as_given(plan.budget_bytes)} of {one.name}"
     if not len(values):
-        if one.space.needed_bytes <= budget.budget_bytes:
+        if one.space.needed_bytes <= plan.budget_bytes:
             return section(f"The program fits into {size} already")
         return section(f"Removing live buffers cannot make the program fit into {size}")
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
     stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
-    then = f"the program then needs {apart(budget.needed_bytes, budget.budget_bytes)}{stays}"
-    proof = f" (no fewer than {budget.at_least:,} can suffice)" if budget.at_least > 1 else ""
+    then = f"the program then needs {apart(budget.needed_bytes, plan.budget_bytes)}{stays}"
+    proof = f" (no fewer than {plan.at_least:,} can suffice)" if plan.at_least > 1 else ""
     title = f"To fit into {size}, remove {which}{proof}; {then}"
-    if not budget.is_reached:
+    if not plan.is_reached:
         title = f"Without {which}, the peak fits into {size}, but the program needs {idle} besides"
     rows = [
         (size_text(dump, value), value_link(dump, value), live_range_text(dump, value), op_name_text(report, value))
