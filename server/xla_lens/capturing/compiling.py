@@ -40,10 +40,12 @@ def _compiled(lowered: Any) -> Capture:
         with without_compilation_cache():
             compiled = lowered.compile(compiler_options=options)
     except Exception as raised:
-        if not _is_out_of_memory(raised):
+        text = str(raised)
+        # A message of the compiler can have another status.
+        if "RESOURCE_EXHAUSTED" not in text and not read_oom_log([text.encode("utf-8", "replace")]).messages:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        (folder / ERROR_FILE).write_text(f"{raised}\n", encoding="utf-8")
+        (folder / ERROR_FILE).write_text(f"{text}\n", encoding="utf-8")
         error = raised
     try:
         found = read_captures(folder)[0]
@@ -149,8 +151,3 @@ def _is_transformation(wrapper: Any) -> bool:
     """
     module = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
     return module.partition(".")[0] in _LIBRARIES
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    text = str(error)
-    return "RESOURCE_EXHAUSTED" in text or bool(read_oom_log([text.encode("utf-8", "replace")]).messages)

@@ -25,7 +25,7 @@ from xla_lens.render.report.sections import live_at_peak_sections
 from xla_lens.render.report.text import section_lines, terminal_lines
 from xla_lens.render.report.values import running
 from xla_lens.render.terminal import Terminal
-from xla_lens.render.warrants import bounded_size, reasons, suffix
+from xla_lens.render.warrants import peak_size, reasons, suffix
 from xla_lens.text.printable import printable
 
 WIDTH: Final = 120
@@ -101,7 +101,7 @@ def _failure(error: Exception) -> str:
 
 def peak_text(analysis: Analysis, space: MemorySpace) -> str:
     """Return the peak of a memory space in one line."""
-    size = bounded_size(space.peak_live_bytes, space.live_bound)
+    size = peak_size(space)
     words = suffix(analysis.warrants.of(Quantity.LIVE))
     if not words and space.peak_step is None:
         size = "nothing is ever live"

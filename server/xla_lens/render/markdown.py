@@ -59,9 +59,6 @@ _MARKS: Final = re.compile(r"(`+)( ?)(.+?)\2\1|\*\*")
 def without_marks(markdown: str) -> str:
     """Return Markdown of this module as plain text, for clients that do not render Markdown."""
     lines = (line for line in markdown.split("\n") if not line.startswith("|--"))
-    return "\n".join(_MARKS.sub(r"\3", _cells(line)) for line in lines)
-
-
-def _cells(line: str) -> str:
-    """Return a line without table marks."""
-    return line.strip("| ").replace(" | ", "  ") if line.startswith("|") else line
+    # Those of tables have marks of their own.
+    cells = (line.strip("| ").replace(" | ", "  ") if line.startswith("|") else line for line in lines)
+    return "\n".join(_MARKS.sub(r"\3", line) for line in cells)

@@ -37,7 +37,7 @@ from xla_lens.render.report.actions import largest_saving
 from xla_lens.render.report.blocks import Name, Text, bar_text, inlines
 from xla_lens.render.report.sections import freed_by
 from xla_lens.render.sources import short_frame
-from xla_lens.render.warrants import bounded_size, reasons, share
+from xla_lens.render.warrants import bounded_size, peak_size, reasons, share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,9 +256,8 @@ def time_text(seconds: float) -> str:
 def function_title(memory: SourceMemory, size_bytes: int) -> str:
     """Return the title of a function: ``24.10 GiB of the 31.70 GiB HBM peak · jit_train_step``."""
     peak = memory.peak
-    whole = bounded_size(peak.space.peak_live_bytes, peak.space.live_bound)
     part = bounded_size(size_bytes, peak.warrant.bound)
-    return f"{part} of the {whole} {peak.name} · {peak.module}"
+    return f"{part} of the {peak_size(peak.space)} {peak.name} · {peak.module}"
 
 
 # ---------------------------------------------------------------- hovers
@@ -393,7 +392,7 @@ def source_memory_data(
 def annotated_source(memory: SourceMemory, name: str, text: str, newer_than: float | None = None) -> Iterator[str]:
     """Yield the lines of a file with the bytes of each line beside it. The first line of a function has its total."""
     peak, rows = memory.peak, text.splitlines()
-    whole = f"{bounded_size(peak.space.peak_live_bytes, peak.space.live_bound)} at step {peak.space.peak_step:,}"
+    whole = f"{peak_size(peak.space)} at step {peak.space.peak_step:,}"
     yield f"{name}: {_size(peak, memory.size_bytes)} of the {peak.name} of {whole} of {peak.module}"
     yield from (f"  {words}" for words in _newer(newer_than))
     if beyond := [line for line in memory.lines if line.line > len(rows)]:

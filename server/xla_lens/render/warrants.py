@@ -41,6 +41,11 @@ def bounded_size(size_bytes: int, bound: Bound) -> str:
     return bounded(human(size_bytes), bound)
 
 
+def peak_size(space: MemorySpace) -> str:
+    """The peak of a memory space with its bound."""
+    return bounded_size(space.peak_live_bytes, space.live_bound)
+
+
 def warranted_size(size_bytes: int, warrant: Warrant) -> str:
     """A size with its bound and the reason: ``≥ 3.57 MiB, dump is cut off``. For places that show no more."""
     return bounded_size(size_bytes, warrant.bound) + short_suffix(warrant)
@@ -48,8 +53,7 @@ def warranted_size(size_bytes: int, warrant: Warrant) -> str:
 
 def real_peak(space: MemorySpace) -> str:
     """The recomputed peak of a memory space: ``real HBM peak: ≥ 3.57 MiB at step 4``."""
-    size = bounded_size(space.peak_live_bytes, space.live_bound)
-    return f"real {space_name(space.id)} peak: {size} at step {space.peak_step}"
+    return f"real {space_name(space.id)} peak: {peak_size(space)} at step {space.peak_step}"
 
 
 def short_suffix(warrant: Warrant | Warrants) -> str:

@@ -219,7 +219,7 @@ def report(
     `needs_module` says which reports use the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without
     it most bytes have no source.
     """
-    warrants = analysis.warrants.with_gaps(_module_gaps(module))
+    warrants = analysis.warrants.with_gaps([_module_gap(Cause.CUT_OFF)] if module and module.is_cut_off else [])
     one = Report(
         analysis=analysis,
         files=files,
@@ -229,8 +229,10 @@ def report(
         left_out=tuple(part for part in Part if part in options.parts and not _is_warranted(part, warrants)),
     )
     spaces = tuple(_space(one, space) for space in analysis.memory.spaces)
-    gaps = _missing_module(spaces) if module is None else ()
-    one = replace(one, warrants=warrants.with_gaps(gaps), spaces=spaces)
+    if module is None and any(space.lines and space.lines.unresolved_bytes for space in spaces):
+        # The stack frames of some values are only in the HLO module.
+        warrants = warrants.with_gaps([_module_gap(Cause.MISSING)])
+    one = replace(one, warrants=warrants, spaces=spaces)
     if not one.has(Part.ADVICE):
         return one
     limit_bytes = one.limit_bytes
@@ -264,15 +266,8 @@ def _is_warranted(part: Part, warrants: Warrants) -> bool:
     return warrants.of(*_EXACT.get(part, ())).is_exact and warrants.of(*_KNOWN.get(part, ())).is_known
 
 
-def _module_gaps(module: HloModule | None) -> Iterator[Gap]:
-    if module is not None and module.is_cut_off:
-        yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.CUT_OFF, FileKind.HLO)
-
-
-def _missing_module(spaces: tuple[SpaceReport, ...]) -> Iterator[Gap]:
-    """A gap if the stack frames of some values are only in the HLO module, which the set lacks."""
-    if any(one.lines is not None and one.lines.unresolved_bytes for one in spaces):
-        yield Gap(Quantity.SOURCES, Bound.AT_LEAST, Cause.MISSING, FileKind.HLO)
+def _module_gap(cause: Cause) -> Gap:
+    return Gap(Quantity.SOURCES, Bound.AT_LEAST, cause, FileKind.HLO)
 
 
 def _space(one: Report, space: MemorySpace) -> SpaceReport:

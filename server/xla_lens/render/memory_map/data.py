@@ -23,7 +23,7 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human
 from xla_lens.render.report.outline import BIG_BYTES
 from xla_lens.render.sources import PARAMETERS, call_text
-from xla_lens.render.warrants import bounded_size, reasons
+from xla_lens.render.warrants import bounded_size, peak_size, reasons
 from xla_lens.syntax.columns import NONE
 
 STEP_LIMIT: Final = 1_000_000
@@ -135,7 +135,7 @@ def space_data(space: MemorySpace, *capacities: Capacity | None) -> contract.Spa
     needed, reserved = (
         bounded_size(size_bytes, space.reserved_bound) for size_bytes in (space.needed_bytes, space.reserved_bytes)
     )
-    peak = bounded_size(space.peak_live_bytes, space.live_bound)
+    peak = peak_size(space)
     limit = f"of {human(capacity['sizeBytes'])} {name}" if capacity else ""
     return {
         "color": space.color,

@@ -12,7 +12,7 @@ from xla_lens.render.numbers import apart, as_given, capitalized, human, percent
 from xla_lens.render.report.actions import arguments_exceed, largest_saving
 from xla_lens.render.report.blocks import Inline, Inlines, Name, Role, Text, joined, linked, plain_text
 from xla_lens.render.report.values import PRINTED_PEAK, kind_counted, running, source_name, step_link
-from xla_lens.render.warrants import bounded_size, reasons, share
+from xla_lens.render.warrants import bounded_size, peak_size, reasons, share
 
 
 def answer(report: Report) -> tuple[Text, ...]:
@@ -28,8 +28,7 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     space = one.space
     yield from needs(report, one)
     if space.live_bound is not Bound.EXACT:
-        size = bounded_size(space.peak_live_bytes, space.live_bound)
-        yield f"The peak of {one.name} is {size}: {reasons(report.live.gaps)}."
+        yield f"The peak of {one.name} is {peak_size(space)}: {reasons(report.live.gaps)}."
         return
     if one.peak is None:
         yield f"Nothing is ever live in {one.name}."

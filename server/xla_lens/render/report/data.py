@@ -8,7 +8,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from xla_lens.features.report.facts import (
-    LiveSet,
     Report,
     SpaceReport,
     arenas_in,
@@ -28,7 +27,6 @@ from xla_lens.model.attribution.owned import owners
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
-from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
@@ -178,22 +176,17 @@ def _device(report: Report) -> Json | None:
     }
 
 
-def _fits(report: Report, space: MemorySpace) -> bool | None:
-    """Whether the program fits the budget, or else the device; None if neither is known or the dump does not tell."""
-    limit_bytes = report.limit_bytes if space.color == DEFAULT_COLOR else None
-    over = over_bytes(space, limit_bytes) if limit_bytes is not None else None
-    return None if over is None else not over
-
-
 def _space(report: Report, one: SpaceReport) -> Json:
     dump, space, options = report.dump, one.space, report.options
+    limit_bytes = report.limit_bytes if space.color == DEFAULT_COLOR else None
+    over = over_bytes(space, limit_bytes) if limit_bytes is not None else None
     live = {
         "peak_live_bytes": space.peak_live_bytes if report.has_live_ranges else None,
         "live_bytes_at_printed_peak": one.live_at_printed_peak,
     }
     known = {
         "color": space.color,
-        "fits": _fits(report, space),
+        "fits": None if over is None else not over,
         "peak_step": one.peak and one.peak.step,
         "peak_instruction": one.peak and dump.instruction_at(one.peak.step),
         **_bounded(
@@ -201,8 +194,15 @@ def _space(report: Report, one: SpaceReport) -> Json:
             (space.live_bound, live),
         ),
     }
+    live_set = one.at_step
     if options.at_step is not None:
-        known["at_step"] = one.at_step and _live_set(report, one.at_step)
+        known["at_step"] = live_set and {
+            "step": live_set.step,
+            "instruction": dump.instruction_at(live_set.step),
+            "live_bytes": live_set.live_bytes,
+            "bounds": _bounds(report.live.bound, "live_bytes"),
+            "live": _live_values(report, live_set.values),
+        }
     return known | {name: part_data(report, one, name) for name in _PARTS if _PARTS[name][0] in options.parts}
 
 
@@ -242,25 +242,11 @@ def _live_at_peak(report: Report, one: SpaceReport) -> list[Json]:
     return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
 
 
-def _live_set(report: Report, live: LiveSet) -> Json:
-    return {
-        "step": live.step,
-        "instruction": report.dump.instruction_at(live.step),
-        "live_bytes": live.live_bytes,
-        "bounds": _bounds(report.live.bound, "live_bytes"),
-        "live": _live_values(report, live.values),
-    }
-
-
 # ---------------------------------------------------------------- parts of a memory space
 
 
 def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
-
-
-def _curve(_: Report, one: SpaceReport) -> list[tuple[int, int]]:
-    return _pairs(one.space.live.steps, one.space.live.live_bytes)
 
 
 def _lines(report: Report, one: SpaceReport) -> Json | None:
@@ -307,10 +293,6 @@ def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> Json:
     }
 
 
-def _arenas(report: Report, one: SpaceReport) -> list[Json]:
-    return [_arena(report, arena) for arena in arenas_in(report, one.space)]
-
-
 def _arena(report: Report, arena: AllocationHistory) -> Json:
     dump, steps = report.dump, arena.full_size_steps
     holes = arena.free_at(arena.space_peak_step)
@@ -333,12 +315,12 @@ def _budget(report: Report, one: SpaceReport) -> Json | None:
 
 _PARTS: Final[Mapping[str, tuple[Part, Callable[[Report, SpaceReport], Any]]]] = {
     "live_at_peak": (Part.LIVE, _live_at_peak),
-    "curve": (Part.CURVE, _curve),
+    "curve": (Part.CURVE, lambda _, one: _pairs(one.space.live.steps, one.space.live.live_bytes)),
     "lines": (Part.LINE, _lines),
     "sources": (Part.SOURCE, _sources),
     "alive_at_peak": (Part.ALIVE, _alive),
     "padding": (Part.PADDING, _padding),
-    "arenas": (Part.ARENAS, _arenas),
+    "arenas": (Part.ARENAS, lambda report, one: [_arena(report, arena) for arena in arenas_in(report, one.space)]),
     "budget": (Part.BUDGET, _budget),
 }
 """What JSON has of each memory space, and the parts that ask for it."""

@@ -64,7 +64,7 @@ from xla_lens.render.report.values import (
     value_link,
 )
 from xla_lens.render.sources import PARAMETERS, short_frame
-from xla_lens.render.warrants import bounded, bounded_size, share, suffix
+from xla_lens.render.warrants import bounded, bounded_size, peak_size, share, suffix
 
 
 def totals_sections(report: Report) -> Sections:
@@ -209,8 +209,7 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
 
 def _by(report: Report, one: SpaceReport, what: str) -> str:
     """The title of a breakdown of the peak."""
-    total = bounded_size(one.space.peak_live_bytes, one.space.live_bound)
-    return f"{capitalized(one.name)} peak by {what}: {total}{suffix(report.sourced)}"
+    return f"{capitalized(one.name)} peak by {what}: {peak_size(one.space)}{suffix(report.sourced)}"
 
 
 def derived_part(line: LineBytes) -> str:
