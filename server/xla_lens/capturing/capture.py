@@ -31,7 +31,7 @@ from xla_lens.render.captures import (
 )
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.messages import Json
-from xla_lens.render.numbers import Size, parse_size
+from xla_lens.render.numbers import parse_size
 from xla_lens.render.report.data import part_data, report_data
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
@@ -233,7 +233,7 @@ class Capture:
         if problems or self.error:
             raise AssertionError(printable(fit_problems(self.name, self.error, problems))) from self.error
 
-    def _problem(self, name: str, budget: Size) -> str | None:
+    def _problem(self, name: str, budget: int) -> str | None:
         space = self._space(name)
         if space is None or over_bytes(space, budget) == 0:
             return None
@@ -281,8 +281,8 @@ def _all_of(*parts: Part) -> ReportOptions:
     return ReportOptions(parts=frozenset(parts))
 
 
-def _size(name: str, size: str | int) -> Size:
-    found = parse_size(size) if isinstance(size, str) else Size(size)
+def _size(name: str, size: str | int) -> int:
+    found = parse_size(size) if isinstance(size, str) else size
     if found is None:
         raise ValueError(f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes")
     return found

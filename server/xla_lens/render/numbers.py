@@ -70,41 +70,26 @@ def shortened(text: str, width: int) -> str:
 
 
 class Size(int):
-    """A size in bytes that somebody wrote down. `text` is how, which `as_given` shows."""
+    """A size in bytes that somebody wrote down. `text` is how, with a space before the unit: ``16 GB``."""
 
-    text: str
-
-    def __new__(cls, size_bytes: int, text: str = "") -> "Size":
-        """Make a size of a number of bytes and its text."""
-        size = super().__new__(cls, size_bytes)
-        size.text = text
-        return size
+    text = ""
 
 
 def as_given(size_bytes: int) -> str:
     """A size with the digits and the unit that somebody wrote: ``15.75 GiB``, ``16 GB (14.90 GiB)``; other sizes in a
     unit that fits.
     """
-    if not isinstance(size_bytes, Size) or not size_bytes.text or not size_bytes:
+    if not isinstance(size_bytes, Size) or not size_bytes:
         return human(size_bytes)
-    if size_bytes.text.isdecimal():
-        return f"{size_bytes:,} bytes"
-    text = _spaced(size_bytes.text)
-    return f"{text} ({human(size_bytes)})" if _is_decimal(size_bytes.text) else text
+    return f"{size_bytes.text} ({human(size_bytes)})" if _is_decimal(size_bytes.text) else size_bytes.text
 
 
 def exact_as_given(size_bytes: int) -> str:
     """A size as somebody wrote it, followed by the bytes: ``16 GB (16,000,000,000 bytes)``."""
-    if not isinstance(size_bytes, Size) or not size_bytes.text:
+    if not isinstance(size_bytes, Size):
         return exact(size_bytes)
     in_bytes = f"{size_bytes:,} bytes"
-    return in_bytes if size_bytes.text.isdecimal() else f"{_spaced(size_bytes.text)} ({in_bytes})"
-
-
-def _spaced(text: str) -> str:
-    """A size with a space before its unit."""
-    match = _SIZE.fullmatch(text)
-    return f"{match[1]} {text[len(match[1]) :].strip()}" if match and text[-1] in "bB" else text
+    return in_bytes if size_bytes.text == in_bytes else f"{size_bytes.text} ({in_bytes})"
 
 
 _SIZE: Final = re.compile(r"(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?", re.IGNORECASE)
@@ -121,7 +106,11 @@ def parse_size(text: str) -> Size | None:
         return None
     power = "KMGTPE".index(match[2].upper()) + 1 if match[2] else 0
     unit = int((1000 if _is_decimal(text) else 1024) ** power)
-    return Size(int(float(match[1]) * unit + 0.5) if "." in match[1] else int(match[1]) * unit, text)
+    size = Size(int(float(match[1]) * unit + 0.5) if "." in match[1] else int(match[1]) * unit)
+    size.text = f"{match[1]} {text[len(match[1]) :].strip()}" if text[-1] in "bB" else text
+    if text.isdecimal():
+        size.text = f"{size:,} bytes"
+    return size
 
 
 def _is_decimal(text: str) -> bool:
