@@ -10,8 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
@@ -29,8 +28,7 @@ from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
 
 
-@dataclass(frozen=True, slots=True)
-class CiPlace:
+class CiPlace(NamedTuple):
     """A line of a file by its path in the repository, or else by any path. Lines and columns count from 1; they are
     None where only the file is known.
     """
@@ -40,8 +38,7 @@ class CiPlace:
     column: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(NamedTuple):
     """Where an annotation can be: at `dump`, or at `source` if the file of that line is in the repository. `line` is
     the source line by its path on the compiling machine.
     """
@@ -56,8 +53,7 @@ class Anchor:
         return self.source or self.dump
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """A finding or a violated limit.
 
     `rule` is its stable name and `meaning` what the rule says. `checked` is the dump or the module that it is about.

@@ -2,15 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLinks:
+class CommandLinks(NamedTuple):
     """Links about a dump set. `uri` names one of its files; None for an editor that cannot follow such links."""
 
     uri: str | None = None

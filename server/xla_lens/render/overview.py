@@ -1,7 +1,7 @@
 """The overview of a dump set as JSON, for the trees of editors: its memory spaces and its allocations."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE, Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Locate:
+class Locate(NamedTuple):
     """Where an editor shows a place, and the value of a row; None if no file describes the value."""
 
     place: Callable[[Place], contract.Location]

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,7 @@ _WIDTH: Final = 320
 """An editor scrolls sideways."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A link from bytes `start` to `end` of a page, in UTF-8. `place` is where the dump describes an entity, None for
     other targets.
     """
@@ -59,8 +58,7 @@ class Link:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
+class PageText(NamedTuple):
     """A page: its text, and its links in the order of the text."""
 
     text: str

@@ -6,8 +6,7 @@ Each byte counts for the value that owns it, as in reports, so that the groups o
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from xla_lens.features.report.facts import LineReport, report
 from xla_lens.features.report.options import Part, ReportOptions
@@ -43,8 +42,7 @@ def peak_groups_data(analysis: Analysis, module: HloModule | None, color: int) -
     }
 
 
-@dataclass(frozen=True, slots=True)
-class LikeValues:
+class LikeValues(NamedTuple):
     """Values of one source line and one shape, by size: rows of `DumpSet.values`. `shape` has no layout, and `op_name`
     has ``*`` in place of the numbers of layers.
     """

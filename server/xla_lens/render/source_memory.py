@@ -7,9 +7,8 @@ A dump names files by their paths on the machine that compiled. Callers decide w
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
@@ -40,8 +39,7 @@ from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, peak_size, reasons, share
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PeakByLine:
+class PeakByLine(NamedTuple):
     """The peak of a dump set by source line: that of the default memory space, or else the greatest.
 
     `lines` have a frame and are ordered by size. `actions` would lower the peak of that space. `warrant` says which of
@@ -71,8 +69,7 @@ class PeakByLine:
         return frozenset(line.frame.file for line in self.lines if line.frame)
 
 
-@dataclass(frozen=True, slots=True)
-class LineMemory:
+class LineMemory(NamedTuple):
     """A line of the file, counted from 1. `savings` are actions that concern buffers of the line, with the bytes of
     these at the peak. All are ordered by size.
     """
@@ -89,8 +86,7 @@ class LineMemory:
         return tuple(value for one in self.buffers for value in one.values)
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionMemory:
+class FunctionMemory(NamedTuple):
     """A function of the file: its name with the names of what it is in, its first and last line, and the bytes of
     its lines, those of functions inside it included.
     """
@@ -101,8 +97,7 @@ class FunctionMemory:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SourceMemory:
+class SourceMemory(NamedTuple):
     """The bytes at the peak that come from one file, by line and by function, in the order of the file."""
 
     peak: PeakByLine

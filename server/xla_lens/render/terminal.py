@@ -7,7 +7,6 @@ where it says least, at its start if it is a path.
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from itertools import groupby
@@ -56,8 +55,7 @@ class Piece(NamedTuple):
 Pieces: TypeAlias = Sequence[Piece]
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(NamedTuple):
     """What a terminal can show. `links` returns the link to a file and a line (from 1), None if there is
     none. A terminal without links has no `links`.
     """

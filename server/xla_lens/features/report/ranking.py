@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from posixpath import commonprefix
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.features.report.options import SortKey
 from xla_lens.model.analysis import Analysis
@@ -56,8 +56,7 @@ class RankedModule:
         return _SLASH.split(self.files[0])[:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The modules in order. A list for people has those that are `shown`, and sums up the `folded` ones, which are all
     small with `are_folded_small`. The first `common_depth` parts of the folders of all modules are the same.
     """
