@@ -49,13 +49,13 @@ class Analysis:
         """
         if module is None:
             return self
-        from xla_lens.model.checks.module.checks import differences_from_module, module_is_cut_off
+        from xla_lens.model.checks.module.checks import differences_from_module
 
         is_cancelled = is_cancelled or (lambda: False)
         has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
-        is_whole = not has_alarms and not list(module_is_cut_off(module))
+        is_whole = not has_alarms and not module.is_cut_off
         context = Context.of(self.dump, module)
-        if is_whole and not differences_from_module(context, module, self.memory, is_cancelled):
+        if is_whole and not differences_from_module(context, module, is_cancelled):
             return self
         # Once more from the start, because what the module shows may explain what the dump alone shows.
         findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))

@@ -14,7 +14,7 @@ from xla_lens.model.advice.padding import Cause, Padding, Unexplained, explain_p
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
+from xla_lens.syntax.hlo.shapes import parse_shape
 
 
 def _parts(padding: Padding) -> list[tuple[str, int | None, int]]:
@@ -113,7 +113,7 @@ def _check(analysis: Analysis) -> Counter[str]:
     for value in range(len(dump.values)):
         padding = padding_of(dump, value)
         shape = parse_shape(dump.shape(value) or b"")
-        if padding is None or not isinstance(shape, ArrayShape):
+        if padding is None or shape is None:
             continue
         if padding.unexplained:
             found[padding.unexplained.value] += 1

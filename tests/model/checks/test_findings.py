@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from goldens import SAME, SWAP_2025, all_goldens, edited, files_of, finding_lines, findings_text
+from goldens import SAME, SWAP_2025, all_goldens, files_of, finding_lines, findings_text
 from samples import (
     DUMPS,
     ROOT,
@@ -214,28 +214,3 @@ error[undefined-value] This file belongs to another dump: 10 of its 12 live rang
 def test_reports_file_of_another_dump(kind: FileKind, expected: str) -> None:
     files = files_of(SPLIT) | {kind: files_of(TPU)[kind]}
     assert findings_text(analyse(files.values())) == expected.strip("\n")
-
-
-def test_warns_about_wrong_memory_space_in_layout() -> None:
-    analysis = edited(
-        TPU,
-        [
-            (
-                "fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)}",
-                "fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}",
-            ),
-            (
-                "%broadcast_multiply_fusion = f32[1024,1024]{1,0:T(8,128)} ",
-                "%broadcast_multiply_fusion = f32[1024,1024]{1,0:T(8,128)S(1)} ",
-            ),
-        ],
-    )
-    assert (
-        findings_text(analysis)
-        == """\
-warning[memory-space-mismatch] The layout of `broadcast_multiply_fusion` is in VMEM (memory space 1), but the value
-is in HBM (memory space 0).
- value: <14 broadcast_multiply_fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}
--- Allocation
-allocation 2: size 4243456, page 0, preallocated-temp:"""
-    )

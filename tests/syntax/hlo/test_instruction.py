@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tree_sitter import Node
 
 from hlo_trees import parse_instruction
 from samples import module_of, modules, on_dumps
@@ -12,7 +13,8 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import Reference, reference_at
-from xla_lens.syntax.hlo.shapes import TupleShape, parse_shape, subshape_spans
+from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
+from xla_lens.syntax.tree import parse_hlo
 
 
 def _quotes(dump: DumpSet, limit: int) -> list[bytes]:
@@ -31,7 +33,7 @@ def _check(text: bytes) -> None:
     assert read.metadata() == parsed.metadata
     assert read.op_name == parsed.metadata.get("op_name")
     _check_operands(text, parsed.operands)
-    assert _subshapes(read.shape) == _parsed_subshapes(parsed.shape)
+    _check_shape(read.shape)
 
 
 def _check_operands(text: bytes, operands: tuple[Reference, ...], start: int = 0, end: int | None = None) -> None:
@@ -47,21 +49,31 @@ def _check_operands(text: bytes, operands: tuple[Reference, ...], start: int = 0
         assert read.operand(number) is None
 
 
-def _subshapes(text: bytes) -> dict[bytes, object]:
-    return {index: parse_shape(text[start:end]) for index, (start, end) in subshape_spans(text).items()}
+def _check_shape(text: bytes) -> None:
+    """Compare the spans of all subshapes, and what is read of each array."""
+    found: dict[bytes, tuple[int, int]] = {}
+
+    def add(node: Node | None, index: tuple[int, ...]) -> None:
+        assert node
+        for number, element in enumerate(node.children_by_field_name("element")):
+            add(element, (*index, number))
+        found[b"{%s}" % b",".join(b"%d" % number for number in index)] = node.start_byte, node.end_byte
+        if node.type == "array_shape":
+            _check_array(text[node.start_byte : node.end_byte], node, text)
+
+    add(parse_hlo(text).named_children[0], ())
+    assert subshape_spans(text) == found
 
 
-def _parsed_subshapes(text: bytes) -> dict[bytes, object]:
-    found: dict[bytes, object] = {}
-
-    def add(shape: object, index: tuple[int, ...]) -> None:
-        if isinstance(shape, TupleShape):
-            for number, element in enumerate(shape.elements):
-                add(element, (*index, number))
-        found[b"{%s}" % b",".join(b"%d" % number for number in index)] = shape
-
-    add(parse_shape(text), ())
-    return found
+def _check_array(shape: bytes, node: Node, text: bytes) -> None:
+    read, layout = parse_shape(shape), node.child_by_field_name("layout")
+    space = layout.child_by_field_name("memory_space") if layout else None
+    assert read
+    assert read.memory_space == int(text[space.start_byte : space.end_byte] if space else 0)
+    assert len(read.tiles) == len(layout.children_by_field_name("tile") if layout else ())
+    dimensions = node.child_by_field_name("dimensions")
+    assert dimensions
+    assert len(read.dimensions) == len(dimensions.named_children)
 
 
 @on_dumps

@@ -157,10 +157,8 @@ def _allocated_bytes(dump: DumpSet, value: int) -> int:
 
 def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
     """The shape of an array without its memory space, None for a tuple or an unknown shape."""
-    text = dump.shape(value)
-    # Tuples of thousands of elements take long to parse.
-    shape = parse_shape(text) if text is not None and not text.startswith(b"(") else None
-    return replace(shape, memory_space=0) if isinstance(shape, ArrayShape) else None
+    shape = parse_shape(dump.shape(value) or b"")
+    return replace(shape, memory_space=0) if shape else None
 
 
 def _donated(dump: DumpSet) -> Iterator[Donated]:

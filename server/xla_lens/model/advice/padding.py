@@ -17,7 +17,7 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.shapes import ArrayShape, TupleShape, is_tuple, parse_shape
+from xla_lens.syntax.hlo.shapes import ArrayShape, is_tuple, parse_shape
 
 
 class Cause(StrEnum):
@@ -82,10 +82,9 @@ def explain_padding(text: bytes | None, assigned_bytes: int) -> Padding:
     """Return the padding of a shape in a slice of `assigned_bytes`. A shape of None is unknown. Cached, because a dump
     has few different shapes and sizes.
     """
-    is_table = text is not None and is_tuple(text)
-    shape = None if text is None or is_table else parse_shape(text)
-    if is_table or isinstance(shape, TupleShape):
+    if is_tuple(text or b""):
         return Padding(assigned_bytes, None, None, (), Unexplained.TUPLE)
+    shape = parse_shape(text or b"")
     if shape is None:
         return Padding(assigned_bytes, None, None, (), Unexplained.UNKNOWN_SHAPE)
     unexplained, logical = _unexplained(shape), shape.byte_size

@@ -15,10 +15,9 @@ from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
+from xla_lens.syntax.columns import NONE, Kind, ReportSpaces, Totals
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
 from xla_lens.syntax.human_sizes import human_size
-from xla_lens.syntax.numbers import integer
 
 
 def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Iterator[Finding]:
@@ -98,8 +97,6 @@ def parameters_are_numbered(dump: DumpSet, context: Context) -> Iterator[Finding
 
     facts, wrong = (allocations.index, allocations.parameter), [*filter(holds_another, marked(is_parameter))]
     yield from context.found(allocations, wrong, Problem.PARAMETER_MISMATCH, *facts)
-    keys = allocations.parameter_index, allocations.parameter
-    yield from context.repeats(allocations, keys, Problem.PARAMETER_MISMATCH, *facts, known=is_parameter)
     # A broken header may be that of a missing parameter.
     if not np.any(context.allocations) and context.is_whole(dump.assignment):
         rows = np.flatnonzero(is_parameter)
@@ -161,13 +158,13 @@ _PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")
 
 
 def memory_spaces_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
-    """The header of an allocation, the `S(n)` of the shape of a value, its header in the used values and its row in the
-    allocation give the same memory space (BufferAllocation::AddAssignment). The one that most disagree with is wrong.
+    """The header of an allocation, the header of a value in the used values and its row in the allocation give the same
+    memory space (BufferAllocation::AddAssignment). The one that most disagree with is wrong.
     """
     slices, allocations, used = dump.slices, dump.allocations, dump.used_values
     owner, used_value = slices.allocation, dump.values.used_value[dump.value_of_slice]
     header = taken(allocations.color, owner)
-    printed = header, _shape_colors(dump), taken(used.color, used_value), slices.color
+    printed = header, taken(used.color, used_value), slices.color
     known = (header != NONE) & context.free(values=dump.value_of_slice, allocations=owner)
     if dump.assignment:
         known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
@@ -177,43 +174,18 @@ def memory_spaces_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
         spaces = [int(one[row]) for one in printed]
         right = max(filter(NONE.__ne__, reversed(spaces)), key=spaces.count)
         wrong = next(at for at, space in enumerate(spaces) if space not in (right, NONE))
-        label, number = f"`{context.label(slices, row)}`", allocations.index[owner[row]]
+        space, problem, severity = spaces[wrong], Problem.SPACE_MISMATCH, Severity.ERROR
+        if wrong == 0 and is_shared[row]:
+            # XLA releases of 2026 place values in arenas of another space.
+            wrong, space, right, problem, severity = 2, right, space, Problem.REUSED_ARENA, Severity.HINT
+        label, number = f"`{context.labels(slices)(row)}`", allocations.index[owner[row]]
         table, at, name, other = (
             (allocations, owner[row], f"Allocation {number}", "its values are"),
-            (slices, row, f"The layout of {label}", "the value is"),
             (used, used_value[row], label, "its row in the allocation is"),
             (slices, row, label, f"allocation {number} is"),
         )[wrong]
-        problem, severity = Problem.SPACE_MISMATCH, Severity.WARNING if wrong == _LAYOUT else Severity.ERROR
-        if table is allocations and is_shared[row]:
-            # XLA releases of 2026 place values in arenas of another space.
-            table, at, name, other = slices, row, label, f"allocation {number} is"
-            problem, severity = Problem.REUSED_ARENA, Severity.HINT
-            right, spaces[wrong] = spaces[wrong], right
-        facts = name, dump.space_id(spaces[wrong]), other, dump.space_id(right)
         related: RelatedRows = (slices, row, Relation.SLICE)
         if table is slices:
             related = (allocations, owner, Relation.ALLOCATION)
+        facts = name, dump.space_id(space), other, dump.space_id(right)
         yield from context.found(table, [at], problem, *facts, severity=severity, related=related)
-
-
-_LAYOUT: Final = 1
-"""The place of the memory space of a layout in the comparison."""
-
-_COLOR: Final = re.compile(rb"S\((\d+)\)")
-
-
-def _shape_colors(dump: DumpSet) -> Column:
-    """For each slice the memory space in the layout of its shape, NONE for tuples, which have no layout."""
-    shapes, shape = dump.slice_shapes
-    colors = [NONE if text.startswith(b"(") else _color_of(text) for text in shapes]
-    return np.array(colors, np.int64)[shape]
-
-
-def _color_of(shape: bytes) -> int:
-    layout = shape.partition(b"]")[2]
-    if not layout.startswith(b"{"):
-        # Tokens, opaque shapes and buffers have no layout.
-        return 0 if shape[:1].isalpha() and b"[]" not in shape else NONE
-    match = _COLOR.search(layout)
-    return integer(match[1]) if match else 0

@@ -1,7 +1,6 @@
 """The checks of a dump set. Each tests a rule that all dumps of XLA follow, and is named after it."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
@@ -10,7 +9,7 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
@@ -59,35 +58,32 @@ def check(
     fraction of the checks that is done. With the HLO module, holds the dump against it. Raises `Cancelled`.
     """
     lines = unknown_lines(dump)
+    resembling = {line.key: line.row for line in lines if line.row}
     unproven = {line.key: line.row for line in lines if line.row and not is_proven(dump, line, has_module=bool(module))}
-    checked = partial(
-        _checked, dump, memory, lines, is_cancelled=is_cancelled, report_progress=report_progress, module=module
-    )
+
+    def checked(damage: Damage) -> list[Finding]:
+        return _checked(
+            dump, memory, lines, damage, is_cancelled=is_cancelled, report_progress=report_progress, module=module
+        )
+
     found = checked(unproven)
-    alarms = _alarms(found)
+    alarms = len(_alarms(found))
     if not lines or not alarms:
         return found
     # Something is missing or contradicts itself. Lines that explain it when taken as damaged rows are damaged rows.
-    resembling = {line.key: line.row for line in lines if line.row}
-    if len(resembling) > len(unproven):
-        explained = checked(resembling)
-        if len(_alarms(explained)) < len(alarms):
-            return explained
+    if len(resembling) > len(unproven) and len(_alarms(explained := checked(resembling))) < alarms:
+        return explained
     for file in dict.fromkeys(line.file for line in lines):
         damage = {line.key: line.row or Row.UNRECOGNIZABLE for line in lines if line.file is file}
-        explained = checked(unproven | damage)
-        if not _alarms(explained):
+        if not _alarms(explained := checked(unproven | damage)):
             return explained
     return found
 
 
 def _alarms(findings: list[Finding]) -> list[Finding]:
     """The errors and warnings that are not about unknown lines."""
-    severe = (Severity.ERROR, Severity.WARNING)
-    return [one for one in findings if one.severity in severe and one.problem.kind not in _UNKNOWN]
-
-
-_UNKNOWN: Final = (Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART)
+    severe, unknown = (Severity.ERROR, Severity.WARNING), (Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART)
+    return [one for one in findings if one.severity in severe and one.problem.kind not in unknown]
 
 
 def _checked(
@@ -101,44 +97,46 @@ def _checked(
     module: "HloModule | None",
 ) -> list[Finding]:
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
-    findings = list(structure.files_are_well_formed(dump, lines, damage))
-    if module:
-        from xla_lens.model.checks.module.checks import module_is_cut_off
-
-        findings += module_is_cut_off(module)
-    order = {id(file): number for number, file in enumerate((*dump.files, *([module.file] if module else [])))}
+    findings = [*structure.files_are_well_formed(dump, lines, damage)]
+    if module and module.is_cut_off:
+        findings.append(structure.truncated(module.file, Cut.MODULE))
+    order = [*dump.files, *([module.file] if module else [])]
     cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
-    foreign = list(values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut))
-    if foreign:
-        return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
     context = Context.of(dump, module)
     context.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
     _cover_parts(context, cut, lines, damage)
 
-    def run(found: Iterator[Finding]) -> None:
+    def run(found: Iterable[Finding]) -> None:
         # A damaged dump can have hundreds of thousands of findings, so stop between two of them if cancelled.
         for number, finding in enumerate(found):
             if number % 256 == 0 and is_cancelled():
                 raise Cancelled
             findings.append(finding)
 
-    for number, one in enumerate(_CHECKS):
-        run(one(dump, context))
-        release_memory()
-        report_progress((number + 1) / len(_CHECKS))
-    if module and not _alarms(findings) and not context.broken_files:
-        from xla_lens.model.checks.module.checks import differences_from_module
+    def run_all() -> None:
+        for number, one in enumerate(_CHECKS):
+            run(one(dump, context))
+            release_memory()
+            report_progress((number + 1) / len(_CHECKS))
+        if module and not _alarms(findings) and not context.broken_files:
+            from xla_lens.model.checks.module.checks import differences_from_module
 
-        run(iter(differences_from_module(context, module, memory, is_cancelled)))
-    # What follows from the rest of the dump says nothing new where that is wrong. The sizes of views are not known.
-    has_view = any(finding.problem.kind is Problem.VIEW for finding in findings)
-    if not _alarms(findings) and not has_view and context.is_whole(dump.assignment, dump.live):
-        run(peak.printed_peak_is_highest(dump, context, memory))
-    run(live_values_do_not_overlap(dump, context, memory))
-    if not _alarms(findings):
-        run(peak.printed_peak_matches_live_ranges(dump, context) if not has_view else iter(()))
-        run(reports.reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else iter(()))
-    return _sorted(findings, order)
+            run(differences_from_module(context, module, is_cancelled))
+        # What follows from the rest of the dump says nothing new where that is wrong. Sizes of views are not known.
+        has_view = any(finding.problem.kind is Problem.VIEW for finding in findings)
+        if not _alarms(findings) and not has_view and context.is_whole(dump.assignment, dump.live):
+            run(peak.printed_peak_is_highest(dump, context, memory))
+        run(live_values_do_not_overlap(dump, context, memory))
+        if not _alarms(findings):
+            run(() if has_view else peak.printed_peak_matches_live_ranges(dump, context))
+            run(reports.reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else ())
+
+    foreign = [*values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]
+    if foreign:
+        findings = [finding for finding in findings if finding.code is Code.SYNTAX] + foreign
+    else:
+        run_all()
+    return sorted(findings, key=lambda finding: (order.index(finding.place.file), finding.place.start))
 
 
 def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine, ...], damage: Damage) -> None:
@@ -159,7 +157,3 @@ def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine
 def _breaks_file(finding: Finding) -> bool:
     """Whether rows may be missing from the file of a finding about its structure."""
     return finding.severity is Severity.ERROR or finding.problem == Problem.UNKNOWN_LINE_PART(Row.STACK_TRACE)
-
-
-def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: (order[id(finding.place.file)], finding.place.start))

@@ -13,16 +13,18 @@ from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.file_names import FileKind
 
-_MEMORY: Final = (Quantity.RESERVED, Quantity.LIVE)
-_DATA_FLOW: Final = (Quantity.SOURCES, Quantity.USES)
+RESERVED, LIVE, VALUES, SCHEDULE, TOTAL, PRINTED_PEAK, SOURCES, USES = Quantity
+
+_MEMORY: Final = (RESERVED, LIVE)
+_DATA_FLOW: Final = (SOURCES, USES)
 
 _OF_SECTION: Final = {
-    Section.BUFFER_ASSIGNMENT: (Quantity.RESERVED, Quantity.LIVE, Quantity.VALUES),
-    Section.USED_VALUES: (Quantity.VALUES, Quantity.SOURCES, Quantity.USES),
-    Section.LIVE_RANGES: (Quantity.SCHEDULE, Quantity.LIVE, Quantity.PRINTED_PEAK),
-    Section.INSTRUCTION_SEQUENCE: (Quantity.SCHEDULE, Quantity.LIVE, Quantity.PRINTED_PEAK),
-    Section.BUFFER_LIVE_RANGES: (Quantity.LIVE, Quantity.PRINTED_PEAK),
-    Section.PEAK: (Quantity.PRINTED_PEAK,),
+    Section.BUFFER_ASSIGNMENT: (RESERVED, LIVE, VALUES),
+    Section.USED_VALUES: (VALUES, SOURCES, USES),
+    Section.LIVE_RANGES: (SCHEDULE, LIVE, PRINTED_PEAK),
+    Section.INSTRUCTION_SEQUENCE: (SCHEDULE, LIVE, PRINTED_PEAK),
+    Section.BUFFER_LIVE_RANGES: (LIVE, PRINTED_PEAK),
+    Section.PEAK: (PRINTED_PEAK,),
     Section.STACK_TRACES: (),
     Section.REPORT: (),
 }
@@ -30,43 +32,30 @@ _OF_SECTION: Final = {
 
 _OF_KIND: Final = {
     FileKind.BUFFER_ASSIGNMENT: _OF_SECTION[Section.BUFFER_ASSIGNMENT],
-    FileKind.VALUES: (Quantity.TOTAL, *_OF_SECTION[Section.USED_VALUES]),
+    FileKind.VALUES: (TOTAL, *_OF_SECTION[Section.USED_VALUES]),
     FileKind.LIVE_RANGE: _OF_SECTION[Section.LIVE_RANGES],
     FileKind.MEMORY_USAGE_REPORT: (),
-    FileKind.HLO: (Quantity.SOURCES,),
+    FileKind.HLO: (SOURCES,),
 }
 """The quantities that rely on a file, or on the part of the same name in a file with several parts."""
 
-_OF_CODE: Final[dict[Code, tuple[Quantity, ...]]] = {
-    Code.DUPLICATE_ALLOCATION: _MEMORY,
-    Code.SLICE_OUT_OF_BOUNDS: _MEMORY,
-    # Each byte counts once, although two values need it.
-    Code.OVERLAPPING_SLICES: (Quantity.LIVE,),
-    Code.MEMORY_SPACE_MISMATCH: _MEMORY,
-    Code.SIZE_BELOW_SHAPE: (Quantity.LIVE,),
-    Code.TOTAL_MISMATCH: _MEMORY,
-    Code.HUMAN_SIZE_MISMATCH: (Quantity.TOTAL,),
-    Code.DUPLICATE_VALUE: (Quantity.VALUES, Quantity.LIVE),
-    Code.UNDEFINED_VALUE: _DATA_FLOW,
-    Code.UNASSIGNED_VALUE: (*_MEMORY, Quantity.VALUES),
-    Code.DUPLICATE_POSITION: _DATA_FLOW,
-    Code.DUPLICATE_USE: (Quantity.USES,),
-    Code.OPERAND_MISMATCH: (Quantity.USES,),
-    Code.POSITION_MISMATCH: _DATA_FLOW,
-    Code.MODULE_MISMATCH: (Quantity.SOURCES,),
-    Code.SHAPE_MISMATCH: (Quantity.SOURCES,),
-    Code.PARAMETER_MISMATCH: (Quantity.USES,),
-    Code.SCHEDULE_MISMATCH: (Quantity.SCHEDULE, Quantity.LIVE),
-    Code.UNKNOWN_INSTRUCTION: (Quantity.SCHEDULE,),
-    Code.INVALID_LIVE_RANGE: (Quantity.LIVE,),
-    Code.DUPLICATE_LIVE_RANGE: (Quantity.LIVE,),
-    Code.MISSING_LIVE_RANGE: (Quantity.LIVE,),
-    Code.LIVE_RANGE_START: (Quantity.LIVE,),
-    Code.LIVE_RANGE_END: (Quantity.LIVE,),
-    Code.PEAK_STEP_MISMATCH: (Quantity.PRINTED_PEAK, Quantity.LIVE),
-    Code.PEAK_LIST_MISMATCH: (Quantity.PRINTED_PEAK,),
-    Code.CUMULATIVE_MISMATCH: (Quantity.PRINTED_PEAK,),
-}
+_DOUBTS: Final[tuple[tuple[tuple[Quantity, ...], tuple[Code, ...]], ...]] = (
+    (_MEMORY, (Code.DUPLICATE_ALLOCATION, Code.SLICE_OUT_OF_BOUNDS, Code.MEMORY_SPACE_MISMATCH, Code.TOTAL_MISMATCH)),
+    ((*_MEMORY, VALUES), (Code.UNASSIGNED_VALUE,)),
+    # Where two values overlap, each byte counts once, although both need it.
+    ((LIVE,), (Code.OVERLAPPING_SLICES, Code.SIZE_BELOW_SHAPE, Code.INVALID_LIVE_RANGE, Code.DUPLICATE_LIVE_RANGE)),
+    ((LIVE,), (Code.MISSING_LIVE_RANGE, Code.LIVE_RANGE_START, Code.LIVE_RANGE_END)),
+    ((LIVE, VALUES), (Code.DUPLICATE_VALUE,)),
+    ((LIVE, SCHEDULE), (Code.SCHEDULE_MISMATCH,)),
+    ((LIVE, PRINTED_PEAK), (Code.PEAK_STEP_MISMATCH,)),
+    ((PRINTED_PEAK,), (Code.PEAK_LIST_MISMATCH, Code.CUMULATIVE_MISMATCH)),
+    ((SCHEDULE,), (Code.UNKNOWN_INSTRUCTION,)),
+    (_DATA_FLOW, (Code.UNDEFINED_VALUE, Code.DUPLICATE_POSITION, Code.POSITION_MISMATCH)),
+    ((USES,), (Code.DUPLICATE_USE, Code.OPERAND_MISMATCH, Code.PARAMETER_MISMATCH)),
+    ((SOURCES,), (Code.MODULE_MISMATCH, Code.SHAPE_MISMATCH)),
+    ((TOTAL,), (Code.HUMAN_SIZE_MISMATCH,)),
+)
+_OF_CODE: Final = {code: quantities for quantities, codes in _DOUBTS for code in codes}
 """What a contradiction casts doubt on. Codes that are not listed concern facts from which no number is computed."""
 
 _OF_PROBLEM: Final[dict[Problem, tuple[Quantity, ...]]] = {
@@ -76,16 +65,16 @@ _OF_PROBLEM: Final[dict[Problem, tuple[Quantity, ...]]] = {
     Problem.NO_DUMP_LINES: (),
     Problem.UNREADABLE_FILE: (),
     Problem.SECOND_MODULE: (),
-    Problem.MISPLACED_ALLOCATION: (*_MEMORY, Quantity.VALUES),
-    Problem.REPORT_TOTAL: (Quantity.RESERVED,),
-    Problem.FOREIGN_REPORT: (Quantity.RESERVED,),
-    Problem.SIZES_TOO_LARGE: (*_MEMORY, Quantity.PRINTED_PEAK),
+    Problem.MISPLACED_ALLOCATION: (*_MEMORY, VALUES),
+    Problem.REPORT_TOTAL: (RESERVED,),
+    Problem.FOREIGN_REPORT: (RESERVED,),
+    Problem.SIZES_TOO_LARGE: (*_MEMORY, PRINTED_PEAK),
     # The lists and the live ranges know the value by different names.
-    Problem.LISTS_DIFFER: (Quantity.VALUES, Quantity.LIVE, *_DATA_FLOW),
-    Problem.UNDEFINED_VALUE: (Quantity.VALUES, Quantity.LIVE, *_DATA_FLOW),
+    Problem.LISTS_DIFFER: (VALUES, LIVE, *_DATA_FLOW),
+    Problem.UNDEFINED_VALUE: (VALUES, LIVE, *_DATA_FLOW),
     # Either the list or a live range is wrong.
-    Problem.PEAK_VALUE_NOT_LIVE: (Quantity.PRINTED_PEAK, Quantity.LIVE),
-    Problem.PEAK_VALUES_MISSING: (Quantity.PRINTED_PEAK, Quantity.LIVE),
+    Problem.PEAK_VALUE_NOT_LIVE: (PRINTED_PEAK, LIVE),
+    Problem.PEAK_VALUES_MISSING: (PRINTED_PEAK, LIVE),
 }
 """The problems that cast doubt on other quantities than their code."""
 
@@ -111,7 +100,7 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
         found = files.get(kind)
         cause = Cause.MISSING if found is None else Cause.NO_DUMP if found.document.data.strip() else Cause.EMPTY
         for quantity in _OF_KIND[kind]:
-            is_count = quantity in (Quantity.VALUES, Quantity.SCHEDULE)
+            is_count = quantity in (VALUES, SCHEDULE)
             yield Gap(quantity, Bound.AT_LEAST if is_count else Bound.UNKNOWN, cause, kind)
     if dump.used is None and dump.assignment:
         # Without the total and the list of all values, nothing shows whether the assignment was cut off.
@@ -119,7 +108,7 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
             yield Gap(quantity, Bound.AT_LEAST, Cause.MISSING, FileKind.VALUES)
     if dump.live is None and dump.used and dump.used is dump.assignment:
         # Nothing shows whether the list of values was cut off. The oldest releases of XLA print no live ranges.
-        yield Gap(Quantity.USES, Bound.AT_LEAST, Cause.MISSING, FileKind.LIVE_RANGE)
+        yield Gap(USES, Bound.AT_LEAST, Cause.MISSING, FileKind.LIVE_RANGE)
 
 
 def _gaps(finding: Finding) -> Iterator[Gap]:
@@ -137,7 +126,7 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
             bound = Bound.AT_LEAST
         parts = [(bound, _OF_PROBLEM.get(problem, _OF_CODE.get(code, ())))]
     elif problem is Problem.MISSING_HEADER and facts["header"].startswith("Total"):
-        parts = [(bound, (Quantity.TOTAL,))]
+        parts = [(bound, (TOTAL,))]
     else:
         parts = [(bound, _at(file, finding.place.start) if code is Code.SYNTAX else ())]
     for one, quantities in parts:
@@ -145,21 +134,20 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
             yield Gap(quantity, one, cause, file.kind, code)
 
 
+_FLOW: Final = (Bound.UNKNOWN, _DATA_FLOW)
+
 _OF_ROW: Final[dict[Row, tuple[tuple[Bound, tuple[Quantity, ...]], ...]]] = {
     # Its values count for the allocation before it.
-    Row.ALLOCATION: ((Bound.UNKNOWN, _MEMORY), (Bound.AT_LEAST, (Quantity.VALUES,))),
+    Row.ALLOCATION: ((Bound.UNKNOWN, _MEMORY), (Bound.AT_LEAST, (VALUES,))),
     Row.ATTRIBUTE: ((Bound.UNKNOWN, _MEMORY),),
-    Row.SLICE: ((Bound.AT_LEAST, (Quantity.LIVE, Quantity.VALUES)),),
-    Row.USED_VALUE: ((Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)), (Bound.AT_LEAST, (Quantity.VALUES,))),
-    Row.POSITION: ((Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),),
-    Row.USE: ((Bound.UNKNOWN, (Quantity.USES,)),),
-    Row.QUOTE: ((Bound.UNKNOWN, (Quantity.SOURCES, Quantity.USES)),),
-    Row.STEP: ((Bound.AT_LEAST, (Quantity.SCHEDULE,)),),
-    Row.LIVE_RANGE: ((Bound.AT_LEAST, (Quantity.LIVE,)),),
-    Row.PEAK_BUFFER: ((Bound.AT_LEAST, (Quantity.PRINTED_PEAK,)),),
-    Row.STACK_TRACE: (),
-    Row.REPORT: (),
-    Row.TOTAL: ((Bound.UNKNOWN, (Quantity.TOTAL,)),),
+    Row.SLICE: ((Bound.AT_LEAST, (LIVE, VALUES)),),
+    Row.USED_VALUE: (_FLOW, (Bound.AT_LEAST, (VALUES,))),
+    Row.POSITION: (_FLOW,),
+    Row.USE: ((Bound.UNKNOWN, (USES,)),),
+    Row.QUOTE: (_FLOW,),
+    Row.STEP: ((Bound.AT_LEAST, (SCHEDULE,)),),
+    Row.LIVE_RANGE: ((Bound.AT_LEAST, (LIVE,)),),
+    Row.TOTAL: ((Bound.UNKNOWN, (TOTAL,)),),
 }
 """The numbers that a damaged row could have changed. For other rows, those of its section."""
 
@@ -168,7 +156,7 @@ def _lost(file: DumpFile, offset: int, row: Row) -> tuple[tuple[Bound, tuple[Qua
     if row in _OF_ROW:
         return _OF_ROW[row]
     quantities = _at(file, offset)
-    is_row_lost = not set(quantities) & {Quantity.RESERVED, Quantity.SOURCES}
+    is_row_lost = not set(quantities) & {RESERVED, SOURCES}
     return ((Bound.AT_LEAST if is_row_lost else Bound.UNKNOWN, quantities),)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -89,29 +88,17 @@ class Context:
         span = ("instruction_start", "instruction_end") if relation is Relation.QUOTED_INSTRUCTION else ()
         return tuple(Related(self.place(table, row, *span), relation) for row in rows if row != NONE)
 
-    def label(self, table: Named, row: SupportsIndex) -> str:
-        """Return the name and the index in a row."""
-        return self.dump.label(int(table.name[row]), int(table.index[row]))
-
-    def labels(self, table: Named) -> Callable[[int], str]:
+    def labels(self, table: Named) -> Callable[[SupportsIndex], str]:
         """Return the name and the index in each row, as a fact of findings."""
-        return partial(self.label, table)
+        return lambda row: self.dump.label(int(table.name[row]), int(table.index[row]))
 
-    def name(self, number: SupportsIndex) -> str:
-        """Return the name with a number, nothing for NONE."""
-        return self.dump.label(int(number), NONE) if number != NONE else ""
+    def names_in(self, names: Column) -> Callable[[SupportsIndex], str]:
+        """Return the name in each row of a column of names, nothing for NONE, as a fact of findings."""
+        return lambda row: self.dump.label(int(names[row]), NONE) if names[row] != NONE else ""
 
-    def names_in(self, names: Column) -> Callable[[int], str]:
-        """Return the name in each row of a column of names, as a fact of findings."""
-        return lambda row: self.name(names[row])
-
-    def values_in(self, values: Column) -> Callable[[int], str]:
-        """Return the label in each row of a column of values, as a fact of findings."""
-        return lambda row: self.value(values[row])
-
-    def value(self, row: SupportsIndex) -> str:
-        """Return the label of a value, nothing for NONE."""
-        return self.dump.value_label(int(row)) if row != NONE else ""
+    def values_in(self, values: Column) -> Callable[[SupportsIndex], str]:
+        """Return the label in each row of a column of values, nothing for NONE, as a fact of findings."""
+        return lambda row: self.dump.value_label(int(values[row])) if values[row] != NONE else ""
 
     def value_of(self, table: Positions | Uses) -> Column:
         """Return the value of each position or use, NONE below an unreadable header."""

@@ -18,7 +18,7 @@ from xla_lens.model.checks.values import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Section
+from xla_lens.syntax.columns import NONE, Section
 
 
 def steps_ascend(dump: DumpSet, context: Context) -> Iterator[Finding]:
@@ -133,7 +133,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Iter
     if len(names) == 2 and np.array_equal(distinct(start[moved]), np.sort(step[names])):
         rows = np.sort(dump.schedule_row_of_name[names])
         yield from context.found(
-            schedule, rows[:1].tolist(), Problem.SWAPPED_INSTRUCTIONS, *map(context.name, schedule.name[rows])
+            schedule, rows[:1].tolist(), Problem.SWAPPED_INSTRUCTIONS, *map(context.names_in(schedule.name), rows)
         )
         context.cover(names=names.tolist())
     # The values of one instruction start together.
@@ -151,22 +151,24 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Iter
     np.maximum.at(last_use, read[is_known], step[user[is_known]])
     early = [
         int(values.live_range[one])
-        for one in without_successors(dump, value[known & (ranges.end_step < last_use[value])].tolist())
+        for one in _without_successors(dump, value[known & (ranges.end_step < last_use[value])].tolist())
         if not is_passed_on(dump, one) and not _is_read_asynchronously(dump, one)
     ]
-    yield from early_ends(dump, context, early, last_use)
-
-
-def early_ends(dump: DumpSet, context: Context, rows: list[int], last_use: Column) -> Iterator[Finding]:
-    """Find live ranges that end before the last use of their value, at a step for each value."""
-    ranges, value = dump.live_ranges, dump.value_of_live_range
     use = last_use[value]
-    facts = (context.values_in(value), ranges.end_step, lambda row: dump.instruction_at(int(use[row])) or "", use)
-    related = dump.schedule, lambda row: dump.schedule_row(int(use[row])), Relation.STEP
-    yield from context.found(ranges, rows, Problem.EARLY_END, *facts, severity=Severity.WARNING, related=related)
+    yield from context.found(
+        ranges,
+        early,
+        Problem.EARLY_END,
+        context.values_in(value),
+        ranges.end_step,
+        lambda row: dump.instruction_at(int(use[row])) or "",
+        use,
+        severity=Severity.WARNING,
+        related=(schedule, lambda row: dump.schedule_row(int(use[row])), Relation.STEP),
+    )
 
 
-def without_successors(dump: DumpSet, found: list[int]) -> list[int]:
+def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:
     """Leave out values that may end early because another one takes over their bytes: a live range also ends where the
     next value of its buffer starts (HloLiveRange::NormalizeAliasedBuffers).
     """

@@ -71,7 +71,7 @@ def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) 
         shared_bytes = int(values.offset[both].max()), int((values.offset + values.size_bytes)[both].min())
         shared_steps = int(values.start_step[both].max()), int(values.end_step[both].min())
         allocation = dump.allocations.index[values.allocation[value]]
-        facts = *map(context.value, both), shared_steps, shared_bytes, allocation, len(others) - 1
+        facts = *map(dump.value_label, both), shared_steps, shared_bytes, allocation, len(others) - 1
         related = slices, values.slice[others[:MAXIMUM_RELATED]].tolist(), Relation.OVERLAPPED_SLICE
         severity = Severity.WARNING if values.color[value] else Severity.ERROR
         rows = [int(values.slice[value])]

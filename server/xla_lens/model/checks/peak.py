@@ -86,7 +86,7 @@ def _list(dump: DumpSet, context: Context, step: int) -> Iterator[Finding]:
     missing = [row for row, key in zip(rows, expected, strict=True) if left[key] > 0]
     # An extra row in the place of a missing one has the same cause.
     if len(missing) > len(extra):
-        facts = context.label(ranges, missing[0]), len(missing) - 1, step
+        facts = context.labels(ranges)(missing[0]), len(missing) - 1, step
         related = ranges, missing[:MAXIMUM_RELATED], Relation.LIVE_RANGE
         yield from context.found(dump.peaks, [0], Problem.PEAK_VALUES_MISSING, *facts, related=related)
     elif not missing and not extra and not wrong:

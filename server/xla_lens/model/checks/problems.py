@@ -20,7 +20,6 @@ class Cut(StrEnum):
 
     LINE = "in the middle of a line"
     ALLOCATIONS = "before the last allocations"
-    LAST_ALLOCATION = "before the last values of the last allocation"
     SLICES = "before the last values of the allocations, which the used values list"
     USED_VALUE = "in the middle of a used value"
     USED_VALUES = "before the last used values, which the buffer assignment lists"
@@ -308,17 +307,8 @@ class Problem(Enum):
         "copy all files of one compilation.",
     )
     MISSING_FROM_MODULE = _row(Code.UNKNOWN_INSTRUCTION, "The dump names `{name}`, which is not in the HLO module.")
-    POSITION_MISMATCH = _row(
-        Code.POSITION_MISMATCH,
-        "`{position}` is listed as a position of `{value}`, but by the HLO module it shows `{shown}`.",
-        shown="`{position}` is listed as a position of `{value}`, but the HLO module does not show that value there.",
-    )
     MISSING_POSITION_OF = _row(
         Code.POSITION_MISMATCH, "No value of the dump lists {missing:# position|# positions} of `{name}`."
-    )
-    NO_ROOT = _row(
-        Code.MODULE_MISMATCH,
-        "In the HLO module, the computation `{name}` has {roots:,} instructions marked as `ROOT`, not one.",
     )
     QUOTE_MISMATCH = _row(Code.MODULE_MISMATCH, "The dump and the HLO module print the {part} of `{name}` differently.")
     LATE_END = _row(

@@ -2,14 +2,15 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Section
+from xla_lens.model.tables.kinds import kind_text
+from xla_lens.syntax.columns import NONE, Kind, Section
 
 
 class Row(Enum):
@@ -28,10 +29,7 @@ class Row(Enum):
     LIVE_RANGE = auto()
     PEAK_BUFFER = auto()
     STACK_TRACE = auto()
-    REPORT = auto()
     TOTAL = auto()
-    HEADER = auto()
-    """The header of a section."""
     UNRECOGNIZABLE = auto()
     """A row of its section that resembles none: without such a row, the section contradicts the others."""
 
@@ -122,7 +120,9 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
         else:
             form = _DIGITS.sub(b"0", line[:_LONGEST])
             if form not in known:
-                known[form] = tuple(_rows_like(form))
+                known[form] = tuple(
+                    like for like, least, *parts in _FORMS if sum(bool(re.search(one, form)) for one in parts) >= least
+                )
             section = section_at(file, start)
             row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)
             if row is None and section is Section.USED_VALUES:
@@ -141,21 +141,8 @@ _LONGEST: Final = 1 << 10
 _DIGITS: Final = re.compile(rb"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """The parts of a kind of row, as they are with each number replaced by 0, and how many a damaged row still has."""
-
-    row: Row
-    needed: int
-    parts: tuple[re.Pattern[bytes], ...]
-
-
-def _form(row: Row, needed: int, *parts: bytes) -> _Form:
-    return _Form(row, needed, tuple(re.compile(part) for part in parts))
-
-
-_FORMS: Final = (
-    _form(
+_FORMS: Final[tuple[tuple[Row, int, *tuple[bytes, ...]], ...]] = (
+    (
         Row.SLICE,
         3,
         rb"^\s*\w*value:?",
@@ -165,7 +152,7 @@ _FORMS: Final = (
         rb"offset=-?0?",
         rb"\)?: ?\(*[a-z]+0?\w*\[[0,]*\]",
     ),
-    _form(
+    (
         Row.ALLOCATION,
         3,
         rb"^\s*\w*alloc\w* ?0\b|^\s*\w{8,12} 0:",
@@ -173,8 +160,8 @@ _FORMS: Final = (
         rb"\b(?:constant|thread-local|maybe-live-out|preallocated-temp|ShapeIndex|color 0|page 0)\b|shape (?:is )?\|",
         rb":\s*$",
     ),
-    _form(Row.USED_VALUE, 1, rb"^\s*<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@?0?>?\s*$"),
-    _form(
+    (Row.USED_VALUE, 1, rb"^\s*<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@?0?>?\s*$"),
+    (
         Row.STACK_TRACE,
         2,
         rb"\b(?:total|current|remaining): 0",
@@ -182,8 +169,8 @@ _FORMS: Final = (
         rb"\xe2\x94[\x9c\x94\x82]",
         rb"bytes\)\s*$",
     ),
-    _form(Row.LIVE_RANGE, 2, rb"^\s*[\w.-]+ ?(?:\{[0,]*|[0,]*\})", rb"[:}] ?0?-?0", rb"\d+ ?-\d*\s*$"),
-    _form(
+    (Row.LIVE_RANGE, 2, rb"^\s*[\w.-]+ ?(?:\{[0,]*|[0,]*\})", rb"[:}] ?0?-?0", rb"\d+ ?-\d*\s*$"),
+    (
         Row.PEAK_BUFFER,
         2,
         rb": ?0 ?bytes",
@@ -191,81 +178,39 @@ _FORMS: Final = (
         rb"^\s*[\w.-]+(?:\{[0,]*\})?:? ?0 ?b",
         rb"0 bytes\)?\s*$",
     ),
-    _form(
-        Row.REPORT,
-        2,
-        rb"0 ?[KMGTPE]?i?B?\( *0?%?\)?;?",
-        rb"^[^;]*;[^;]*;[^;]*;",
-        rb"0[KMGTPE]?i?B;",
-        rb"shapes_list|cumulative_size|used_by_n_values|total_size",
-        rb"Memory Space: |\(color=0\)",
-    ),
-    _form(Row.STEP, 1, rb"^\s{2,6}(?:0 ?\S?|[^\w\s]) ?[A-Za-z_][\w.-]*\s*$"),
-    _form(Row.QUOTE, 1, rb"^\s*(?:\w+ )?instr\w*:? ?%", rb"^\s*from \w+:? ?%", rb"%[\w.-]+ = \(?[a-z]+0?\w*\[.*\("),
-    _form(Row.TOTAL, 1, rb"^\s*\w*tal bytes\b.*0", rb"bytes used: ?0"),
+    (Row.STEP, 1, rb"^\s{2,6}(?:0 ?\S?|[^\w\s]) ?[A-Za-z_][\w.-]*\s*$"),
+    (Row.QUOTE, 1, rb"^\s*(?:\w+ )?instr\w*:? ?%", rb"^\s*from \w+:? ?%", rb"%[\w.-]+ = \(?[a-z]+0?\w*\[.*\("),
+    (Row.TOTAL, 1, rb"^\s*\w*tal bytes\b.*0", rb"bytes used: ?0"),
 )
-
-_HEADERS: Final = (
-    *("BufferAssignment:", "Used values:", "HloLiveRange (max 0):", "InstructionSequence:", "BufferLiveRange:"),
-    *("Live ranges at 0 (peak):", "Stack trace breakdown for peak usage: 0 bytes", "positions:", "uses:", "(none)"),
-)
-_SAME: Final = 0.85
-"""The ratio of `difflib` from which a text counts as a damaged form of another one."""
-
-
-def _rows_like(form: bytes) -> Iterator[Row]:
-    """The rows that a line resembles by its form alone."""
-    for one in _FORMS:
-        if sum(part.search(form) is not None for part in one.parts) >= one.needed:
-            yield one.row
-    text = form.strip().decode("utf-8", "replace")
-    if len(text) < 2 * max(map(len, _HEADERS)) and _is_like(text, _HEADERS):
-        yield Row.HEADER
-
-
-def _is_like(text: str, known: Iterable[str]) -> bool:
-    return any(difflib.SequenceMatcher(None, text, one).ratio() >= _SAME for one in known)
-
+"""The parts of kinds of rows, as they are with each number replaced by 0, and how many a damaged row still has."""
 
 _MEASURES: Final = re.compile(rb"\b(?:total|current|remaining): |\d%|bytes\)")
 
-_ATTRIBUTES: Final = (
-    *("color 0", "parameter 0", "at ShapeIndex {}", "output shape is", "constant", "thread-local", "maybe-live-out"),
-    "preallocated-temp",
-)
+_ATTRIBUTES: Final = ("color 0", "parameter 0", "at ShapeIndex {}", "output shape is", *map(kind_text, Kind))
+_SAME: Final = 0.85
+"""The ratio of `difflib` from which a text counts as a damaged form of another one."""
 
 
 def _is_attribute(text: bytes) -> bool:
     """Whether a part of a header is a damaged attribute whose loss changes numbers."""
     form = _DIGITS.sub(b"0", text[:_LONGEST]).decode("utf-8", "replace")
-    return any(word in form for word in ("ShapeIndex", "shape |", "shape is |")) or _is_like(form, _ATTRIBUTES)
+    ratios = (difflib.SequenceMatcher(None, form, one).ratio() for one in _ATTRIBUTES)
+    return any(word in form for word in ("ShapeIndex", "shape |", "shape is |")) or max(ratios) >= _SAME
 
 
 # ---------------------------------------------------------------- positions and uses
 
 
-def _is_like_name(dump: DumpSet, token: bytes) -> bool:
-    """Whether a token is a name of the dump, or one with one wrong or additional character."""
-    edited = [token, *(token[:at] + token[at + 1 :] for at in range(len(token)))]
-    match _NO_NAME.split(token):
-        case [before, after] if len(before) + len(after) >= _SHORTEST:
-            edited += (before + one + after for one in _IN_NAMES)
-    return any(dump.name_number(name) != NONE for name in edited)
-
-
-_IN_NAMES: Final = tuple(bytes([byte]) for byte in range(128) if re.fullmatch(rb"[\w.-]", bytes([byte])))
 _NO_NAME: Final = re.compile(rb"[^\w.-]")
-_SHORTEST: Final = 3
-"""Shorter tokens resemble too many names."""
-
 _POSITION: Final = re.compile(rb" {1,3}(\S{1,300})( \{?[\d,]*\}?)?\s*")
 _OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w*,? ?\S+(?: \S{1,40})?\s*")
 _LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]+)\W? ?\w{5,9} ?\d+(?: \{?[\d,]*\}?)?\s*")
 
 
 def _row_of_value(dump: DumpSet, line: bytes) -> Row | None:
-    """The row below the header of a used value that a line resembles."""
+    """The row below the header of a used value that a line resembles: its name is one of the dump."""
     use, position = _LIKE_OPERAND.fullmatch(line), _POSITION.fullmatch(line)
     if _OPERAND.fullmatch(line) or (use and dump.name_number(use[1]) != NONE):
         return Row.USE
-    return Row.POSITION if position and _is_like_name(dump, position[1]) else None
+    names = (position[1], _NO_NAME.sub(b"", position[1])) if position else ()
+    return Row.POSITION if any(dump.name_number(name) != NONE for name in names) else None

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -16,10 +18,9 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
+from xla_lens.syntax.columns import NONE, Column, Section, Table
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.shapes import nests_too_deeply
-from xla_lens.syntax.rows import end_of_lines, ends_with_empty_line
+from xla_lens.syntax.rows import end_of_lines
 
 
 def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Iterator[Finding]:
@@ -37,7 +38,6 @@ def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: D
             yield error(Place(file, 0, len(document.data)), Problem.NO_DUMP_LINES())
         else:
             yield from _lines(dump, file, of_file.get(id(file), []), damage)
-    yield from _deep_shapes(dump)
     yield from _large_sizes(dump)
 
 
@@ -66,37 +66,19 @@ def truncated(file: DumpFile, cut: Cut) -> Finding:
 
 def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
     """One finding for each run of unknown lines, which are either all damaged rows or all notes."""
-    document = file.document
-    runs: list[list[UnknownLine]] = []
-    for line in lines:
-        before = runs[-1][-1] if runs else None
-        is_next = before and document.row(line.start) <= document.row(before.start) + 1
-        if before and is_next and (before.key in damage) == (line.key in damage):
-            runs[-1].append(line)
-        else:
-            runs.append([line])
-    for run in runs:
-        place = Place(file, run[0].start, run[-1].end)
-        rows = tuple(dict.fromkeys(damage[line.key] for line in run if line.key in damage))
-        count = document.row(run[-1].start) - document.row(run[0].start) + 1
+    numbers = [file.document.row(line.start) for line in lines]
+    keys = [
+        (number - place, line.key in damage) for place, (number, line) in enumerate(zip(numbers, lines, strict=True))
+    ]
+    for (_, is_damaged), group in groupby(zip(keys, lines, strict=True), itemgetter(0)):
+        run = [line for _, line in group]
+        rows = tuple(dict.fromkeys(damage[line.key] for line in run)) if is_damaged else ()
         # Headers of allocations are read in spite of unknown parts.
         is_part = run[0].is_part
-        severity = (Severity.WARNING if is_part else Severity.ERROR) if rows else Severity.INFORMATION
-        yield Finding(
-            severity,
-            place,
-            Problem.UNKNOWN_LINE_PART(rows[0] if rows else None) if is_part else Problem.UNKNOWN_LINES(count, rows),
-        )
-
-
-def _deep_shapes(dump: DumpSet) -> Iterator[Finding]:
-    """The shapes in allocations that nest too deeply to be read."""
-    shapes, shape = dump.slice_shapes
-    deep = [number for number, text in enumerate(shapes) if nests_too_deeply(text)]
-    for row in marked(np.isin(shape, deep)) if deep else ():
-        assert dump.assignment is not None, "it has the shapes"
-        place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-        yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINE_PART(None))
+        severity = (Severity.WARNING if is_part else Severity.ERROR) if is_damaged else Severity.INFORMATION
+        part, whole = Problem.UNKNOWN_LINE_PART, Problem.UNKNOWN_LINES
+        problem = part(rows[0] if rows else None) if is_part else whole(len(run), rows)
+        yield Finding(severity, Place(file, run[0].start, run[-1].end), problem)
 
 
 _LARGEST: Final = float(1 << 62)
@@ -123,69 +105,30 @@ def _second_module(file: DumpFile) -> Iterator[Finding]:
         yield Finding(Severity.INFORMATION, row_place(file, others, 0), Problem.SECOND_MODULE(name))
 
 
-# ---------------------------------------------------------------- headers
-
-
-_HEADERS: Final = {
-    "allocations": (Section.BUFFER_ASSIGNMENT, "BufferAssignment:"),
-    "used_values": (Section.USED_VALUES, "Used values:"),
-    "schedule": (Section.INSTRUCTION_SEQUENCE, "InstructionSequence:"),
-    "live_ranges": (Section.BUFFER_LIVE_RANGES, "BufferLiveRange:"),
-    "peak_buffers": (Section.PEAK, "Live ranges at N (peak):"),
-}
-"""For each table the section of its rows, and the header of that section."""
-
-_IN_LIVE_RANGES: Final = (Section.INSTRUCTION_SEQUENCE, Section.BUFFER_LIVE_RANGES, Section.PEAK)
-
-
 def _missing_headers(file: DumpFile) -> Iterator[Finding]:
-    """Each row is below the header of its section. One finding for each kind of rows, at the first."""
+    """The printed peak, the total and the headers of used values are there. Without other headers, nothing is missing:
+    all rows are read.
+    """
     columns = file.columns
-    places: list[tuple[Table, Column, str]] = [
-        (table, _outside(file, table, section), header)
-        for name, (section, header) in _HEADERS.items()
-        for table in [getattr(columns, name)]
-    ]
-    nested = np.flatnonzero(np.isin(columns.sections.section, _IN_LIVE_RANGES))
-    outside = _outside(file, columns.sections, Section.LIVE_RANGES)
-    used_values = np.flatnonzero(columns.sections.section == Section.USED_VALUES)
-    places += [
-        (columns.sections, nested[np.isin(nested, outside)], "HloLiveRange (max N):"),
-        (columns.slices, np.flatnonzero(columns.slices.allocation == NONE), "allocation N:"),
-        (columns.positions, np.flatnonzero(columns.positions.value == NONE), _VALUE_HEADER),
-        (columns.uses, np.flatnonzero(columns.uses.value == NONE), _VALUE_HEADER),
-        (columns.positions, _second_positions(file), _VALUE_HEADER),
-        (columns.sections, used_values if not len(columns.totals) else used_values[:0], "Total bytes used: N"),
-    ]
-    for table, rows, header in places:
-        for start in table.start[rows[:1]].tolist():
+    used_values = columns.sections.start[columns.sections.section == Section.USED_VALUES]
+    missing = (
+        (columns.peaks, columns.peak_buffers.start, "Live ranges at N (peak):"),
+        (columns.totals, used_values, "Total bytes used: N"),
+        ((), columns.positions.start[_second_positions(file)], "<id name @color>"),
+    )
+    for table, below, header in missing:
+        for start in below[: not len(table)].tolist():
             end = file.document.line_span(file.document.row(start))[1]
             yield error(Place(file, start, end), Problem.MISSING_HEADER(header))
 
 
-_VALUE_HEADER: Final = "<id name @color>"
-
-
-def _outside(file: DumpFile, table: Table, section: Section) -> Column:
-    """The rows of a table that are not within a section of the given kind."""
-    sections = file.columns.sections
-    spans = np.flatnonzero(sections.section == section)
-    inside = sections.start[spans].searchsorted(table.start, "right") - 1
-    ends = np.append(sections.end[spans], NONE)
-    return np.flatnonzero(table.end > ends[inside])
-
-
 def _second_positions(file: DumpFile) -> Column:
     """Positions after the uses or the instruction of a value. They belong to the next value; its header is missing."""
-    values, positions, uses = file.columns.used_values, file.columns.positions, file.columns.uses
-    if not len(values):
-        return np.zeros(0, np.int64)
-    end = np.iinfo(np.int64).max
-    first_use = np.append(uses.start, end)[np.minimum(values.first_use, len(uses))]
-    limit = np.where(values.use_count > 0, first_use, end)
-    quote = values.instruction_start.astype(np.int64)
-    limit = np.minimum(limit, np.where(quote != NONE, quote, end))
-    return np.flatnonzero(positions.start > np.append(limit, end)[positions.value])
+    values, positions = file.columns.used_values, file.columns.positions
+    first_use = taken(file.columns.uses.start, np.where(values.use_count > 0, values.first_use, NONE))
+    limits = np.stack((first_use, values.instruction_start))
+    limit = np.where(limits == NONE, len(file.document.data), limits).min(axis=0)
+    return np.flatnonzero(positions.start > np.append(limit, len(file.document.data))[positions.value])
 
 
 def used_values_before_gaps(dump: DumpSet) -> Column:
@@ -223,10 +166,8 @@ def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
         return None
     if not len(allocations):
         return Cut.ALLOCATIONS
-    if dump.used is None and not len(file.columns.totals):
-        if _has_several_parts(dump, file):
-            return Cut.USED_VALUES
-        return Cut.LAST_ALLOCATION if _has_space(dump) else None
+    if dump.used is None:
+        return None
     is_missing = ~np.isin(dump.used_values.id, slices.id) & (dump.used_values.id != NONE)
     missing = dump.used_values.id[is_missing]
     # Where all allocations of a memory space are cut off, its values look like views.
@@ -240,29 +181,6 @@ def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
     # Values ascend by id in each allocation, so those that are cut off have higher ids than the last one.
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
     return Cut.SLICES if len(missing) > 1 and missing.min() > last else None
-
-
-def _has_several_parts(dump: DumpSet, file: DumpFile) -> bool:
-    """Whether a release of XLA that prints all parts to one file printed this one."""
-    data, starts = file.document.data, file.columns.allocations.start
-    # Such releases print an empty line between two parts, and some of them addresses.
-    if ends_with_empty_line(data):
-        return True
-    if len(starts) and b": 0x" in data[int(starts[0]) : data.find(b",", int(starts[0])) + 1]:
-        return True
-    # Newer releases print reports by memory space, without a total of their own.
-    return any(len(other.columns.totals) for other in dump.files if other.kind is FileKind.MEMORY_USAGE_REPORT)
-
-
-def _has_space(dump: DumpSet) -> bool:
-    """Whether the last allocation has bytes after all of its values. Each allocation ends where one of its values does;
-    without values are only preallocated ones of size 0.
-    """
-    allocations, slices = dump.allocations, dump.slices
-    rows = dump.slices.allocation == len(allocations) - 1
-    end = (slices.offset + slices.size_bytes)[rows].max(initial=0)
-    is_preallocated = allocations.kind[-1] & int(Kind.PREALLOCATED_TEMP) != 0
-    return bool(end < allocations.size_bytes[-1]) or not (np.any(rows) or is_preallocated)
 
 
 def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:

@@ -17,7 +17,7 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Column, Section
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
-from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
+from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.texts import number_texts
 
 
@@ -81,7 +81,7 @@ def value_names_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
     slices, used = dump.slices, dump.used_values
     other = dump.values.used_value[dump.value_of_slice]
     differs = (slices.name != taken(used.name, other)) | (slices.index != taken(used.index, other))
-    facts = context.labels(slices), lambda row: context.label(used, other[row])
+    facts = context.labels(slices), lambda row: context.labels(used)(other[row])
     names, related = (slices.name, taken(used.name, other)), (used, other, Relation.OTHER_LIST)
     rows = differs & (other != NONE)
     yield from context.found(slices, rows, Problem.LISTS_DIFFER, *facts, names=names, related=related)
@@ -199,13 +199,8 @@ def shapes_match_instructions(dump: DumpSet, context: Context) -> Iterator[Findi
     rows, which = np.unique(quote[known], return_inverse=True)
     text = dump.used.document.data
     quotes = read_quotes(text, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
-    spans = quotes.shape_start.copy(), quotes.shape_end.copy()
-    for row in marked(spans[0] == NONE):
-        instruction = dump.instruction(int(used.name[rows[row]]))
-        if instruction:
-            spans[0][row], spans[1][row] = instruction.shape_start, instruction.shape_end
-    related = used, quote, Relation.QUOTED_INSTRUCTION
-    yield from wrong_shapes(context, (known, which), (text, *spans), "its instruction", related)
+    shapes, related = (text, quotes.shape_start, quotes.shape_end), (used, quote, Relation.QUOTED_INSTRUCTION)
+    yield from wrong_shapes(context, (known, which), shapes, "its instruction", related)
 
 
 def wrong_shapes(
@@ -258,7 +253,7 @@ def sizes_hold_shapes(dump: DumpSet, context: Context) -> Iterator[Finding]:
         if text.startswith(b"("):
             return not _holds_table(int(size[row]), int(logical[row]))
         parsed = parse_shape(text)
-        return isinstance(parsed, ArrayShape) and not parsed.is_split
+        return parsed is not None and not parsed.is_split
 
     small = [row for row in marked(logical > size) if is_too_small(row)]
     facts = context.labels(slices), size, lambda row: shapes[shape[row]], logical

@@ -54,25 +54,17 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
 
 def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Column]:
     """Return the operands of some quoted instructions one after another, as numbers of names, NONE for a name that the
-    set does not have; and for each name of the set the row of its first operand, NONE if it is not quoted, and the
-    number of its operands.
+    set does not have; and for each name of the set the row of its first operand, NONE if it is not quoted in the usual
+    form, and the number of its operands.
     """
     names = names[taken(dump.first_quote, names) != NONE]
     data, rows, used = dump.used.document.data if dump.used else b"", dump.first_quote[names], dump.used_values
     spans = used.instruction_start[rows], used.instruction_end[rows]
     quotes = read_quotes(data, *spans, QuoteParts.OPERANDS, dump.names)
     first, count = np.full(len(dump.names), NONE, np.int32), np.zeros(len(dump.names), np.int32)
-    is_usual = quotes.operand_count != NONE
-    counts = quotes.operand_count[is_usual]
-    count[names[is_usual]], first[names[is_usual]] = counts, counts.cumsum() - counts
-    operands: list[int] = []
-    for name in names[~is_usual].tolist():
-        instruction = dump.instruction(name)
-        if instruction:
-            read = instruction.operand_names()
-            first[name], count[name] = len(quotes.operands) + len(operands), len(read)
-            operands.extend(map(dump.name_number, read))
-    return np.append(quotes.operands, np.array(operands, quotes.operands.dtype)), first, count
+    count[names] = np.maximum(quotes.operand_count, 0)
+    first[names] = np.where(quotes.operand_count != NONE, count[names].cumsum() - count[names], NONE)
+    return quotes.operands, first, count
 
 
 _DIGITS: Final = re.compile(rb"\d+")

@@ -47,7 +47,8 @@ class HloModule:
         """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
         entry = self.data.rfind(b"\nENTRY ")
         # Another program may have printed something behind it.
-        return entry < 0 or not (ends_with_empty_line(self.data) or _END.search(self.data, entry))
+        is_whole = ends_with_empty_line(self.data) or _END.search(self.data, entry)
+        return entry < 0 or not is_whole or not len(self.columns.instructions)
 
     def prepare(self, is_cancelled: Callable[[], bool]) -> None:
         """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once
@@ -63,17 +64,16 @@ class HloModule:
     def unknown_rows(self) -> NDArray[np.intp]:
         """The lines, from 0, that belong to no part of the module."""
         document, columns = self.file.document, self.columns
-        is_known = np.zeros(document.line_count, np.bool_)
-        tables = columns.file_names, columns.function_names, columns.file_locations, columns.stack_frames
-        heads, ends = columns.computations.start, columns.computations.end
-        for starts in (heads, np.maximum(ends - 1, 0), columns.stack_tables.start, *(table.start for table in tables)):
-            is_known[document.line_starts.searchsorted(starts, "right") - 1] = True
-        instructions = columns.instructions
-        first = document.line_starts.searchsorted(instructions.start, "right") - 1
-        last = document.line_starts.searchsorted(np.maximum(instructions.end - 1, instructions.start), "right") - 1
-        # Where instructions begin, minus where they end: the sum is the number of instructions in a line.
-        changes = np.bincount(first, minlength=len(is_known) + 1) - np.bincount(last + 1, minlength=len(is_known) + 1)
-        is_known |= changes.cumsum()[: len(is_known)] > 0
+        tables = columns.stack_tables, columns.file_names, columns.function_names, columns.file_locations
+        heads, ends = columns.computations.start, np.maximum(columns.computations.end - 1, 0)
+        rows = (heads, ends, columns.stack_frames.start, *(table.start for table in tables))
+        starts = np.concatenate((columns.instructions.start, *rows))
+        ends = np.concatenate((np.maximum(columns.instructions.end - 1, columns.instructions.start), *rows))
+        first, last = (document.line_starts.searchsorted(places, "right") - 1 for places in (starts, ends))
+        # Where known rows begin, minus where they end: the sum is the number of rows in a line.
+        count = document.line_count
+        changes = np.bincount(first, minlength=count + 1) - np.bincount(last + 1, minlength=count + 1)
+        is_known = changes.cumsum()[:count] > 0
         texts = ((row, slice(*document.line_span(row))) for row in np.flatnonzero(~is_known).tolist())
         unknown = [row for row, span in texts if self.data[span].strip() and not HEADER.match(self.data[span])]
         return np.array(unknown, np.intp)

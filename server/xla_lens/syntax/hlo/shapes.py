@@ -2,18 +2,16 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from tree_sitter import Node
 
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE
 from xla_lens.syntax.numbers import integer
-from xla_lens.syntax.tree import parse_hlo
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +50,53 @@ class ArrayShape:
         return self.element_bits or _element_bits(self.type)
 
 
-@dataclass(frozen=True, slots=True)
-class TupleShape:
-    """A tuple. In memory it is a table of pointers to its elements."""
-
-    elements: "tuple[Shape, ...]"
-
-    @property
-    def byte_size(self) -> int:
-        """The bytes of its pointers, eight each (ShapeUtil::ByteSizeOf)."""
-        return 8 * len(self.elements)
-
-
-Shape: TypeAlias = ArrayShape | TupleShape
+_ARRAY: Final = re.compile(
+    rb"(pred|token|opaque|bf16|[sufc]\d+[a-z0-9]*)\[([-\d,<=?]*)\](?:\{([\d,]*)"
+    rb"(?::((?:T(?:\([-\d,*]*\))+|SC(?:\([-\d,:]*\))+|[SELM]\(-?\d+\)|[P#*D]\([^{}]*\))*+))?\})?"
+)
+"""Group 1 is the type, group 2 the dimensions, group 3 the order of the dimensions, and group 4 the other properties of
+the layout (Layout::ToString).
+"""
+_TILES: Final = re.compile(rb"T((?:\([^()]*\))+)")
 
 
 @lru_cache(maxsize=1 << 16)
-def parse_shape(text: bytes) -> Shape | None:
-    """Parse a shape, None if the text is not a shape (`<unknown shape>`) or nests too deeply."""
-    if nests_too_deeply(text):
+def parse_shape(text: bytes) -> ArrayShape | None:
+    """Parse the shape of an array, None if the text is none (`<unknown shape>`) or that of a tuple."""
+    match = _ARRAY.fullmatch(text)
+    if match is None:
         return None
-    root = parse_hlo(text)
-    if root.has_error or len(root.named_children) != 1:
-        return None
-    return _shape(root.named_children[0], text)
+    layout = match[4] or b""
+    tiles = _TILES.search(layout)
+    return ArrayShape(
+        type=match[1].decode(),
+        dimensions=_integers(match[2]),
+        minor_to_major=tuple(number for number in _integers(match[3] or b"") if number is not None),
+        tiles=tuple(map(_integers, tiles[1][1:-1].split(b")("))) if tiles else (),
+        memory_space=_property(b"S", layout) or 0,
+        element_bits=_property(b"E", layout),
+        tail_alignment=_property(b"L", layout),
+        is_split=b"SC(" in layout,
+        is_dynamic=b"<=" in match[2] or b"?" in match[2],
+    )
+
+
+def _integers(numbers: bytes) -> tuple[int | None, ...]:
+    """Comma-separated numbers; None for `?` and `*`."""
+    digits = (number.strip(b"<=") for number in numbers.split(b",") if number)
+    return tuple(integer(one) if one.lstrip(b"-").isdigit() else None for one in digits)
+
+
+def _property(letter: bytes, layout: bytes) -> int | None:
+    match = re.search(letter + rb"\((-?\d+)\)", layout)
+    return integer(match[1]) if match else None
 
 
 def byte_sizes(texts: Iterable[bytes]) -> Column:
     """Return for each text ShapeUtil::ByteSizeOf of the shape that it starts with, NONE if that is unknown.
 
-    Reads each distinct text once. For a tuple it only counts the commas between the elements, because the grammar takes
-    10 ms for the longest.
+    Reads each distinct text once. A tuple is a table of pointers to its elements, eight bytes each: only the commas
+    between these are counted.
     """
     return np.array([*map(_leading_byte_size, texts)], np.int64)
 
@@ -109,13 +123,15 @@ NESTING[list(b"([{")], NESTING[list(b")]}")] = 1, -1
 
 @lru_cache(maxsize=1 << 16)
 def _leading_byte_size(text: bytes) -> int:
+    # The bytes of a buffer, `b(...)`, are those of the shape in it.
+    text = text.removeprefix(b"b(")
     if text.startswith(b"("):
         letters = np.frombuffer(text, np.uint8)
         depth = NESTING[letters].cumsum(dtype=np.int32)
         end = int((depth == 0).argmax())
         commas = int(np.count_nonzero((letters[:end] == ord(",")) & (depth[:end] == 1)))
         return 8 * (commas + 1 if end > 1 else 0) if depth[end] == 0 else NONE
-    shape = parse_shape(text.split(b" ", 1)[0])
+    shape = parse_shape(text.split(b" ", 1)[0].rstrip(b")"))
     size = shape.byte_size if shape else None
     return size if size is not None and 0 <= size < _MAX_BYTES else NONE
 
@@ -174,55 +190,6 @@ def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
             break
         index[-1] += 1
     return found
-
-
-# ---------------------------------------------------------------- from trees
-
-
-def _shape(node: Node, text: bytes) -> Shape | None:
-    match node.type:
-        case "tuple_shape":
-            elements = tuple(_shape(child, text) for child in node.children_by_field_name("element"))
-            return None if None in elements else TupleShape(tuple(element for element in elements if element))
-        case "buffer_shape":
-            inner = node.child_by_field_name("shape")
-            return _shape(inner, text) if inner else None
-        case "array_shape":
-            return _array_shape(node, text)
-    return None
-
-
-def _array_shape(node: Node, text: bytes) -> ArrayShape:
-    layout = node.child_by_field_name("layout")
-    order = layout.child_by_field_name("minor_to_major") if layout else None
-    dimensions = node.child_by_field_name("dimensions")
-    return ArrayShape(
-        type=_text(node.child_by_field_name("type"), text).decode("utf-8", "replace"),
-        dimensions=tuple(_integers(dimensions, text)),
-        minor_to_major=tuple(number for number in _integers(order, text) if number is not None),
-        tiles=tuple(tuple(_integers(tile, text)) for tile in layout.children_by_field_name("tile")) if layout else (),
-        memory_space=_field_number(layout, "memory_space", text) or 0,
-        element_bits=_field_number(layout, "element_bits", text),
-        tail_alignment=_field_number(layout, "tail_padding_alignment", text),
-        is_split=bool(layout and layout.child_by_field_name("split")),
-        is_dynamic=any(mark in _text(dimensions, text) for mark in (b"<=", b"?")),
-    )
-
-
-def _integers(node: Node | None, text: bytes) -> Iterator[int | None]:
-    """The comma-separated numbers between the brackets of a node; None for `?` and `*`."""
-    for number in re.findall(rb"[^][(){},\s]+", _text(node, text)):
-        digits = number.removeprefix(b"<=")
-        yield integer(digits) if digits.lstrip(b"-").isdigit() else None
-
-
-def _field_number(node: Node | None, field: str, text: bytes) -> int | None:
-    number = _text(node.child_by_field_name(field), text) if node else b""
-    return integer(number) if number else None
-
-
-def _text(node: Node | None, text: bytes) -> bytes:
-    return text[node.start_byte : node.end_byte] if node else b""
 
 
 _TYPE: Final = re.compile(r"(?:pred|token|opaque|bf|[sufc])(\d*)")

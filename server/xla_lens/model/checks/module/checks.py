@@ -13,31 +13,20 @@ from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, error, of_a
 from xla_lens.model.checks.module.data_flow import (
     instructions_have_their_positions,
     live_ranges_match_module,
-    positions_follow_data_flow,
     related_in_module,
     uses_match_module,
     values_list_their_uses,
 )
-from xla_lens.model.checks.problems import Cut, Problem
-from xla_lens.model.checks.structure import truncated
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.values import wrong_shapes
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.quotes import Difference, differences
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.tree import Cancelled
-
-
-def computations_have_a_root(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
-    """Each computation has exactly one root."""
-    computations, is_root = graph.module.columns.computations, graph.module.columns.instructions.is_root
-    roots = np.bincount(graph.computation[np.flatnonzero(is_root)], minlength=len(computations))
-    facts = graph.module.computation_name, roots
-    yield from context.found(computations, marked(roots != 1)[:1], Problem.NO_ROOT, *facts)
 
 
 def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
@@ -142,12 +131,11 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Iterator[Findi
 _ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Iterator[Finding]]
 
 _CHECKS: Final[tuple[tuple[_ModuleCheck, ...], ...]] = (
-    (computations_have_a_root,),
     (instructions_are_in_module,),
     (quotes_match_module,),
     (entry_layout_matches,),
     (shapes_match_module,),
-    (positions_follow_data_flow, instructions_have_their_positions),
+    (instructions_have_their_positions,),
     (uses_match_module, values_list_their_uses),
     (aliases_share_bytes,),
     (live_ranges_match_module,),
@@ -160,24 +148,13 @@ compilations.
 """
 
 
-def module_is_cut_off(module: HloModule) -> Iterator[Finding]:
-    """A module is complete."""
-    if module.is_cut_off or not len(module.columns.instructions):
-        yield truncated(module.file, Cut.MODULE)
-
-
-def differences_from_module(
-    context: Context, module: HloModule, memory: Memory, is_cancelled: Callable[[], bool]
-) -> list[Finding]:
+def differences_from_module(context: Context, module: HloModule, is_cancelled: Callable[[], bool]) -> list[Finding]:
     """Find where a dump set without errors contradicts its module, which is complete. Raises `Cancelled`."""
     if context.dump.used is None:
         return []
     graph = ModuleGraph(context.dump, module)
     for group in _CHECKS:
         found = [finding for one in group for finding in one(graph, context)]
-        if memory.collisions:
-            # A value at the wrong place seems to take over the bytes of another one, or leaves those of one that ends.
-            found = [finding for finding in found if finding.problem.kind is not Problem.EARLY_END]
         if is_cancelled():
             raise Cancelled
         if len(found) > _MAXIMUM_DIFFERENCES:

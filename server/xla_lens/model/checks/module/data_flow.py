@@ -3,7 +3,6 @@ that all dumps of XLA follow, and is named after it.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, RelatedRows, marked
 from xla_lens.model.checks.findings import Finding, Relation
-from xla_lens.model.checks.live_ranges import early_ends, without_successors
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.values import operand_label, wrong_uses
-from xla_lens.model.hlo.graph import ModuleGraph
+from xla_lens.model.hlo.graph import ModuleGraph, row_ranges
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.syntax.columns import NONE, Column, Kind
@@ -25,32 +23,11 @@ def related_in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
     return graph.module.columns.instructions, graph.row[names], Relation.MODULE_INSTRUCTION
 
 
-def positions_follow_data_flow(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
-    """Instructions that pass a value on have a position of that value (HloDataflowAnalysis). One finding for an
-    instruction, as a wrong one passes on other values at each index.
-    """
-    dump, positions = graph.dump, graph.dump.positions
-    value = context.value_of(positions)
-    is_first = np.arange(len(positions)) == taken(dump.used_values.first_position, positions.value)
-    edges = graph.edges()
-    source = np.where(edges.index != NONE, dump.values_at(edges.name, edges.index), NONE)
-    is_wrong = (source != value[edges.position]) & ~is_first[edges.position]
-    shown = np.full(len(positions), NONE)
-    shown[edges.position[is_wrong]] = source[is_wrong]
-    strange = np.flatnonzero((is_first & ~graph.may_define()) | ~graph.is_in_shape())
-    rows = [*strange.tolist(), *distinct(edges.position[is_wrong]).tolist()]
-    facts = context.labels(positions), context.values_in(value), context.values_in(shown)
-    related, names = related_in_module(graph, positions.name), [positions.name]
-    yield from context.found(
-        positions, rows, Problem.POSITION_MISMATCH, *facts, related=related, names=names, values=[shown]
-    )
-
-
 def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
     """An instruction has a position for each index of its shape."""
     row = graph.row[graph.dump.positions.name]
     row = row[row != NONE]
-    missing = graph.subshape_count - np.bincount(row, minlength=len(graph.name))
+    missing = graph.subshape_count() - np.bincount(row, minlength=len(graph.name))
     is_covered = np.isin(graph.computation, distinct(graph.computation[row]))
     facts = missing, context.names_in(graph.name)
     instructions = graph.module.columns.instructions
@@ -82,7 +59,7 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Fin
         header, name = positions.value[at], graph.name[user]
         for place in marked(found(present, keys(header, name, number, index)) == NONE):
             operand = operand_label(dump, number[place], index[place] if index[place] > EMPTY_INDEX else NONE)
-            facts = context.name(name[place]), context.labels(dump.used_values), operand
+            facts = dump.label(int(name[place]), NONE), context.labels(dump.used_values), operand
             related = graph.module.columns.instructions, int(user[place]), Relation.MODULE_INSTRUCTION
             rows = [int(header[place])]
             yield from context.found(dump.used_values, rows, Problem.MISSING_USE, *facts, related=related)
@@ -94,98 +71,60 @@ _CHUNK: Final = 1 << 15
 
 def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column, Column]]:
     """Yield what instructions read, in the order of the module: instructions, the numbers of their operands, rows of
-    `DumpSet.positions`, and their indices in the operands.
+    `DumpSet.positions`, and their indices in the operands. Elements of operands that are elements are left out.
     """
-    positions, operands, names = graph.dump.positions, graph.quotes.operands, len(graph.dump.names)
-    is_element = graph.has_opcode(b"get-tuple-element")
+    positions, width = graph.dump.positions, np.int64(len(graph.dump.indices))
+    users, is_element = (
+        np.repeat(np.arange(len(graph.name)), graph.operand_count),
+        graph.has_opcode(b"get-tuple-element"),
+    )
+    numbers = row_ranges(np.zeros(len(graph.name), np.int64), graph.operand_count)
     # A `tuple` has uses only if it is a result. What a `get-tuple-element` reads as a result depends on its element.
     is_root = graph.module.columns.instructions.is_root
     reads = (graph.name != NONE) & np.where(is_root, ~is_element, ~graph.has_opcode(b"tuple"))
-    # The positions of each name, first those of the table of a tuple, which may have thousands of elements.
-    is_table = positions.index <= EMPTY_INDEX
-    order = np.lexsort((~is_table, positions.name))
-    of_name, tables = (np.bincount(of, minlength=names) for of in (positions.name, positions.name[is_table]))
-    first_of_name = of_name.cumsum() - of_name
-    users = graph.users()
-    numbers = np.arange(len(users)) - np.repeat(graph.first_operand, graph.operand_count)
-    for first, last in pairwise((*range(0, len(operands), _CHUNK), len(operands))):
-        user, number, operand = users[first:last], numbers[first:last], operands[first:last]
-        known = (operand != NONE) & (operand < names) & reads[user]
-        user, number, operand = user[known], number[known], operand[known]
+    keys = positions.name * width + np.maximum(positions.index, EMPTY_INDEX)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    known = np.flatnonzero(reads[users] & (graph.quotes.operands != NONE))
+    for part in np.array_split(known, 1 + len(known) // _CHUNK):
+        user, operand = users[part], graph.quotes.operands[part]
+        name, index = graph.source(operand, np.full(len(part), EMPTY_INDEX))
+        first, is_whole = name * width + index, name == operand
         # A `get-tuple-element` reads only the table of the tuple.
-        count = np.where(is_element[user], tables[operand], of_name[operand])
-        at = np.arange(int(count.sum())) + np.repeat(first_of_name[operand] - (count.cumsum() - count), count)
-        at = order[at]
-        yield np.repeat(user, count), np.repeat(number, count), at, positions.index[at]
-    if graph.has_elements:
-        known = (operands >= names) & reads[users]
-        yield _element_reads(graph, users[known], numbers[known], operands[known])
-
-
-def _element_reads(
-    graph: ModuleGraph, user: Column, number: Column, operand: Column
-) -> tuple[Column, Column, Column, Column]:
-    """What instructions read that have elements of tuples as operands. Elements of those elements are left out."""
-    dump, positions = graph.dump, graph.dump.positions
-    name, index = graph.source(operand, np.full(len(operand), EMPTY_INDEX))
-    width = np.int64(len(dump.indices))
-    keys, first = np.unique(positions.name * width + np.maximum(positions.index, EMPTY_INDEX), return_index=True)
-    at = found(keys, np.where(index != NONE, name * width + index, NONE))
-    is_there = at != NONE
-    return user[is_there], number[is_there], first[at[is_there]], np.full(int(is_there.sum()), EMPTY_INDEX)
+        begin, end = (
+            keys.searchsorted(key) for key in (first, first + np.where(is_whole & ~is_element[user], width, 1))
+        )
+        count = np.where((name != NONE) & (index != NONE), end - begin, 0)
+        at = order[row_ranges(begin, count)]
+        inner = np.where(np.repeat(is_whole, count), positions.index[at], EMPTY_INDEX)
+        yield np.repeat(user, count), np.repeat(numbers[part], count), at, inner
 
 
 # ---------------------------------------------------------------- live ranges
 
 
 def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
-    """Live ranges start where a value is defined and end where it is read last (HloLiveRange)."""
+    """Live ranges end no later than their value is read or shown last (HloLiveRange)."""
     dump, values, ranges = graph.dump, graph.dump.values, graph.dump.live_ranges
     if not len(dump.schedule) or not len(ranges):
         return
     step = taken(dump.schedule.step, dump.schedule_row_of_name)
-    row, related = graph.row[values.name], related_in_module(graph, ranges.name)
-    known = (values.live_range != NONE) & (values.used_value != NONE) & (row != NONE) & (values.slice != NONE)
-    known &= step[values.name] != NONE
-    first_step, last_step = _spans(graph, step)
-    is_late = np.isin(graph.computation[row], [call.computation for call in graph.calls if call.attribute == b"calls"])
-    start = np.where(graph.has_opcode(b"parameter")[row], first_step[graph.computation[row]], step[values.name])
-    is_wrong = known & (values.start_step != start) & ~(is_late & (values.start_step == start + 1))
-    value, end = dump.value_of_live_range, _ends(graph, context, step, last_step)
-    facts = context.values_in(value), ranges.start_step, taken(start, value)
-    wrong = values.live_range[is_wrong].tolist()
-    yield from context.found(ranges, wrong, Problem.WRONG_START, *facts, severity=Severity.WARNING, related=related)
-    known &= ~is_wrong
+    known = (values.live_range != NONE) & (values.used_value != NONE) & (values.slice != NONE)
+    known &= (graph.row[values.name] != NONE) & (step[values.name] != NONE)
+    value, end = dump.value_of_live_range, _ends(graph, context, step)
     late = [one for one in marked(known & (values.end_step > end)) if not _inherits_end(dump, one, end)]
     facts = context.values_in(value), ranges.end_step, taken(end, value)
-    rows = values.live_range[late].tolist()
+    rows, related = values.live_range[late].tolist(), related_in_module(graph, ranges.name)
     yield from context.found(ranges, rows, Problem.LATE_END, *facts, severity=Severity.WARNING, related=related)
-    # What a call reads ends where values of the called computation start, which may have other offsets.
-    read, user = context.value_of(dump.uses), graph.row[dump.uses.name]
-    by_call = read[(user != NONE) & graph.has_opcode(b"call")[user]]
-    known &= ~np.isin(np.arange(len(values)), by_call)
-    early = without_successors(dump, marked(known & (values.end_step < end)))
-    yield from early_ends(dump, context, values.live_range[early].tolist(), end)
 
 
-def _spans(graph: ModuleGraph, step: Column) -> tuple[Column, Column]:
-    """The first step of each computation and of those that it calls, and the step after its last one."""
-    count = len(graph.module.columns.computations)
-    own = np.where(graph.name != NONE, step[graph.name], NONE)
-    rows = np.flatnonzero(own != NONE)
-    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, NONE, np.int64)
-    np.minimum.at(first, graph.computation[rows], own[rows])
-    np.maximum.at(last, graph.computation[rows], own[rows] + 1)
-    # XLA prints a computation behind those that it calls.
-    for call in graph.calls:
-        caller = graph.computation[call.caller]
-        first[caller] = min(first[caller], first[call.computation])
-    return first, last
-
-
-def _ends(graph: ModuleGraph, context: Context, step: Column, last_step: Column) -> Column:
+def _ends(graph: ModuleGraph, context: Context, step: Column) -> Column:
     """For each value the step at which its live range should end: the last at which it is defined, read or shown."""
     dump, values, uses, positions = graph.dump, graph.dump.values, graph.dump.uses, graph.dump.positions
+    # The step after the last one of each computation.
+    last_step = np.full(len(graph.module.columns.computations), NONE, np.int64)
+    is_scheduled = (graph.name != NONE) & (step[graph.name] != NONE)
+    np.maximum.at(last_step, graph.computation[is_scheduled], step[graph.name[is_scheduled]] + 1)
     end = np.maximum(values.start_step, step[values.name]).astype(np.int64)
 
     def extend(rows: Column, steps: Column) -> None:
