@@ -89,7 +89,6 @@ def test_hover_of_an_allocation_shows_its_use() -> None:
 share its bytes
 - 4.00 MiB (98.9 %, the most at once) are live at step 3, 47.0 KiB are idle
 - 4.00 MiB − 1.0 KiB (98.8 %) are live at step 8, the HBM peak, 48.0 KiB are idle
-- live bytes over time ` ▁███████`
 - 5 values:
   - `broadcast_multiply_fusion` 4.00 MiB
   - `copy-start.1{0}` 4.00 MiB

@@ -28,9 +28,8 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Instruction, Mention, Step, Value, meaning
 from xla_lens.model.places.places import Place, row_places, used_value_block
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import kind_text
 from xla_lens.render.numbers import counted, human
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.text.positions import decode
 
 
@@ -148,10 +147,12 @@ def _item(dump: DumpSet, module: HloModule | None, target: Instruction | HloTarg
     match target:
         case Instruction(name) if dump.used and len(values := _values(dump, name)):
             block = used_value_block(dump, dump.used, row := int(dump.values.used_value[values[0]]))
+            count = counted(len(values), "value") if len(values) > 1 else ""
+            detail = " · ".join(filter(None, (count, _size(dump, name))))
             # A broken dump may have another name for the value in its allocation.
             start = dump.used.document.data.index(b" ", block.start) + 1
             end = start + len(dump.names[dump.used_values.name[row]])
-            return Item(target, dump.names[name], _detail(dump, values), block, Place(dump.used, start, end))
+            return Item(target, dump.names[name], detail, block, Place(dump.used, start, end))
         case HloComputation(row) if module:
             entry = "entry · " if module.columns.computations.is_entry[row] else ""
             detail = entry + counted(len(module.instructions_of(row)), "instruction")
@@ -159,13 +160,8 @@ def _item(dump: DumpSet, module: HloModule | None, target: Instruction | HloTarg
             return Item(target, module.computation_name(row), detail, place, module.computation_place(row))
         case HloInstruction(row) if module:
             own, instruction = module.name(row), module.instruction(row)
-            number = dump.name_number(own)
-            sizes = dump.values.size_bytes[dump.values.name == number]
-            parts = [
-                decode(instruction.opcode) if instruction else "?",
-                human(sum(sizes[sizes != NONE].tolist())) if number != NONE and np.any(sizes != NONE) else "",
-                f"in {decode(module.computation_name(module.computation_of(row)))}",
-            ]
+            opcode, size = decode(instruction.opcode) if instruction else "?", _size(dump, dump.name_number(own))
+            parts = opcode, size, f"in {decode(module.computation_name(module.computation_of(row)))}"
             place = Place(module.file, *module.span(row))
             return Item(HloInstruction(row), own, " · ".join(filter(None, parts)), place, module.place(row))
     return None
@@ -176,21 +172,7 @@ def _values(dump: DumpSet, name: int) -> Column:
     return np.flatnonzero((dump.values.name == name) & (dump.values.used_value != NONE) & (name != NONE))
 
 
-def _detail(dump: DumpSet, rows: Column) -> str:
-    """The number of several values, their bytes, the allocation of all of them, and the first and the last step of any:
-    ``4.0 KiB · allocation 2, preallocated-temp · live 4–5``.
-    """
-    values, allocations, parts = dump.values, dump.allocations, list[str]()
-    if len(rows) > 1:
-        parts.append(counted(len(rows), "value"))
-    sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
-    if sizes:
-        parts.append(human(sum(sizes)))
-    allocation, *others = set(values.allocation[rows].tolist())
-    if not others and allocation != NONE and allocations.index[allocation] != NONE:
-        kind = kind_text(Kind(max(0, int(allocations.kind[allocation]))))
-        parts.append(f"allocation {allocations.index[allocation]}" + (f", {kind}" if kind else ""))
-    steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
-    if steps:
-        parts.append(f"live {min(steps)}–{max(steps)}")
-    return " · ".join(parts)
+def _size(dump: DumpSet, name: int) -> str:
+    """The bytes of the values that an instruction defines, empty if they are unknown."""
+    sizes = dump.values.size_bytes[(dump.values.name == name) & (dump.values.size_bytes != NONE) & (name != NONE)]
+    return human(sum(sizes.tolist())) if len(sizes) else ""

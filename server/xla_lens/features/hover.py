@@ -7,7 +7,7 @@ Text from the dump is escaped as code, so that it cannot become a link or markup
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code, table
 from xla_lens.render.memory_spaces import space_name
-from xla_lens.render.numbers import apart, counted, human, percent, shortened, sparkline
+from xla_lens.render.numbers import apart, counted, human, percent, shortened
 from xla_lens.render.padding import padding_cause, padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.sources import call_chain, source_suffix
@@ -324,9 +324,6 @@ def _sharers(context: _Context, value: int) -> Iterator[str]:
 
 # ---------------------------------------------------------------- allocations
 
-_FILL_PARTS: Final = 48
-"""Number of parts of the schedule in the bars that show live bytes over time."""
-
 
 def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
     """The size and kind of an allocation, how full it gets, and its largest values."""
@@ -363,8 +360,6 @@ def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
         yield f"- {_live_at(context, live, live.peak_step, space, size_bytes)}"
         if space.peak_step is not None and live_at_peak != live.peak_bytes:
             yield f"- {_live_at(context, live, space.peak_step, space, size_bytes)}"
-        if size_bytes and dump.last_step:
-            yield f"- live bytes over time `{sparkline(_fill(live, dump.last_step), size_bytes)}`"
     values = dump.values_of_allocation(allocation)
     if len(values) == 1 and dump.values.size_bytes[values[0]] == size_bytes:
         yield f"- holds {code(dump.value_label(int(values[0])))} alone"
@@ -385,12 +380,6 @@ def _live_at(context: _Context, live: LiveBytes, step: int, space: MemorySpace, 
     most = ", the most at once" if live_bytes == live.peak_bytes else ""
     part, idle = percent(live_bytes, size_bytes), human(size_bytes - live_bytes)
     return f"{apart(live_bytes, live.peak_bytes)} ({part}{most}) are live {at}, {idle} are idle"
-
-
-def _fill(live: LiveBytes, last_step: int) -> list[int]:
-    """The maximum of the live bytes in each of some parts of the schedule of equal length."""
-    bounds = np.linspace(0, last_step + 1, min(_FILL_PARTS, last_step + 1) + 1).astype(np.int64).tolist()
-    return [live.most_between(start, end - 1) for start, end in pairwise(bounds)]
 
 
 # ---------------------------------------------------------------- steps

@@ -13,14 +13,14 @@ from xla_lens.model.memory.over_time import MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import HistoryPage, LiveSetPage, Page, SummaryPage
-from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
-from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_reason, short_suffix, warranted_size
+from xla_lens.render.warrants import bounded, bounded_size, short_reason, short_suffix, warranted_size
 from xla_lens.syntax.columns import NONE, Column, Kind, Table, cells
 
 LENS_LIMIT: Final = 500
@@ -113,14 +113,10 @@ def _on_steps(analysis: Analysis, file: DumpFile) -> Iterator[Lens]:
         for offset in _lines(file, dump.schedule, rows[rows != NONE]).tolist():
             peaking = [space for space in spaces if space.peak_step == step]
             yield Lens(offset, _live(analysis, "show values live at the peak", peaking, step), LiveSetPage(step))
-    default = analysis.memory.space(DEFAULT_COLOR)
     offsets = _lines(file, dump.peaks, np.arange(len(dump.peaks)))
     for offset, step in cells(offsets, dump.peaks.step):
         live = [space for space in spaces if space.live.at(step)]
         yield Lens(offset, _live(analysis, "show values live here", live, step), LiveSetPage(step))
-        if default and default.peak_step is not None and default.live.at(step) < default.peak_live_bytes:
-            title = real_peak(default) + short_suffix(analysis.warrants.of(Quantity.LIVE))
-            yield Lens(offset, title, schedule_place(dump, dump.schedule_row(default.peak_step)))
 
 
 def _lines(file: DumpFile, table: Table, rows: Column) -> Column:
