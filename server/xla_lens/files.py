@@ -486,11 +486,10 @@ def load_module(
     is_cancelled: Callable[[], bool],
     report_progress: Callable[[float], None] = lambda _: None,
     *,
-    is_prepared: bool = True,
     share: int = 1,
 ) -> LoadedModule | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
-    `report_progress` is called with the fraction that is done. Builds the tables for requests if `is_prepared`.
+    `report_progress` is called with the fraction that is done. Builds the tables for requests.
 
     Raises `Cancelled`, and `DamagedFile` if the module cannot be decompressed.
     """
@@ -512,8 +511,7 @@ def load_module(
     from xla_lens.syntax.hlo.module import read_module
 
     module = HloModule(file, read_module(document, is_cancelled, report_progress))
-    if is_prepared:
-        module.prepare(is_cancelled)
+    module.prepare(is_cancelled)
     return LoadedModule(module, stamp)
 
 
@@ -523,14 +521,13 @@ def load_module_or_finding(
     analysis: Analysis,
     is_cancelled: Callable[[], bool] = lambda: False,
     *,
-    is_prepared: bool = True,
     share: int = 1,
 ) -> "tuple[Analysis, HloModule | None]":
     """Return the analysis of a set, with a finding if its HLO module cannot be decompressed, and the module, None if
     there is none that can be read. Raises `Cancelled`.
     """
     try:
-        loaded = load_module(files, opened, None, is_cancelled, is_prepared=is_prepared, share=share)
+        loaded = load_module(files, opened, None, is_cancelled, share=share)
     except DamagedFile as error:
         path = str(files.paths[FileKind.HLO])
         file = DumpFile(FileKind.HLO, path, Document(b""), FileColumns.empty(), error.reason)

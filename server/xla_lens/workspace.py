@@ -148,9 +148,7 @@ def _load(
         loaded, analysis = load_set(files, {}, {}, is_cancelled, share=OVERVIEW_SHARE)
         if not any(one.stamp for one in loaded.values()):
             return None
-        analysis, module = load_module_or_finding(
-            files, {}, analysis, is_cancelled, is_prepared=False, share=OVERVIEW_SHARE
-        )
+        analysis, module = load_module_or_finding(files, {}, analysis, is_cancelled, share=OVERVIEW_SHARE)
         return index_set(files, stamp, analysis.with_module(module, is_cancelled), encoding, convert)
     except Cancelled:
         raise

@@ -49,18 +49,18 @@ class LoadedSet:
     opened: Mapping[Path, Document]
     is_one_of_several: bool = False
 
-    def with_module(self, *, is_prepared: bool = True) -> "tuple[Analysis, HloModule | None]":
+    def with_module(self) -> "tuple[Analysis, HloModule | None]":
         """Return the analysis with the findings against the HLO module, and the module; None if there is none that can
         be read.
         """
-        analysis, module = self.read_module(is_prepared=is_prepared)
+        analysis, module = self.read_module()
         return analysis.with_module(module), module
 
-    def read_module(self, *, is_prepared: bool = True) -> "tuple[Analysis, HloModule | None]":
+    def read_module(self) -> "tuple[Analysis, HloModule | None]":
         """Return the analysis, with a finding if the HLO module cannot be decompressed, and the module; None if there
         is none that can be read.
         """
-        analysis, module = load_module_or_finding(self.files, self.opened, self.analysis, is_prepared=is_prepared)
+        analysis, module = load_module_or_finding(self.files, self.opened, self.analysis)
         self.reject_unreadable(analysis)
         return analysis, module
 
@@ -106,7 +106,7 @@ class DumpSets:
             analysis = load_set(files, self.opened, {}, report_progress=draw, share=share)[1]
             loaded = LoadedSet(files, analysis, self.opened, self.are_several)
             if is_checked:
-                loaded = replace(loaded, analysis=loaded.with_module(is_prepared=False)[0])
+                loaded = replace(loaded, analysis=loaded.with_module()[0])
             # XLA writes the HLO module before the other files.
             if not is_being_written(loaded.analysis, may_be_edited=False) or time.monotonic() >= given_up:
                 return loaded

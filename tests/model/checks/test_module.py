@@ -38,7 +38,7 @@ def _added(analysis: Analysis, module: HloModule) -> list[Finding]:
 
 def _added_by_own_module(analysis: Analysis) -> int:
     """The number of findings that the HLO module beside a dump adds, NONE without a module."""
-    module = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never, is_prepared=False)
+    module = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never)
     return len(_added(analysis, module.module)) if module else NONE
 
 

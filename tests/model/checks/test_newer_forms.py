@@ -35,7 +35,7 @@ def _analysed(path: Path, texts: dict[Path, str]) -> Analysis:
     opened = {one: Document(text.encode()) for one, text in texts.items()}
     files = find_set(path)
     _, analysis = load_set(files, opened, {}, never)
-    module = load_module(files, opened, None, never, is_prepared=False)
+    module = load_module(files, opened, None, never)
     return analysis.with_module(module.module) if module else analysis
 
 
