@@ -80,9 +80,9 @@ class Converter:
             document, offset = opened.document, forward(opened.edits, offset)
         return to_position(document, offset, self._encoding)
 
-    def range(self, file: DumpFile, start: int, end: int) -> lsp.Range:
-        """Convert a span of bytes."""
-        return lsp.Range(self.position(file, start), self.position(file, end))
+    def range(self, place: Place) -> lsp.Range:
+        """Convert a place in a file."""
+        return lsp.Range(self.position(place.file, place.start), self.position(place.file, place.end))
 
     def positions(self, file: DumpFile, offsets: Sequence[int]) -> tuple[list[int], list[int]]:
         """Convert some offsets. Return their lines and their columns."""
@@ -119,9 +119,8 @@ class Converter:
 
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
         """Convert a finding with its related places."""
-        place = finding.place
         return lsp.Diagnostic(
-            range=self.range(place.file, place.start, place.end),
+            range=self.range(finding.place),
             message=message(finding),
             severity=_SEVERITIES[finding.severity],
             code=finding.code.value,

@@ -133,21 +133,12 @@ def old_key_of_comparison(uri: str) -> Path | None:
     return Path(unquote(query)) if page.endswith(f"/{_COMPARISON}") and query else None
 
 
-def is_page_of(uri: str, key: Path) -> bool:
-    """Whether a page belongs to a set. Editors escape more characters of a URI than necessary."""
-    return unquote(_set_uri(key)) == unquote(_folder(uri))
-
-
 def set_key_of_page(uri: str) -> Path | None:
     """Return the key of the set that the URI of a page names, None if it is not the URI of a page."""
-    folder = _folder(uri)
+    folder = uri.partition("?")[0].rpartition("/")[0]
     if not folder.startswith(f"{PAGE_SCHEME}:"):
         return None
     return Path(file_path(f"file://{folder.partition(':')[2]}"))
-
-
-def _folder(uri: str) -> str:
-    return uri.partition("?")[0].rpartition("/")[0]
 
 
 def _set_uri(key: Path) -> str:

@@ -1,6 +1,6 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -23,7 +23,6 @@ from xla_lens.render.source_memory import SourceMemory
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, backward
-from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_offset
 
 _T = TypeVar("_T")
@@ -33,7 +32,7 @@ _T = TypeVar("_T")
 class Snapshot:
     """A file of a dump set, or its HLO module, as it was analysed.
 
-    `offset` converts a position in the editor's current text to an offset in that file. `on_truncated` is called with a
+    `edits` lead from that file to `document`, the editor's current text. `on_truncated` is called with a
     text for the user when an answer is truncated.
     `module` is the HLO module of the set, None if there is none or it is not loaded yet. `compared` is the active
     comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it with.
@@ -44,7 +43,8 @@ class Snapshot:
     uri: str
     file: DumpFile
     convert: Converter
-    offset: Callable[[lsp.Position], int]
+    document: Document
+    edits: tuple[Edit, ...]
     capabilities: ClientCapabilities
     settings: Settings
     on_truncated: Callable[[str], None]
@@ -68,6 +68,11 @@ class Snapshot:
         if self.module and self.is_module:
             return hlo_mention_at(self.module, self.offset(position))
         return mention_at(self.analysis.dump, self.file, self.offset(position))
+
+    def offset(self, position: lsp.Position) -> int:
+        """Return the offset in the file of a position in the editor's text."""
+        encoding = self.capabilities.encoding
+        return backward(self.edits, to_offset(self.document, position.line, position.character, encoding))
 
     def span(self, where: lsp.Range) -> tuple[int, int]:
         """Return the bytes at a range."""
@@ -111,8 +116,3 @@ class SourceSnapshot:
     rows: Column
     newer_than: float | None
     capabilities: ClientCapabilities
-
-
-def offset_in(document: Document, edits: Sequence[Edit], encoding: Encoding, position: lsp.Position) -> int:
-    """Return the offset in a file of a position in the editor's document, which `edits` lead to."""
-    return backward(edits, to_offset(document, position.line, position.character, encoding))

@@ -16,6 +16,7 @@ from lsprotocol import types as lsp
 from xla_lens.files import file_time
 from xla_lens.lsp.documents import Change, applied
 from xla_lens.lsp.uris import path_of
+from xla_lens.reading import read_source
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
@@ -67,11 +68,29 @@ class SourceDocument:
         """Return where the lines that a dump of some time names are now, whether the file was saved since, and what it
         contained then, None if that is unknown.
         """
-        older = [version for version in self.versions if version.time <= dump_time]
+        older = [version for version in self.versions if version.time <= dump_time or not dump_time]
         version = older[-1] if older else self.versions[0]
         rows = self.document.line_starts.searchsorted(version.offsets, "right") - 1
-        is_newer = dump_time > 0 and (version is not self.versions[-1] or not older)
+        is_newer = version is not self.versions[-1] or not older
         return rows, is_newer, version.text if older else None
+
+
+def _at_first(path: Path, text: str) -> SourceDocument:
+    document = Document(encode(text))
+    return SourceDocument(path, document, (_version_of(document, file_time(path)),))
+
+
+def document_on_disk(path: Path) -> SourceDocument:
+    """Return a file of the program that is not open, without text if it cannot be read. Runs in a worker thread."""
+    try:
+        return _at_first(path, read_source(path))
+    except OSError:
+        return _at_first(path, "")
+
+
+def row_of(rows: Column, line: int) -> int:
+    """Return where a line, from 1, is now. One that the file did not have is at its end."""
+    return int(rows[min(line, len(rows)) - 1])
 
 
 class SourceDocuments(dict[str, SourceDocument]):
@@ -79,8 +98,7 @@ class SourceDocuments(dict[str, SourceDocument]):
 
     def did_open(self, item: lsp.TextDocumentItem) -> None:
         """Add a document."""
-        document, path = Document(encode(item.text)), path_of(item.uri)
-        self[item.uri] = SourceDocument(path, document, (_version_of(document, file_time(path)),))
+        self[item.uri] = _at_first(path_of(item.uri), item.text)
 
     def did_change(self, uri: str, changes: Sequence[Change], encoding: Encoding) -> None:
         """Change a document."""

@@ -8,7 +8,6 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -28,18 +27,12 @@ from xla_lens.lsp.pages import (
     Generations,
     PageCache,
     RenderedPage,
-    is_page_of,
     old_key_of_comparison,
     render_page,
     set_key_of_page,
 )
 from xla_lens.lsp.settings import Settings, read_settings
-from xla_lens.lsp.snapshot import (
-    PageSnapshot,
-    Snapshot,
-    SourceSnapshot,
-    offset_in,
-)
+from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, SourceSnapshot
 from xla_lens.lsp.source_documents import SourceDocuments, is_source
 from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
@@ -179,17 +172,16 @@ class State:
         """Return the set of a page: one that is open, in the workspace, or was named by a command. Else None, so that a
         link cannot make the server read arbitrary files.
         """
-        if (key := set_key_of_page(uri)) is None:
-            return None
-        opened = next((state for state in self.sets.open if is_page_of(uri, state.key)), None)
-        return opened or self._set_of_key(key)
+        key = set_key_of_page(uri)
+        return self._set_of_key(key) if key else None
 
     def _set_of_key(self, key: Path) -> DumpSetState | None:
-        known = next((state for state in self.sets if state.key == key), None)
+        # The path in the URI of a page is absolute, even for a document without a file.
+        known = next((state for state in self.sets if key in (state.key, Path("/", state.key))), None)
         if known and (known.open or key in self._named | self.comparisons.kept()):
             return known
-        names = [key.name, *(key.name + suffix + end for end in ("", *COMPRESSED) for suffix in SUFFIXES.values())]
-        path = next((path for name in names if name and os.path.isfile(path := key.with_name(name))), None)
+        suffixes = ["", *(suffix + end for end in ("", *COMPRESSED) for suffix in SUFFIXES.values())]
+        path = next((path for suffix in suffixes if key.name and os.path.isfile(path := Path(f"{key}{suffix}"))), None)
         folders = map(os.path.realpath, self.index.folders)
         if path and (key in self._named or any(map(Path(os.path.realpath(path)).is_relative_to, folders))):
             return self.sets.load(key, path)
@@ -314,12 +306,11 @@ class State:
         if state.analysis is None or file is None:
             return None
         capabilities, uri = self.client.capabilities, opened.uri if opened else uri_of(path)
-        shown = (opened.document, opened.edits) if opened else (file.document, ())
         return Snapshot(
             uri,
             file,
             self.converter(state.open),
-            partial(offset_in, *shown, capabilities.encoding),
+            *((opened.document, opened.edits) if opened else (file.document, ())),
             capabilities,
             self.settings,
             on_truncated,

@@ -127,7 +127,7 @@ def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
     every = actions(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range))
     found = [_action(snapshot, action, diagnostics) for action in every]
     found += [] if snapshot.is_module else _comparing(snapshot)
-    return [action for action in found if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
+    return [action for action in found if only is None or any(_is_in(action, kind) for kind in only)]
 
 
 def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
@@ -155,8 +155,8 @@ def _action(snapshot: Snapshot, action: Action, diagnostics: Sequence[lsp.Diagno
     return lsp.CodeAction(action.title, lsp.CodeActionKind.QuickFix, own or None, command=command)
 
 
-def _is_in(kind: str, wanted: str) -> bool:
-    return not wanted or kind == wanted or kind.startswith(f"{wanted}.")
+def _is_in(action: lsp.CodeAction, wanted: str) -> bool:
+    return not wanted or ((action.kind or "") + ".").startswith(f"{wanted}.")
 
 
 # ---------------------------------------------------------------- links

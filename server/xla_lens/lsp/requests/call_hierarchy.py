@@ -65,12 +65,12 @@ def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:
         name=decode(item.name),
         kind=lsp.SymbolKind.Function if is_computation else lsp.SymbolKind.Variable,
         uri=snapshot.convert.uri(place.file),
-        range=snapshot.convert.range(place.file, place.start, place.end),
-        selection_range=snapshot.convert.range(place.file, item.selection.start, item.selection.end),
+        range=snapshot.convert.range(place),
+        selection_range=snapshot.convert.range(item.selection),
         detail=item.detail,
         data={"uri": snapshot.uri, "name": decode(item.name), "isComputation": is_computation},
     )
 
 
 def _ranges(snapshot: Snapshot, flow: Flow) -> list[lsp.Range]:
-    return [snapshot.convert.range(place.file, place.start, place.end) for place in flow.places]
+    return [snapshot.convert.range(place) for place in flow.places]

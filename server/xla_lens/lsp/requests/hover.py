@@ -6,6 +6,7 @@ from xla_lens.features.hover import hover as hover_of
 from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation
+from xla_lens.model.places.places import Place
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.diff.values import other_line, other_value
 from xla_lens.render.markdown import without_marks
@@ -30,7 +31,9 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     if at is None:
         return None
     markdown = "\n\n---\n\n".join(texts)
-    return lsp.Hover(content(markdown, snapshot.capabilities), snapshot.convert.range(snapshot.file, at.start, at.end))
+    return lsp.Hover(
+        content(markdown, snapshot.capabilities), snapshot.convert.range(Place(snapshot.file, at.start, at.end))
+    )
 
 
 def _compared(snapshot: Snapshot, value: int) -> str | None:

@@ -1,6 +1,6 @@
 """Jumps from a mention: definition, declaration, type definition, implementation, references and highlights."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -23,34 +23,29 @@ HIGHLIGHT_LIMIT: Final = 300
 # ---------------------------------------------------------------- jumps
 
 
-def _jump(method: str, snapshot: Snapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-    """Go from what a dump file or an HLO module mentions to the places that a request is about."""
-    at, limit = params.position, snapshot.settings.place_limit
-    mention = snapshot.mention(at)
-    if mention is None:
-        return None
-    places = _JUMPS[method](snapshot.dump, snapshot.module, mention, limit + 1)
-    if places and all(snapshot.convert.is_in_pages(place.file) for place in places):
-        # Another place about it, in a file that the editor can open.
-        others = navigation.declaration(snapshot.dump, snapshot.module, mention, 1)
-        if snapshot.module:
-            others += navigation.implementation(snapshot.dump, snapshot.module, mention, 1)
-        fits = [place for place in others if not snapshot.convert.is_in_pages(place.file)]
-        file, start = snapshot.file, mention.start
-        places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
-    return [*map(snapshot.convert.location, snapshot.truncate(places, limit, "places"))] or None
-
-
 _Find: TypeAlias = Callable[[DumpSet, HloModule | None, Mention | HloMention, int], list[Place]]
 
-_JUMPS: Final[Mapping[str, _Find]] = {
-    lsp.TEXT_DOCUMENT_DEFINITION: navigation.definition,
-    lsp.TEXT_DOCUMENT_DECLARATION: navigation.declaration,
-    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: navigation.type_definition,
-    lsp.TEXT_DOCUMENT_IMPLEMENTATION: navigation.implementation,
-}
 
-definition, declaration, type_definition, implementation = (partial(_jump, method) for method in _JUMPS)
+def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
+    """Go from what a dump file or an HLO module mentions to the places that a request is about."""
+    limit, convert, mention = snapshot.settings.place_limit, snapshot.convert, snapshot.mention(params.position)
+    if mention is None:
+        return None
+    about = snapshot.dump, snapshot.module, mention
+    places = find(*about, limit + 1)
+    if places and all(convert.is_in_pages(place.file) for place in places):
+        # Another place about it, in a file that the editor can open.
+        others = [*navigation.declaration(*about, 1), *navigation.implementation(*about, 1)]
+        fits = (one for one in others if not convert.is_in_pages(one.file))
+        file, start = snapshot.file, mention.start
+        places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
+    return [*map(convert.location, snapshot.truncate(places, limit, "places"))] or None
+
+
+definition = partial(_jump, navigation.definition)
+declaration = partial(_jump, navigation.declaration)
+type_definition = partial(_jump, navigation.type_definition)
+implementation = partial(_jump, navigation.implementation)
 
 
 # ---------------------------------------------------------------- references and highlights

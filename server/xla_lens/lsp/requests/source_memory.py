@@ -1,10 +1,7 @@
 """The memory of a file of the program: for editors that draw it by themselves, and as hints and hovers for others."""
 
-from pathlib import Path
-
 from lsprotocol import types as lsp
 
-from xla_lens.files import file_time
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import uri_in
@@ -12,11 +9,11 @@ from xla_lens.lsp.requests.annotations import hint_json
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
+from xla_lens.lsp.source_documents import document_on_disk, row_of
 from xla_lens.lsp.sources import NamedFiles, memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.places.places import value_place
-from xla_lens.reading import read_source
 from xla_lens.render import contract
 from xla_lens.render.source_memory import LineMemory, is_shown, line_hover, line_label, source_memory_data
 from xla_lens.text.positions import decode, to_position
@@ -33,14 +30,10 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     if not naming:
         return None
     first, *others = naming
-    opened, rows = state.source_documents.get(arguments.uri), None
-    if opened:
-        rows, is_newer, compiled = opened.at(first.dump_time)
-        text = decode(compiled.data) if compiled else None
-    else:
-        text, file_seconds = await in_thread(_read, path)
-        is_newer = file_seconds > first.dump_time > 0
-    memory = await memory_of(first, path, text if opened or not is_newer else None)
+    opened = state.source_documents.get(arguments.uri)
+    document = opened if opened else await in_thread(document_on_disk, path)
+    rows, is_newer, compiled = document.at(first.dump_time)
+    memory = await memory_of(first, path, decode(compiled.data) if compiled else None)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
     uri, modules = _module(first)["uri"], [_module(other) for other in others]
     links = command_links(uri, state.client.capabilities)
@@ -56,7 +49,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
             modules,
             dump_time=first.dump_time,
             is_newer=is_newer,
-            row_of=lambda line: line - 1 if rows is None else int(rows[min(line, len(rows)) - 1]),
+            row_of=lambda line: row_of(rows, line),
             links=links,
             link_to=link_to,
         )
@@ -68,14 +61,6 @@ def _module(one: NamedFiles) -> contract.SourceModule:
     peak, state = one.peak, one.dump_set
     uri = uri_in(state.path, state.open)
     return {"uri": uri, "module": peak.module, "peakLiveBytes": peak.space.peak_live_bytes}
-
-
-def _read(path: Path) -> tuple[str, float]:
-    """Read a file of the program, which the editor shows, and when it was changed."""
-    try:
-        return read_source(path), file_time(path)
-    except OSError:
-        return "", 0.0
 
 
 # ---------------------------------------------------------------- hints and hovers
@@ -104,6 +89,4 @@ def source_hover(snapshot: SourceSnapshot, params: lsp.HoverParams) -> lsp.Hover
 
 def _row(snapshot: SourceSnapshot, line: LineMemory) -> int:
     """Where a line is now. One that the file did not have is at its end."""
-    rows = snapshot.rows
-    row = int(rows[min(line.line, len(rows)) - 1])
-    return min(row, snapshot.document.line_count - 1)
+    return min(row_of(snapshot.rows, line.line), snapshot.document.line_count - 1)
