@@ -97,13 +97,12 @@ def _aligned(old: Side, new: Side) -> Alignment:
     old_order, new_order = old[1]["order"], new[1]["order"]
     alignment = Alignment(len(old_order), len(new_order))
     for level, names, required in _LEVELS:
-        new_of_old, old_of_new = _partners(alignment, old[1], new[1])
-        # A matched value has the number of the old one on both sides.
-        numbers = np.where(new_of_old != NONE, np.arange(len(new_of_old)), NONE), old_of_new
-        columns = [
-            traits | (_readers(dump, number) if "reader" in names else {})
-            for (dump, traits), number in zip((old, new), numbers, strict=True)
-        ]
+        columns = [old[1], new[1]]
+        if "reader" in names:
+            new_of_old, old_of_new = _partners(alignment, *columns)
+            # A matched value has the number of the old one on both sides.
+            numbers = np.where(new_of_old != NONE, np.arange(len(new_of_old)), NONE), old_of_new
+            columns = [traits | _readers(dump, of) for (dump, traits), of in zip((old, new), numbers, strict=True)]
         both = {name: np.concatenate([of_side[name] for of_side in columns]) for name in names}
         keys = combined([*both.values()])
         for name in required:

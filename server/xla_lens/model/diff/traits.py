@@ -94,7 +94,8 @@ def plain_op_name(op_name: str | None) -> str | None:
     """Return an op_name without the parts that depend on the release of JAX. None if it is empty."""
     if not op_name:
         return None
-    return _PARAMETERS.sub(r"\1", op_name.replace("/jit(main)", "").replace("/closed_call", ""))
+    op_name = op_name.replace("/jit(main)", "").replace("/closed_call", "")
+    return _PARAMETERS.sub(r"\1", op_name) if op_name.endswith("]") else op_name
 
 
 _PARAMETERS: Final = re.compile(r"(?<=.)(/(?!\d)[\w-]+)\[[^/]*\]\Z")
