@@ -440,11 +440,11 @@ def _peak_lines(context: _Context, row: int) -> Iterator[str]:
     yield ""
     is_exact = context.bound(Quantity.LIVE, Quantity.PRINTED_PEAK) is Bound.EXACT
     explained = explain_printed_peak(dump, memory, row) if is_exact else None
-    sums = printed_peak_sums(explained, space_name(dump.space_id(DEFAULT_COLOR))) if explained else None
+    sums = printed_peak_sums(explained, space_name(dump.space_id(DEFAULT_COLOR)))
     if sums and explained and (explained.is_understated or printed != memory.spaces[0].live.at(step)):
         yield "What the printed peak counts:"
         yield ""
-        yield from table(("", *sums[0]), sums[1])
+        yield from table(sums[0], sums[1:])
         yield ""
         yield RULE
 

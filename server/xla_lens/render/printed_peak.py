@@ -18,25 +18,25 @@ _TERMS: Final = (
 """The fields of `CountedBytes` that XLA adds to the live bytes, or subtracts from them."""
 
 
-def printed_peak_sums(printed: PrintedPeak, space: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None:
-    """Return the sum of the printed list, and those that XLA counts at the printed step and at the real peak: the title
-    of each that is known, and one row for each term, its name and its bytes in each sum. `space` is the name of the
-    default memory space. None if no sum is known.
+def printed_peak_sums(printed: PrintedPeak | None, space: str) -> list[tuple[str, ...]]:
+    """Return the sum of the printed list, and those that XLA counts at the printed step and at the real peak: first the
+    title of each that is known, then a row for each term, its name and its bytes in each sum. `space` is the name of
+    the default memory space. Empty if no sum is known.
     """
-    columns = [("printed list", printed.listed), (f"counted at step {printed.step}", printed.counted_at_printed)]
-    at_peak = printed.counted_at_peak
-    if at_peak and at_peak.step != printed.step:
-        columns.append((f"counted at step {at_peak.step}", at_peak))
-    known = [(title, column) for title, column in columns if column]
-    if not known:
-        return None
-    sums = [column for _, column in known]
+    if printed is None:
+        return []
+    columns = {"printed list": printed.listed, f"counted at step {printed.step}": printed.counted_at_printed}
+    if at_peak := printed.counted_at_peak:
+        columns.setdefault(f"counted at step {at_peak.step}", at_peak)
+    known = {title: column for title, column in columns.items() if column}
+    sums = known.values()
     terms = [(title, [int(getattr(column, field)) * sign for column in sums]) for field, title, sign in _TERMS]
     # The sum at the printed step is the largest, by a few bytes in some dumps.
-    largest = max(column.total_bytes for column in sums)
-    rows = (
+    largest = max((column.total_bytes for column in sums), default=0)
+    rows = [
+        ("", *known),
         (f"live in {space}", *(human(column.live_bytes) for column in sums)),
         *((title, *map(signed, sizes)) for title, sizes in terms if any(sizes)),
         ("= XLA's sum", *(apart(column.total_bytes, largest) for column in sums)),
-    )
-    return tuple(title for title, _ in known), rows
+    ]
+    return rows if known else []

@@ -83,21 +83,19 @@ def missing_step(report: Report, step: int) -> str:
 
 
 def _parts(report: Report) -> Iterator[Sections]:
-    spaces = [one for one in report.spaces if report.has_live_ranges]
+    spaces = report.spaces if report.has_live_ranges else ()
     big = [one for one in spaces if _is_big(one, one.space.peak_live_bytes)]
 
     def shown(one: SpaceReport, parts: Iterable[_SpacePart]) -> Iterator[Sections]:
         return (sections(report, one) for part, sections in parts if part is None or report.has(part, one))
 
-    def user_parts(*, is_default: bool) -> Iterator[Sections]:
-        for one in spaces:
-            if (one.space.color == DEFAULT_COLOR) is is_default:
-                yield from shown(one, _USER_PARTS if one in big else _SMALL_SPACE_PARTS)
-
-    yield from user_parts(is_default=True)
+    if report.hbm and report.has_live_ranges:
+        yield from shown(report.hbm, _USER_PARTS)
     yield donation_sections(report)
     yield advice_sections(report)
-    yield from user_parts(is_default=False)
+    for one in spaces:
+        if one is not report.hbm:
+            yield from shown(one, _USER_PARTS if one in big else _SMALL_SPACE_PARTS)
     for one in big:
         yield from shown(one, _ACCOUNTING_PARTS)
     yield from (part(report) for part in _REPORT_PARTS)

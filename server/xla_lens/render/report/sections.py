@@ -116,10 +116,8 @@ def _peak_row(report: Report, one: SpaceReport) -> Row:
 def printed_peak_sections(report: Report) -> Sections:
     """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
     printed = explained_peak(report) if report.has_live_ranges else None
-    sums = printed_peak_sums(printed, space_name(report.dump.space_id(DEFAULT_COLOR))) if printed else None
-    if sums is None:
-        return ()
-    return section("What XLA's printed peak counts", table(" | ".join(("<", *sums[0])), sums[1]), RULE)
+    sums = printed_peak_sums(printed, space_name(report.dump.space_id(DEFAULT_COLOR)))
+    return section("What XLA's printed peak counts", table(f"<{' | '.join(sums[0])}", sums[1:]), RULE) if sums else ()
 
 
 # ---------------------------------------------------------------- live values
@@ -384,12 +382,12 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
             return section(f"The program fits into {size} already")
         return section(f"Removing live buffers cannot make the program fit into {size}")
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
-    stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
-    then = f"the program then needs {apart(budget.needed_bytes, plan.budget_bytes)}{stays}"
-    proof = f" (no fewer than {plan.at_least:,} can suffice)" if plan.at_least > 1 else ""
-    title = f"To fit into {size}, remove {which}{proof}; {then}"
-    if not plan.is_reached:
-        title = f"Without {which}, the peak fits into {size}, but the program needs {idle} besides"
+    title = f"Without {which}, the peak fits into {size}, but the program needs {idle} besides"
+    if plan.is_reached:
+        proof = f" (no fewer than {plan.at_least:,} can suffice)" if plan.at_least > 1 else ""
+        stays = f", if the {idle} that are not live at the peak stay" if budget.idle_bytes else ""
+        needed = apart(budget.needed_bytes, plan.budget_bytes)
+        title = f"To fit into {size}, remove {which}{proof}; the program then needs {needed}{stays}"
     rows = [
         (size_text(dump, value), value_link(dump, value), live_range_text(dump, value), op_name_text(report, value))
         for value in values[: report.options.top].tolist()
