@@ -274,11 +274,11 @@ def line_hover(
     for action, size_bytes in line.savings:
         saving = _markdown(largest_saving(peak.dump, action))
         found.append(f"{saving} {human(size_bytes)} of its buffers come from this line.")
-    buffers = [f"- {_buffers(peak.dump, one, link_to)}" for one in line.buffers[:_MOST_BUFFERS]]
+    buffers = [_buffers(peak.dump, one, link_to) for one in line.buffers[:_MOST_BUFFERS]]
     if more := line.buffers[_MOST_BUFFERS:]:
-        count = sum(len(one.values) for one in more)
-        buffers.append(f"- {human(sum(one.size_bytes for one in more))} · {counted(count, 'other buffer')}")
-    found.append("\n".join(buffers))
+        count = counted(sum(len(one.values) for one in more), "other buffer")
+        buffers.append(f"{human(sum(one.size_bytes for one in more))} · {count}")
+    found.append("\n".join(f"- {words}" for words in buffers))
     named = [
         f"{links.source(code(short_frame(frame)), frame)}{_in(frame.function)} {human(size_bytes)}"
         for frame, size_bytes in callers(line).items()
@@ -390,22 +390,20 @@ def annotated_source(memory: SourceMemory, name: str, text: str, newer_than: flo
     whole = f"{peak_size(peak.space)} at step {peak.space.peak_step:,}"
     yield f"{name}: {_size(peak, memory.size_bytes)} of the {peak.name} of {whole} of {peak.module}"
     yield from (f"  {words}" for words in _newer(newer_than))
-    if beyond := [line for line in memory.lines if line.line > len(rows)]:
-        size = human(sum(line.size_bytes for line in beyond))
-        yield f"  {size} come from lines that the file does not have: it has changed since."
-    if memory.functions:
+    lines = {line.line: line.size_bytes for line in memory.lines}
+    totals = {one.line: one.size_bytes for one in memory.functions}
+    if beyond := sum(size_bytes for line, size_bytes in lines.items() if line > len(rows)):
+        yield f"  {human(beyond)} come from lines that the file does not have: it has changed since."
+    if totals:
         yield f"  {_TOTAL} marks the total of a function."
     yield ""
-    lines = {line.line: line for line in memory.lines}
-    totals = {one.line: one.size_bytes for one in memory.functions}
     width = len(str(len(rows)))
     for number, row in enumerate(rows, 1):
-        line, total = lines.get(number), totals.get(number)
-        size_bytes = line.size_bytes if line else total
+        size_bytes = lines.get(number, totals.get(number))
         size = bounded_size(size_bytes, peak.warrant.bound) if size_bytes is not None else ""
-        mark = _TOTAL if size_bytes is not None and not line else " "
+        mark = _TOTAL if number in totals and number not in lines else " "
         part = _visible_share(peak, size_bytes or 0)
-        bar = bar_text(line.size_bytes, peak.space.peak_live_bytes, _BAR_WIDTH) if line else ""
+        bar = bar_text(lines.get(number, 0), peak.space.peak_live_bytes, _BAR_WIDTH)
         yield f"{mark}{size:>11} {part:>7} {bar:<{_BAR_WIDTH}} {number:>{width}} │ {row}".rstrip()
 
 
