@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from xla_lens.cli.output import CannotRun, print_json, print_page
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
@@ -29,6 +29,7 @@ from xla_lens.package_files import page_sources
 from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import memory_maps_page, packed_map
+from xla_lens.render.messages import Json
 from xla_lens.render.numbers import counted
 from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
 from xla_lens.render.report.actions import advice_sections
@@ -107,7 +108,7 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
     """
     is_json = arguments.output_format == "json"
     rows: dict[RankedModule, SetFiles] = {}
-    summaries: dict[RankedModule, dict[str, Any]] = {}
+    summaries: dict[RankedModule, Json] = {}
     worst: tuple[RankedModule, LoadedSet] | None = None
     for loaded in found.load(share=OVERVIEW_SHARE):
         row = ranked_module(loaded.analysis, [*loaded.files.labels.values()], arguments.budget)

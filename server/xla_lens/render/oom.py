@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.oom import Candidate, Choice, ChosenBy, choose_dumps
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.messages import Json
 from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
 from xla_lens.render.report.data import value_name
@@ -279,13 +280,13 @@ def _others_section(others: Sequence[OomMessage], report: OomReport) -> Section 
 # ---------------------------------------------------------------- JSON
 
 
-def oom_data(report: OomReport) -> dict[str, Any]:
+def oom_data(report: OomReport) -> Json:
     """Return the messages as a JSON object; `docs/oom.schema.json` describes it."""
     messages = [_message_data(message, report.dumps.get(message), report.top) for message in report.log.messages]
     return {"log": report.label, "messages": messages, "left_out": report.log.left_out}
 
 
-def _message_data(message: OomMessage, choice: Choice | None, top: int | None) -> dict[str, Any]:
+def _message_data(message: OomMessage, choice: Choice | None, top: int | None) -> Json:
     source = choice.join if choice else message
     data = asdict(replace(message, facts=source.facts, buffers=source.buffers[:top]))
     data |= {"memory_space": data.pop("space"), "is_failure": message.is_failure, "dump": None}

@@ -11,7 +11,7 @@ from xla_lens.render.memory_map.page import map_link
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import Json, worded
 from xla_lens.render.numbers import apart, as_given, counted, human
-from xla_lens.render.report.blocks import Name, Outline, Role, Row, Sections, Text, plain_text, section, table
+from xla_lens.render.report.blocks import Cells, Name, Outline, Role, Sections, Text, plain_text, section, table
 from xla_lens.render.report.html import section_html
 from xla_lens.render.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
@@ -80,7 +80,7 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
     return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *unreadable)
 
 
-def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Row:
+def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Cells:
     bound = {quantity: module.warrants.of(quantity).bound for quantity in Quantity}
     reserved, printed = bound[Quantity.RESERVED], bound[Quantity.PRINTED_PEAK]
     limit = module.capacity.size_bytes if module.capacity and budget_bytes is None else budget_bytes

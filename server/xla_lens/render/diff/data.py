@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
@@ -13,6 +12,7 @@ from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.diff.words import cause_text, difference_text
 from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.messages import Json
 from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.data import value_name
 from xla_lens.render.report.values import op_name, shape_text
@@ -20,7 +20,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 
-def diff_data(one: Diff) -> dict[str, Any]:
+def diff_data(one: Diff) -> Json:
     """Return a comparison as a JSON object. Parts that were not requested are left out."""
     return {
         "module": one.name,
@@ -35,12 +35,12 @@ def diff_data(one: Diff) -> dict[str, Any]:
     }
 
 
-def side_data(name: str | None, files: Mapping[FileKind, str]) -> dict[str, Any]:
+def side_data(name: str | None, files: Mapping[FileKind, str]) -> Json:
     """Return the name and the files of a module on one side."""
     return {"module": name, "files": {kind.value: path for kind, path in files.items()}}
 
 
-def _cause(cause: ChangeCause) -> dict[str, Any]:
+def _cause(cause: ChangeCause) -> Json:
     return {
         "kind": cause.kind,
         "count": _pair(cause.count),
@@ -53,9 +53,9 @@ def _pair(pair: Pair | None) -> dict[str, int] | None:
     return pair._asdict() if pair else None
 
 
-def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
+def _space(one: Diff, space: SpaceComparison) -> Json:
     names = ("peak_live_bytes", "peak_step", "reserved_bytes", "needed_bytes", "values", "allocations")
-    found: dict[str, Any] = {"color": space.color, "name": space_name(space.id)}
+    found: Json = {"color": space.color, "name": space_name(space.id)}
     found |= {name: _pair(space.exact(name)) for name in names}
     is_known = found["peak_live_bytes"] is not None
     found["peak_step"] = {"old": space.old.peak_step, "new": space.new.peak_step} if is_known else None
@@ -69,7 +69,7 @@ def _space(one: Diff, space: SpaceComparison) -> dict[str, Any]:
     return found
 
 
-def _rows(rows: tuple[Row, ...], top: int | None, by: By | None = None) -> list[dict[str, Any]]:
+def _rows(rows: tuple[Row, ...], top: int | None, by: By | None = None) -> list[Json]:
     return [
         {**_key(row.key), **_sides("bytes", row.size_bytes), **_sides("count", row.count)}
         | (_sides("derived_bytes", row.derived_bytes) if by in WITH_SOURCES else {})
@@ -81,22 +81,22 @@ def _sides(name: str, pair: Pair) -> dict[str, int]:
     return {f"old_{name}": pair.old, f"new_{name}": pair.new}
 
 
-def _key(key: Key) -> dict[str, Any]:
+def _key(key: Key) -> Json:
     if not isinstance(key, Group):
         return {"key": str(key) if key is not None else None}
     text = " · ".join(part or "-" for part in (key.shape, key.op_name or key.opcode, key.line))
     return {"key": text, **asdict(key)}
 
 
-def _values(one: Diff, compared: Comparison) -> dict[str, Any]:
-    found: dict[str, Any] = {value_class.name.lower(): compared.values.count(value_class) for value_class in ValueClass}
+def _values(one: Diff, compared: Comparison) -> Json:
+    found: Json = {value_class.name.lower(): compared.values.count(value_class) for value_class in ValueClass}
     found["matched_peak_bytes_fraction"] = compared.matched_peak_bytes_fraction
     if DiffPart.VALUES in one.options.parts:
         found["changes"] = [_value(compared, row) for row in one.rows[: one.options.top].tolist()]
     return found
 
 
-def _value(one: Comparison, row: int) -> dict[str, Any]:
+def _value(one: Comparison, row: int) -> Json:
     found = one.values.row(row)
     return {
         "class": found.value_class.name.lower(),
@@ -110,7 +110,7 @@ def _value(one: Comparison, row: int) -> dict[str, Any]:
     }
 
 
-def _one_value(dump: DumpSet, value: int) -> dict[str, Any] | None:
+def _one_value(dump: DumpSet, value: int) -> Json | None:
     if value == NONE:
         return None
     found = value_name(dump, value, "size_bytes color start_step end_step")

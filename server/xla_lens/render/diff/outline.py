@@ -29,7 +29,9 @@ from xla_lens.render.diff.words import (
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import MINUS, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import (
+    Cells,
     Inline,
+    Inlines,
     Name,
     Outline,
     Role,
@@ -170,7 +172,7 @@ def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
 
 
 def _table(one: Diff, changed: list[Row], by: By) -> Table:
-    found: list[tuple[Text, ...]] = []
+    found: list[Cells] = []
     for row in changed[: one.options.top]:
         sizes = map(linked, map(human, row.size_bytes), _links(one.comparison, row.value))
         buffers = f"{row.count.old:,} → {row.count.new:,}" if row.count.change else f"{row.count.new:,}"
@@ -196,7 +198,7 @@ def _links(compared: Comparison | None, values: Pair) -> list[Entity | None]:
     ]
 
 
-def _key(key: Key, by: By) -> tuple[Inline, ...]:
+def _key(key: Key, by: By) -> Inlines:
     """What a row is about: for like buffers, their shape, op_name or opcode, and source line."""
     if isinstance(key, Group):
         shape: Inline = Name(key.shape, role=Role.SHAPE) if key.shape else "(unknown shape)"
@@ -236,7 +238,7 @@ def _values(one: Diff, compared: Comparison) -> Section:
     return Section(f"Values: {counts}", (matched, *((shown,) if rows else ()), *rest))
 
 
-def _value_row(compared: Comparison, row: int) -> tuple[Text, ...]:
+def _value_row(compared: Comparison, row: int) -> Cells:
     found, sizes, name = compared.values.row(row), list[Text](), Name("")
     sides = (compared.old.dump, found.old), (compared.new.dump, found.new)
     for (dump, value), link in zip(sides, _links(compared, Pair(found.old, found.new)), strict=True):
@@ -293,7 +295,7 @@ def _totals(one: Diff) -> Section:
     return Section("Totals", (table("< | old | new | change | percent", rows),))
 
 
-def _space_rows(space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
+def _space_rows(space: SpaceComparison) -> Iterator[Cells]:
     if space.color != DEFAULT_COLOR and max(space.reserved_bytes) < BIG_BYTES:
         return
     name = capitalized(space_name(space.id))
@@ -304,11 +306,11 @@ def _space_rows(space: SpaceComparison) -> Iterator[tuple[Text, ...]]:
                 yield from (_size(f"  {row.key}", row.size_bytes) for row in space.reserved_by_kind or ())
 
 
-def _size(title: str, pair: Pair) -> tuple[Text, ...]:
+def _size(title: str, pair: Pair) -> Cells:
     return (title, *map(human, pair), signed(pair.change), signed_percent(pair))
 
 
-def _number(title: str, pair: Pair) -> tuple[Text, ...]:
+def _number(title: str, pair: Pair) -> Cells:
     change = f"{pair.change:+,}".replace("-", MINUS) if pair.change else "0"
     return (title, *(f"{number:,}" for number in pair), change, signed_percent(pair))
 
@@ -330,11 +332,11 @@ def folder_outline(
     title = f"{counted(len(rows), 'module')} in both, {len(changed):,} changed"
     if unknown := sum(None in row for row in rows):
         title += f", {unknown:,} unknown"
-    cells: list[tuple[Text, ...]] = [(*map(_grown, pairs), Name(name)) for name, *pairs in changed[:top]]
+    cells: list[Cells] = [(*map(_grown, pairs), Name(name)) for name, *pairs in changed[:top]]
     cells += [("", "", text) for text in more(len(changed) - len(cells), "other")]
     sections = [Section("Modules that changed", (table("needs | peak | <module", cells),))] if cells else []
     for word, names in (("old", only_old), ("new", only_new)):
-        named: tuple[Text, ...] = tuple((Name(name),) for name in names[:top])
+        named: Cells = tuple((Name(name),) for name in names[:top])
         blocks = (*named, *more(len(names) - len(named), "other"))
         sections += [Section(f"{counted(len(names), 'module')} only in the {word} dumps", blocks)] if names else []
     return Outline(title, (), tuple((section,) for section in sections))

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
 
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.render.diff.words import change_text, grown_text
+from xla_lens.render.messages import Json
 from xla_lens.render.numbers import counted, human, sparkline
 from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
 
@@ -81,7 +81,7 @@ def _cells(run: RunOfModule, change: str, label: str) -> Iterator[Text]:
     yield (f"{human(run.line_bytes or 0)}  ", Name(run.line, role=Role.SOURCE)) if run.line else ""
 
 
-def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[dict[str, Any]]:
+def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[Json]:
     """Return the modules as JSON, each with its runs."""
     return [
         {

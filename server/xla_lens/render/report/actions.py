@@ -13,6 +13,7 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import as_given, counted, human
 from xla_lens.render.report.blocks import (
     Inline,
+    Inlines,
     Name,
     Role,
     Section,
@@ -164,7 +165,7 @@ def _action(report: Report, number: int, action: Action) -> Section:
 _POLICY: Final = "policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable"
 
 
-def what_to_do(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
+def what_to_do(dump: DumpSet, action: Action) -> Inlines:
     """Return what to do, in the terms of the program."""
     match action.rule:
         case Rule.DONATE:
@@ -224,7 +225,7 @@ def _root_of(path: str) -> str:
     return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
-def _joined(names: Sequence[str]) -> tuple[Inline, ...]:
+def _joined(names: Sequence[str]) -> Inlines:
     """The first of some names as words: ``params, state[0] and 2 more``."""
     shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
     if more > 0:
@@ -239,7 +240,7 @@ def _checkpoint(action: Action) -> str:
     return action.call.checkpoint if action.call else "jax.checkpoint"
 
 
-def _function(action: Action) -> tuple[Inline, ...]:
+def _function(action: Action) -> Inlines:
     """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
     call = action.call
     if call is None:
@@ -250,7 +251,7 @@ def _function(action: Action) -> tuple[Inline, ...]:
     return name, " (called at ", Name(frame_text(call.frame), call.frame, Role.SOURCE), ")"
 
 
-def _in(action: Action) -> tuple[Inline, ...]:
+def _in(action: Action) -> Inlines:
     function = _function(action)
     return (" in ", *function) if function else ()
 
@@ -261,7 +262,7 @@ def arguments_exceed(budget: Budget) -> str:
     return f"The arguments alone take {human(budget.argument_bytes)}, {over} more than {size}."
 
 
-def largest_saving(dump: DumpSet, action: Action) -> tuple[Inline, ...]:
+def largest_saving(dump: DumpSet, action: Action) -> Inlines:
     """Return what to do and what it saves: ``Wrap layer in jax.checkpoint: saves 13.56 GiB (estimated).``."""
     return (*what_to_do(dump, action), f": saves {human(action.saved_needed_bytes)} ({action.certainty}).")
 

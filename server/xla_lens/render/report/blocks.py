@@ -58,7 +58,7 @@ class Name:
 Inline: TypeAlias = str | Name
 Inlines: TypeAlias = tuple[Inline, ...]
 Text: TypeAlias = Inline | Inlines
-Row: TypeAlias = tuple[Text, ...]
+Cells: TypeAlias = tuple[Text, ...]
 """The cells of a row of a table."""
 
 
@@ -104,11 +104,11 @@ class Table:
     """
 
     header: tuple[Header, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Cells, ...]
     has_text_header: bool = True
 
 
-def table(titles: str, rows: Iterable[Row], *, has_text_header: bool = True) -> Table:
+def table(titles: str, rows: Iterable[Cells], *, has_text_header: bool = True) -> Table:
     """Return a table with the headers ``size | share | <value``; those of columns of text begin with ``<``. Columns
     without content are left out, unless there are no rows.
     """

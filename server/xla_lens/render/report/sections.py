@@ -33,10 +33,10 @@ from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
 from xla_lens.render.padding import padding_part
 from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.report.blocks import (
+    Cells,
     Inlines,
     Name,
     Role,
-    Row,
     Section,
     Sections,
     Table,
@@ -71,7 +71,7 @@ def totals_sections(report: Report) -> Sections:
     """The reserved bytes of each memory space, by what the allocations are for."""
     if not report.spaces or Part.TOTALS not in report.options.parts:
         return ()
-    rows, warrant = list[Row](), report.warrants.of(Quantity.RESERVED)
+    rows, warrant = list[Cells](), report.warrants.of(Quantity.RESERVED)
     for one in report.spaces:
         space = one.space
         parts = dict(reserved_parts(report.dump, space.color))
@@ -99,7 +99,7 @@ def peak_sections(report: Report) -> Sections:
     return section(title, *blocks) if blocks else ()
 
 
-def _peak_row(report: Report, one: SpaceReport) -> Row:
+def _peak_row(report: Report, one: SpaceReport) -> Cells:
     space, printed, bound = one.space, one.live_at_printed_peak, one.space.live_bound
     is_known = bound is not Bound.UNKNOWN
     live_bytes, step = space.peak_live_bytes, one.peak.step if one.peak else None
@@ -167,7 +167,7 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
     """The live bytes of a memory space over the schedule, as bars; each bar is the maximum of its steps."""
     space, end = one.space, (report.end_step or 0) + 1
     parts = min(_ROWS, end)
-    rows: list[Row] = []
+    rows: list[Cells] = []
     for first, after in pairwise(number * end // parts for number in range(parts + 1)):
         most, steps = space.live.most_between(first, after - 1), steps_text(first, after - 1)
         shown = bar(most, space.peak_live_bytes, _BAR)
@@ -225,7 +225,7 @@ def unresolved_text(lines: LineReport) -> str:
     )
 
 
-def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int) -> Iterator[Row]:
+def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int) -> Iterator[Cells]:
     bound = report.sourced.bound
     count = f"  {bounded(counted(len(line.values), 'value'), bound)}{derived_part(line)}"
     if line.frame:
@@ -281,7 +281,7 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
     )
 
 
-def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[Row]:
+def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[Cells]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent, small = "  " * depth, 0
     for number, child in enumerate(node.children):
@@ -359,7 +359,7 @@ def padding_sections(report: Report, one: SpaceReport) -> Sections:
     return section(title, *([table("padding | size | <value | <shape | <cause", rows)] if rows else []))
 
 
-def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> Row:
+def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> Cells:
     padding = padding_of(dump, value)
     causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
     if padding and padding.unexplained:
