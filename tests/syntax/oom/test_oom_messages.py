@@ -207,9 +207,10 @@ def test_damaged_messages_do_not_raise() -> None:
         ("Size: 1.00G\n" * 50_000 + "Ran out of memory in memory space hbm.", 1),
         ("Largest program allocations in hbm:\n" + "  1. Size: 2.00G\n" * 50_000, 1),
         ("Out of memory while trying to allocate " + "9" * (1 << 20), 1),
+        ("Ran out of memory in memory space hbm.\n  1. Size: " + "9" * 5000, 1),
         ("XLA label: x = " + "(" * (1 << 20) + " RESOURCE_EXHAUSTED", 0),
     ],
-    ids=["heads", "blanks", "sizes", "entries", "digits", "brackets"],
+    ids=["heads", "blanks", "sizes", "entries", "digits", "size", "brackets"],
 )
 def test_hostile_text_is_read_to_its_end(text: str, count: int) -> None:
     """A pattern that backtracks without limit would run into the time limit of all tests."""
