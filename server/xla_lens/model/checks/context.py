@@ -26,6 +26,7 @@ from xla_lens.syntax.columns import (
     Table,
     UsedValues,
     Uses,
+    cells,
 )
 from xla_lens.syntax.hlo.module import Computations, Instructions
 
@@ -175,7 +176,7 @@ class Context:
         """
         rows = np.flatnonzero(self._about(table)[0][1] != NONE if known is None else known)
         first, again = (rows[of] for of in repeated(key[rows] for key in keys))
-        for before, row in zip(first.tolist(), again.tolist(), strict=True):
+        for before, row in cells(first, again):
             related = (table, before, Relation.OTHER_OCCURRENCE)
             yield from self.found(table, [row], problem, *facts, related=related)
             for marks, of in self._about(table):

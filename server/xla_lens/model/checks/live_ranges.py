@@ -18,7 +18,7 @@ from xla_lens.model.checks.values import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Section
+from xla_lens.syntax.columns import NONE, Section, cells
 
 
 def steps_ascend(dump: DumpSet, context: Context) -> Iterator[Finding]:
@@ -174,7 +174,7 @@ def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:
     """
     values = dump.values
     columns = values.allocation, values.offset, values.start_step
-    starts = Counter(zip(*(column.tolist() for column in columns), strict=True)) if found else Counter()
+    starts = Counter(cells(*columns)) if found else Counter()
 
     def has_successor(value: int) -> bool:
         allocation, offset, start = (int(column[value]) for column in columns)

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
-from xla_lens.syntax.columns import NONE, Kind, Section
+from xla_lens.syntax.columns import NONE, Kind, Section, cells
 
 
 class Row(Enum):
@@ -106,7 +106,7 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
     broken = dict.fromkeys(allocations.start[allocations.index == NONE].tolist(), Row.ALLOCATION)
     broken |= dict.fromkeys(used.start[used.id == NONE].tolist(), Row.USED_VALUE)
     known: dict[bytes, tuple[Row, ...]] = {}
-    for start, end in zip(unknown.start.tolist(), unknown.end.tolist(), strict=True):
+    for start, end in cells(unknown.start, unknown.end):
         line_start, line_end = document.line_span(document.row(start))
         line = document.data[line_start:end]
         is_part = bool(document.data[line_start:start].strip())

@@ -66,10 +66,7 @@ def truncated(file: DumpFile, cut: Cut) -> Finding:
 
 def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
     """One finding for each run of unknown lines, which are either all damaged rows or all notes."""
-    numbers = [file.document.row(line.start) for line in lines]
-    keys = [
-        (number - place, line.key in damage) for place, (number, line) in enumerate(zip(numbers, lines, strict=True))
-    ]
+    keys = [(file.document.row(line.start) - place, line.key in damage) for place, line in enumerate(lines)]
     for (_, is_damaged), group in groupby(zip(keys, lines, strict=True), itemgetter(0)):
         run = [line for _, line in group]
         rows = tuple(dict.fromkeys(damage[line.key] for line in run)) if is_damaged else ()

@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Texts
+from xla_lens.syntax.columns import NONE, Column, Texts, cells
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
@@ -64,10 +63,7 @@ class ModuleGraph:
         self.first_operand = self.operand_count.cumsum() - self.operand_count
         spans = np.maximum(self.quotes.opcode_start, 0), np.maximum(self.quotes.opcode_end, 0)
         self._opcode, first = number_texts(module.data, *spans)
-        starts, ends = (span[first].tolist() for span in spans)
-        self._opcodes = {
-            module.data[start:end]: number for number, (start, end) in enumerate(zip(starts, ends, strict=True))
-        }
+        self._opcodes = [module.data[start:end] for start, end in cells(*(span[first] for span in spans))]
 
     def _with_virtual_names(self) -> tuple[Texts, Column]:
         """The names of the dump set with those of elements, and for each of these the name and the index."""
@@ -85,7 +81,7 @@ class ModuleGraph:
 
     def has_opcode(self, *opcodes: bytes) -> NDArray[np.bool_]:
         """For each instruction whether it has one of some opcodes."""
-        return np.isin(self._opcode, [self._opcodes[opcode] for opcode in opcodes if opcode in self._opcodes])
+        return np.isin(self._opcode, [number for number, opcode in enumerate(self._opcodes) if opcode in opcodes])
 
     def rows_of(self, *opcodes: bytes) -> Column:
         """Return the instructions with one of some opcodes."""
@@ -110,12 +106,12 @@ class ModuleGraph:
 
     def _within(self, outer: Column, inner: Column) -> Column:
         """The index of each index `inner` of what is at the index `outer`, NONE if the dump does not have it."""
-        paths = [index_path(self.dump, number) for number in range(len(self.dump.indices))]
-        numbers = {path: number for number, path in enumerate(paths)}
-        keys, which = np.unique(outer * np.int64(len(paths)) + inner, return_inverse=True)
-        parts = (divmod(int(key), len(paths)) for key in keys)
-        whole = np.array([numbers.get((*paths[one], *paths[other]), NONE) for one, other in parts], np.int64)
-        return np.where((outer == NONE) | (inner == NONE), NONE, whole[which])
+        indices, count = self.dump.indices, np.int64(len(self.dump.indices))
+        keys, which = np.unique(np.maximum(outer, 0) * count + np.maximum(inner, 0), return_inverse=True)
+        paths = ((indices[number].strip(b"{}") for number in divmod(int(key), len(indices))) for key in keys)
+        joined = (self.dump.index_number(b"{%s}" % b",".join(filter(None, path))) for path in paths)
+        numbers = np.fromiter(joined, np.int64, len(keys))
+        return np.where((outer == NONE) | (inner == NONE), NONE, numbers[which])
 
     # ------------------------------------------------------------ computations
 

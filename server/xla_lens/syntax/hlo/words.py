@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from xla_lens.syntax.columns import Table, place_in
+from xla_lens.syntax.columns import Table, cells, place_in
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE, KEY, NAME, STRING, UNCLOSED
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
@@ -99,8 +99,8 @@ def _rows(table: Table, start: int, end: int, *columns: str) -> Iterator[tuple[i
     """The rows of a table that touch some bytes: `start`, `end` and some other columns."""
     first, last = (place_in(table.start, place, "right") for place in (start, end))
     rows = slice(max(0, first - 1), last)
-    cells = (getattr(table, column)[rows].tolist() for column in ("start", "end", *columns))
-    return (row for row in zip(*cells, strict=True) if row[1] >= start)
+    found = cells(*(getattr(table, column)[rows] for column in ("start", "end", *columns)))
+    return (row for row in found if row[1] >= start)
 
 
 def _table_row(data: bytes, start: int, end: int) -> list[Word]:
