@@ -1,9 +1,8 @@
 """Code actions: explain a finding, go to a place, show a page. None of them edits the dump."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
@@ -38,8 +37,7 @@ _MOST_CALLS: Final = 4
 _MAX_NAME: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """An action: it explains a kind of finding, goes to a place or to a line of the program, or shows a page. `finding`
     is the finding that it helps with.
     """

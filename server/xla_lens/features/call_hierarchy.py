@@ -9,9 +9,8 @@ A is a producer of B if B is a consumer of A. A `tuple` reads its elements only 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from xla_lens.syntax.columns import NONE, Column
 from xla_lens.text.positions import decode
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """An item of a hierarchy. `name` identifies it in any dump set of the same program. `detail` is what stands beside
     it. `place` is its text and `selection` its name there.
     """
@@ -46,8 +44,7 @@ class Item:
     selection: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(NamedTuple):
     """An edge to or from an item, and the places that prove it."""
 
     item: Item

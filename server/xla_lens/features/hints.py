@@ -13,9 +13,8 @@ printed peak         the real peak of the memory space that differs most from th
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_suf
 from xla_lens.syntax.columns import NONE, Column, Table, cells, place_in
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """A hint at a byte of the file."""
 
     offset: int

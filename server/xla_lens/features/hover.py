@@ -6,9 +6,8 @@ Text from the dump is escaped as code, so that it cannot become a link or markup
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -48,8 +47,7 @@ _LONGEST_SHAPE: Final = 160
 """Maximum number of characters of a shape."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(NamedTuple):
     """The set that a hover is about, its HLO module, the links that the editor follows, and a function that returns one
     more line about a value, a row of `DumpSet.values`, for below the title.
     """

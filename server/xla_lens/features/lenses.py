@@ -1,8 +1,7 @@
 """Code lenses, and the target of a click on each."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,8 +37,7 @@ Click: TypeAlias = Page | Place | Value | None
 """The target of a click: a page, a place in the dump, the references of a value, or nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lens:
+class Lens(NamedTuple):
     """A lens on the line that starts at a byte of a file, and where a click on it leads."""
 
     offset: int

@@ -4,11 +4,10 @@ of the printed peak.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from heapq import merge
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
@@ -22,8 +21,7 @@ from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
 from xla_lens.text.printable import printable_line
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A link from bytes `start` to `end` of a file to a line of the program."""
 
     start: int

@@ -1,9 +1,9 @@
 """References and document highlights: where a dump set mentions a thing, or an HLO module and its dump."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import chain, groupby, islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ from xla_lens.syntax.numbers import integer
 # ---------------------------------------------------------------- occurrences
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(NamedTuple):
     """`place` is the text about the thing, often a whole row. `word` is the part of it that means the thing, as
     `mention_at` spans it. For a step in the schedule, `word` is the number before the name.
     """
@@ -208,8 +207,7 @@ class HighlightKind(Enum):
     TEXT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Highlight:
+class Highlight(NamedTuple):
     """Bytes `start` to `end` of the file to highlight."""
 
     start: int

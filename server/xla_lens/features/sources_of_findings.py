@@ -1,6 +1,6 @@
 """The line of the user's program that a finding, or the growth of a memory space, is about."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import bytes_by_line
@@ -14,8 +14,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import mention_at
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(NamedTuple):
     """A line of the user's program by its path on the compiling machine. `size_bytes` is what the line owns at a peak,
     or by how much that grew; None where a finding is about a single instruction.
     """

@@ -5,9 +5,8 @@ of an instruction is that of the values that it defines, and the entry computati
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,8 +32,7 @@ class SymbolKind(Enum):
     INSTRUCTION = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """An entry of an outline. `detail` is what stands beside the name: ``1.53 MiB · parameter · 2 values``. `span` are
     the first byte and the end of the text, `name_span` those of the part to select.
     """

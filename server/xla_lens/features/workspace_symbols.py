@@ -7,8 +7,7 @@ among equals.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,7 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A text to find in names, and inclusive bounds of sizes; None for no bound."""
 
     text: str = ""
@@ -52,8 +50,7 @@ def parse_query(text: str) -> Query:
     return Query(" ".join(words), max(least, default=None), min(most, default=None))
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceSymbol:
+class WorkspaceSymbol(NamedTuple):
     """A match. Its name is in the file `label`, at `row` from `start_column` to `end_column`, in the encoding of its
     summary; a module is the whole file. `peak_bytes` is the peak of the memory space if the match is live there. Texts
     that do not apply are empty, numbers NONE.
@@ -74,8 +71,7 @@ class WorkspaceSymbol:
     warrants: Warrants
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The best matches. `is_truncated` says that the list is truncated."""
 
     symbols: tuple[WorkspaceSymbol, ...]

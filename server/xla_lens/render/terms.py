@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
@@ -38,8 +37,7 @@ _TERM: Final = re.compile(
 _TILE: Final = re.compile(rb"\(([\d,]+)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A term from byte `start` to `end` of a file, explained in Markdown. `is_in_name` is whether it is part of the
     name of a value.
     """

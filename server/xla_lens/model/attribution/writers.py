@@ -8,7 +8,7 @@ their own. The data flow in the HLO module leads from each of them to an instruc
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import Calls, StackFrame
@@ -48,8 +48,7 @@ class Writer:
     stored: Stored | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadInstruction:
+class ReadInstruction(NamedTuple):
     """An instruction of the module, empty if its text is not well-formed, and what is read of it. `operands` are names.
     `line` is the line of the user's call that made it, without the column; None if it is unknown.
     """

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,8 +35,7 @@ class HloComputation:
 HloTarget: TypeAlias = HloInstruction | HloComputation
 
 
-@dataclass(frozen=True, slots=True)
-class HloMention:
+class HloMention(NamedTuple):
     """A reference at bytes `start` to `end` of a module, including the ``%`` sign, or the definition itself."""
 
     target: HloTarget

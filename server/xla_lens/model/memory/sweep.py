@@ -9,7 +9,8 @@ updated event by event in C, which takes O(log n) for each.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,7 @@ class Slots(Columns):
         return Slots(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Coverage:
+class Coverage(NamedTuple):
     """Changes of covered bytes: from each of `steps` on, `deltas` more bytes of `allocation` are covered. Sorted by
     allocation, then by step; a step may repeat.
     """

@@ -6,7 +6,7 @@ A name without a value means the instruction, if it is scheduled.
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -73,8 +73,7 @@ class Role(Enum):
     REPORT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A mention of `target` from byte `start` to `end` of a file. `name` is the number of the printed name if it can
     differ from the value's own name, else NONE.
     """
