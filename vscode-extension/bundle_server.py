@@ -85,7 +85,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        wheel = wheel_for(options.target, options.wheels) if options.wheels else build_wheel(scratch)
+        if not options.wheels:
+            pip("wheel", "--no-deps", "--wheel-dir", name, str(HERE.parent))
+        wheel = wheel_for(options.target, options.wheels or scratch)
         versions = scratch / "versions.txt"
         versions.touch()
         for python in PYTHONS:
@@ -99,12 +101,6 @@ def main() -> None:
     about = {"pythons": PYTHONS, "target": options.target, "digest": digest(server)}
     (server / "bundle.json").write_text(json.dumps(about) + "\n")
     print(f"bundled for {options.target} and Python {', '.join(PYTHONS)}: {', '.join(installed(libraries))}")
-
-
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of XLA Lens for this machine."""
-    pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(HERE.parent))
-    return next(folder.glob("xla_lens-*.whl"))
 
 
 def wheel_for(target: str, folder: Path) -> Path:

@@ -2,9 +2,9 @@
 
 import type { MessageFromMap } from "../shared/messages";
 import type { WhatIsAt } from "../shared/protocol";
+import type { Picked } from "./coloring";
 import { ALL, MAIN } from "./layout";
 import { NONE, nextChange } from "./model";
-import type { Picked } from "./picked";
 import { panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
 import { INITIAL, type PaneName, type State } from "./state";

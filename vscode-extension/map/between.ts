@@ -54,17 +54,14 @@ export function rangeElements(scene: Scene, actions: Actions): HTMLElement[] {
   const [first, last] = state.range!;
   const changes = changesIn(scene, state.range!);
   const [before, after] = [liveBytesAt(space, first), liveBytesAt(space, last)];
+  const rows = changes.map((change) => rowOf(change, coloring.by, actions));
   const clear = make("button", { type: "button", class: "more", "data-action": "clear-range" }, "Close (Esc)");
   clear.addEventListener("click", () => actions.change({ range: null }));
   return [
     make("h2", {}, `${changeText(after - before)} from step ${stepText(model, first)} to ${stepText(model, last)}`),
     make("p", { class: "total" }, `${human(before)} → ${human(after)}: ${aboutText(...changes)}`),
     make("p", { class: "total" }, `${counted(changes.length, "group")}, what grows most first:`),
-    make(
-      "ol",
-      { class: "live changes", "data-list": "changes" },
-      ...changes.map((change) => rowOf(change, coloring.by, actions)),
-    ),
+    make("ol", { class: "live changes", "data-list": "changes" }, ...rows),
     clear,
   ];
 }

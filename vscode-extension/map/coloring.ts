@@ -106,25 +106,28 @@ export function scopeOf(opName: string): string {
   return parts.join("/");
 }
 
+/** Colors values by fixed categories. `indexOf` returns the index of a value's category, or any other number if it is unknown. */
+function byIndex(by: ColorBy, model: Model, fixed: typeof CHANGES, indexOf: (value: number) => number): Coloring {
+  const categories = [...fixed, [UNKNOWN[by], "unknown"] as const].map(([name, color]) => ({ name, color }));
+  return {
+    by,
+    categories,
+    of: Uint8Array.from(model.size, (_, value) => Math.min(indexOf(value) >>> 0, fixed.length)),
+  };
+}
+
 function byChange(model: Model): Coloring {
   const nameOf = groupNames(model, "change");
-  const number = new Map(CHANGES.map(([name], index) => [name, index]));
-  const of = Uint8Array.from(model.size, (_, value) => number.get(nameOf(value)) ?? CHANGES.length);
-  const categories: Category[] = CHANGES.map(([name, color]) => ({ name, color }));
-  return { by: "change", categories: [...categories, { name: UNKNOWN.change, color: "unknown" }], of };
+  const names = CHANGES.map(([name]) => name);
+  return byIndex("change", model, CHANGES, (value) => names.indexOf(nameOf(value)));
 }
 
 function byPadding(model: Model): Coloring {
-  const of = Uint8Array.from(model.size, (size, value) => {
-    const padding = model.map.values.paddingBytes[value] ?? NONE;
-    if (padding < 0 || size <= 0) return PADDED.length;
-    return PADDED.findIndex(([moreThan]) => padding / size > moreThan);
+  const fixed = PADDED.map(([, name], index): [string, Color] => [name, { scale: SCALE_LENGTH - 1 - index }]);
+  return byIndex("padding", model, fixed, (value) => {
+    const [padding, size] = [model.map.values.paddingBytes[value] ?? NONE, model.size[value]!];
+    return padding < 0 || size <= 0 ? NONE : PADDED.findIndex(([moreThan]) => padding / size > moreThan);
   });
-  const categories: Category[] = PADDED.map(([, name], index) => ({
-    name,
-    color: { scale: SCALE_LENGTH - 1 - index },
-  }));
-  return { by: "padding", categories: [...categories, { name: UNKNOWN.padding, color: "unknown" }], of };
 }
 
 /** Colors values by name, starting with the names that weigh most in a memory space. Kinds have fixed colors. */
@@ -169,4 +172,27 @@ function weightsIn(model: Model, space: MapSpace): Map<number, number> {
     weights.set(value, (weights.get(value) ?? 0) + live.ownedBytes[index]! / Math.max(1, space.peakLiveBytes));
   });
   return weights;
+}
+
+/** A group of values that the reader picked, such as all values of one source line. */
+export interface Picked {
+  by: ColorBy;
+  /** The name of a category of the legend, or of any group. */
+  name: string;
+  /** The values themselves, if the group is that of the cursor in a file of the program. */
+  values?: number[];
+}
+
+/** 1 for each value of the group. */
+export function membersOf(model: Model, coloring: Coloring, { by, name, values }: Picked): Uint8Array {
+  if (values) {
+    const wanted = new Set(values);
+    return Uint8Array.from(model.size, (_, value) => Number(wanted.has(value)));
+  }
+  const category = coloring.by === by ? coloring.categories.findIndex((one) => one.name === name) : -1;
+  if (category >= 0) return coloring.of.map((one) => Number(one === category));
+  if (by === "padding") return new Uint8Array(model.count);
+  const nameOf = groupNames(model, by);
+  const wanted = name === UNKNOWN[by] ? "" : name;
+  return Uint8Array.from(model.size, (_, value) => Number(nameOf(value) === wanted));
 }

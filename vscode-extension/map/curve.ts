@@ -1,17 +1,16 @@
 /** The upper plot: the live bytes of a memory space over the schedule by color, its reserved bytes, and both peaks. */
 
 import { grouped, human } from "../shared/numbers";
+import type { MapSpace } from "../shared/protocol";
 import { type Column, columnsOf } from "./columns";
 import { liveBytesAt, ownStep } from "./model";
 import {
   byteScale,
   draw,
-  drawAxes,
-  drawCursor,
+  drawFrame,
   drawGutter,
   drawLine,
   drawPixels,
-  drawRange,
   type GutterLabel,
   MARGIN,
   type Plot,
@@ -54,11 +53,11 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const labels = peakLabels(plot, scene, theme, x);
   const rows = Math.max(0, ...labels.map(({ row }) => row + 1));
   const y = byteScale(plot, [0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
-  drawAxes(plot, x, y);
+  drawFrame(plot, x, y, scene);
   drawStack(plot, scene, theme, y);
   drawCurveLine(plot, columns, theme.live, y);
   if (others) drawCurveLine(plot, others, theme.foreground, y, [5, 4]);
-  drawMarks(plot, scene, x, y, labels);
+  drawMarks(plot, scene.space, y, labels);
 }
 
 /** The width of the stripes above the device's capacity, in CSS pixels. */
@@ -152,11 +151,9 @@ function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, th
   return labels;
 }
 
-function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLabel[]): void {
-  const { space, step, steps } = scene;
+function drawMarks(plot: Plot, space: MapSpace, y: Scale, labels: PeakLabel[]): void {
   const { width, height } = plot;
   const top = y.range()[1]!;
-  drawRange(plot, scene.state.range, x, top);
   const gutter: GutterLabel[] = [];
   const level = (name: string, text: string, size: string, sizeBytes: number) => {
     const at = y(sizeBytes);
@@ -172,5 +169,4 @@ function drawMarks(plot: Plot, scene: Scene, x: Scale, y: Scale, labels: PeakLab
     draw(plot, "circle", name, { cx: at, cy: y(bytes), r: 3.5 });
     draw(plot, "text", `mark-label ${name}`, { x: left, y: row * LINE_HEIGHT + 10 }, text);
   }
-  drawCursor(plot, step, steps, x, top);
 }

@@ -32,7 +32,7 @@ interface Described {
 }
 
 interface Content extends Described {
-  buttons: [text: string, hook: string, title: string, press: () => void][];
+  buttons?: [text: string, hook: string, title: string, press: () => void][];
 }
 
 const REST_MILLISECONDS = 250;
@@ -69,7 +69,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     if (about !== JSON.stringify(target)) content.scrollTop = 0;
     about = JSON.stringify(target);
     clearTimeout(timer);
-    const { title, facts, buttons: shown } = contentOf(now, target);
+    const { title, facts, buttons: shown = [] } = contentOf(now, target);
     const markdown = target && descriptions.get(JSON.stringify(target));
     const lines = facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]);
     if (markdown) content.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)));
@@ -95,72 +95,45 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
   }
 
   function contentOf(now: Scene, target: Target | Described | null): Content {
-    const { model } = now;
-    if (target && "facts" in target) return { ...target, buttons: [] };
-    if (target && "value" in target) return valueContent(now, target.value);
+    const { model, search } = now;
+    const { picked, search: query } = now.state;
+    const buttons: Content["buttons"] = [];
+    const add = (isWanted: unknown, ...one: (typeof buttons)[number]) => isWanted && buttons.push(one);
+    const addSource = (source: string) => {
+      const [text, verb] = host.isEditor ? ["Source line", "Open"] : ["Copy path", "Copy"];
+      add(source, text, "source", `${verb} ${source} (L)`, () => actions.openSource(source));
+    };
+    if (target && "facts" in target) return target;
+    if (target && "value" in target) {
+      const { value } = target;
+      const [source, allocation] = [valueString(model, "source", value), model.allocation[value] ?? NONE];
+      add(host.isEditor, "Open", "open", "Open in the editor (Enter)", () => actions.goToValue(value));
+      const hlo = "Open its instruction in the HLO module";
+      add(host.isEditor, "HLO", "hlo", hlo, () => actions.goToInstruction(value));
+      addSource(source);
+      add(source, "Same line", "pick", "Pick all values of this source line", () => {
+        actions.change({ picked: null });
+        actions.pick({ by: "source", name: source });
+      });
+      add(allocation >= 0, "Allocation", "mark", "Select its allocation", () => actions.mark(allocation));
+      return { title: valueString(model, "label", value), facts: factsOf(now, value), buttons };
+    }
     if (target && "step" in target) {
-      return {
-        title: `Step ${grouped(ownStep(now.model, target.step))}`,
-        facts: stepFacts(now, target.step),
-        buttons: [],
-      };
+      return { title: `Step ${grouped(ownStep(model, target.step))}`, facts: stepFacts(now, target.step) };
     }
     if (target) {
       const [name, size] = allocationText(model, target.allocation);
-      const open = () => actions.goToAllocation(target.allocation);
-      const buttons: Content["buttons"] = host.isEditor ? [["Open", "open", "Open in the editor", open]] : [];
+      add(host.isEditor, "Open", "open", "Open in the editor", () => actions.goToAllocation(target.allocation));
       return { title: `allocation ${name}`, facts: [["size", size]], buttons };
     }
-    if (now.search.isOn) return { title: matchTitle(now), facts: matchFacts(now), buttons: matchButtons(now) };
-    return {
-      title: `Peak of ${now.space.name}`,
-      facts: peakFacts(now),
-      buttons: [],
-    };
+    if (!search.isOn) return { title: `Peak of ${now.space.name}`, facts: peakFacts(now) };
+    addSource(sourceOf(now));
+    add(picked, "Solo", "solo", "Show only these values, or all again (S)", actions.solo);
+    add(true, "Largest", "largest", "Select the largest (N for the next one)", () => actions.moveToMatch(1));
+    add(picked, "Clear", "clear", "Show all alike again (Esc)", () => actions.change({ picked: null }));
+    const title = [picked?.name, query.trim() && `“${query.trim()}”`].filter(Boolean).join(", ");
+    return { title, facts: matchFacts(now), buttons };
   }
-
-  function valueContent(now: Scene, value: number): Content {
-    const buttons: Content["buttons"] = [];
-    if (host.isEditor) {
-      buttons.push(["Open", "open", "Open in the editor (Enter)", () => actions.goToValue(value)]);
-      buttons.push(["HLO", "hlo", "Open its instruction in the HLO module", () => actions.goToInstruction(value)]);
-    }
-    const source = valueString(now.model, "source", value);
-    if (source) buttons.push(...sourceButtons(source));
-    if (source) buttons.push(["Same line", "pick", "Pick all values of this source line", () => pickSource(source)]);
-    const allocation = now.model.allocation[value] ?? NONE;
-    if (allocation >= 0) {
-      const mark = () => actions.mark(allocation);
-      buttons.push(["Allocation", "mark", "Select its allocation", mark]);
-    }
-    return { title: valueString(now.model, "label", value), facts: factsOf(now, value), buttons };
-  }
-
-  function matchTitle({ state }: Scene): string {
-    const { picked, search } = state;
-    return [picked?.name, search.trim() && `“${search.trim()}”`].filter(Boolean).join(", ");
-  }
-
-  function matchButtons(now: Scene): Content["buttons"] {
-    const { picked } = now.state;
-    const buttons: Content["buttons"] = [];
-    const source = sourceOf(now);
-    if (source) buttons.push(...sourceButtons(source));
-    if (picked) buttons.push(["Solo", "solo", "Show only these values, or all again (S)", actions.solo]);
-    buttons.push(["Largest", "largest", "Select the largest (N for the next one)", () => actions.moveToMatch(1)]);
-    if (picked) buttons.push(["Clear", "clear", "Show all alike again (Esc)", () => actions.change({ picked: null })]);
-    return buttons;
-  }
-
-  function sourceButtons(source: string): Content["buttons"] {
-    const [text, title] = host.isEditor ? ["Source line", `Open ${source} (L)`] : ["Copy path", `Copy ${source} (L)`];
-    return [[text, "source", title, () => actions.openSource(source)]];
-  }
-
-  const pickSource = (source: string) => {
-    actions.change({ picked: null });
-    actions.pick({ by: "source", name: source });
-  };
 
   return {
     element,

@@ -22,6 +22,11 @@ const MAX_SHARERS = 3;
 
 export type Fact = [name: string, text: string];
 
+/** Facts without unknown ones. */
+function known(...facts: Fact[]): Fact[] {
+  return facts.filter(([, text]) => text !== "");
+}
+
 /** The facts of a value, without unknown ones. */
 export function factsOf(scene: Scene, value: number): Fact[] {
   const { model } = scene;
@@ -29,7 +34,7 @@ export function factsOf(scene: Scene, value: number): Fact[] {
   const [allocation, size] = [model.allocation[value]!, model.size[value]!];
   const share = shareOfPeak(size, space);
   const isAtPeak = isLive(model, value, space.peakStep);
-  const facts: Fact[] = [
+  return known(
     ["size", size >= 0 ? exact(size) : ""],
     ["at the peak", isAtPeak ? (share && `${share} of the ${space.name} peak`) || "live" : "not live"],
     ...otherFacts(scene, value),
@@ -42,8 +47,7 @@ export function factsOf(scene: Scene, value: number): Fact[] {
     ["allocation", allocation >= 0 ? allocationText(model, allocation).join(", ") : "none"],
     ["offset", allocation >= 0 ? grouped(model.offset[value]!) : ""],
     ["shares its bytes", sharersText(model, value)],
-  ];
-  return facts.filter(([, text]) => text !== "");
+  );
 }
 
 /** What a value is in the other dump of a comparison. */
@@ -86,13 +90,12 @@ function sharersText(model: Model, value: number): string {
 export function matchFacts(scene: Scene): Fact[] {
   const { search, space, model, matchedBytes } = scene;
   const sizes = search.matches.reduce((sum, value) => sum + model.size[value]!, 0);
-  const facts: Fact[] = [
+  return known(
     ["buffers", grouped(search.matches.length) + (search.elsewhere ? `, ${grouped(search.elsewhere)} elsewhere` : "")],
     [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
     [`at step ${grouped(ownStep(scene.model, scene.step))}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
     ["sum of sizes", human(sizes)],
-  ];
-  return facts.filter(([, text]) => text !== "");
+  );
 }
 
 function liveMatches({ live, search }: Scene): number {
@@ -131,13 +134,12 @@ function liveText(model: Model, value: number): string {
 export function stepFacts({ model, space, live, step: cursor, other }: Scene, step: number): Fact[] {
   const bytes = liveBytesAt(space, step);
   const isSame = other?.space.color === space.color;
-  const facts: Fact[] = [
+  return known(
     ["runs", instructionAt(model, step)],
     ["live", stepShare(bytes, space)],
     ["in the other dump", isSame ? human(liveBytesAt(other.space, step)) : ""],
     ["values", step === cursor ? grouped(live.values.length) : ""],
-  ];
-  return facts.filter(([, text]) => text !== "");
+  );
 }
 
 function stepShare(bytes: number, space: MapSpace): string {

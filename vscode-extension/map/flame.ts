@@ -97,7 +97,11 @@ export function createFlame(actions: Actions, details: Details): Drawing {
     const bars: HTMLElement[] = [];
     let depth = 0;
     const add = (frame: Call, left: number, share: number, row: number) => {
-      bars.push(barOf(frame, left, share, row, width, frames.push(frame) - 1, shown!));
+      const bar = barOf(frame, shown!, share * width >= MIN_TEXT_WIDTH);
+      bar.dataset.frame = String(frames.push(frame) - 1);
+      const [top, height] = [`${row * ROW_HEIGHT}px`, `${ROW_HEIGHT - 1}px`];
+      Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * share}%`, top, height });
+      bars.push(bar);
       depth = Math.max(depth, row + 1);
     };
     const path = chainTo(flame.root, zoomed);
@@ -133,26 +137,24 @@ export function createFlame(actions: Actions, details: Details): Drawing {
   };
 }
 
+function isAtPeak({ state, space }: Scene): boolean {
+  return state.step === NONE || state.step === space.peakStep;
+}
+
 /** The live values that the graph shows: of each dump at its peak, unless the reader chose another step. */
-function setsOf({ other, space, state, live, peak }: Scene): LiveSet[] {
-  const isAtPeak = state.step === NONE || state.step === space.peakStep;
-  const set = isAtPeak ? peak : live;
-  return other ? [set, isAtPeak ? other.peak : other.live] : [set];
+function setsOf(scene: Scene): LiveSet[] {
+  const shown = scene.other ? [scene, scene.other] : [scene];
+  return shown.map(({ peak, live }) => (isAtPeak(scene) ? peak : live));
 }
 
 /** What the graph compares: the ends of a range, two dumps, or nothing. */
 function partsOf(scene: Scene): Part[] {
   const { state, model, space, other } = scene;
-  if (state.range) {
-    return state.range.map(
-      (step, side): Part => ({ scene, live: liveAt(model, space.color, step), side: side ? 1 : 0 }),
-    );
-  }
+  const part = (scene: Scene, live: LiveSet, isAfter: boolean): Part => ({ scene, live, side: isAfter ? 1 : 0 });
+  if (state.range) return state.range.map((step, side) => part(scene, liveAt(model, space.color, step), side > 0));
   const [front, back] = setsOf(scene);
   const isOld = model.map.comparison?.side === "old";
-  const parts: Part[] = [{ scene, live: front!, side: other && isOld ? 0 : 1 }];
-  if (other) parts.push({ scene: other, live: back!, side: isOld ? 1 : 0 });
-  return parts;
+  return other ? [part(scene, front!, !isOld), part(other, back!, isOld)] : [part(scene, front!, true)];
 }
 
 /** The frames from the root to the one with a path, as far as they exist. */
@@ -165,30 +167,15 @@ function chainTo(root: Call, path: string): Call[] {
   return chain;
 }
 
-function barOf(
-  frame: Call,
-  left: number,
-  share: number,
-  row: number,
-  width: number,
-  index: number,
-  shown: Shown,
-): HTMLElement {
+function barOf(frame: Call, shown: Shown, isWide: boolean): HTMLElement {
   const { scene, theme, flame } = shown;
-  const text = `${titleOf(frame, shown)} · ${sizeText(frame, flame)}`;
-  const isWide = share * width >= MIN_TEXT_WIDTH;
-  const names = { title: text, "aria-label": text, "data-frame": index };
-  const bar = make("button", { type: "button", tabindex: -1, ...names }, isWide ? text : "");
-  Object.assign(bar.style, {
-    left: `${100 * left}%`,
-    width: `${100 * share}%`,
-    top: `${row * ROW_HEIGHT}px`,
-    height: `${ROW_HEIGHT - 1}px`,
-  });
+  const [before, after] = frame.bytes;
+  const text = `${titleOf(frame, shown)} · ${flame.isDifference ? changeText(after - before) : human(after)}`;
+  const bar = make("button", { type: "button", tabindex: -1, title: text, "aria-label": text }, isWide ? text : "");
   if (frame.value !== NONE && frame.value === scene.state.selected) bar.setAttribute("aria-current", "true");
   const fill = frame.isFound ? fillOf(frame, scene, theme, flame) : undefined;
-  if (fill) bar.style.backgroundColor = `rgb(${fill.join()})`;
-  if (fill) bar.style.color = isLight(fill) ? "#000" : "#fff";
+  if (fill)
+    Object.assign(bar.style, { backgroundColor: `rgb(${fill.join()})`, color: isLight(fill) ? "#000" : "#fff" });
   bar.classList.toggle("faint", !frame.isFound);
   return bar;
 }
@@ -208,18 +195,13 @@ function fillOf(frame: Call, { coloring }: Scene, theme: Theme, { isDifference }
   return frame.value === NONE ? full : mixed(full, background, VALUE_SHARE);
 }
 
-function sizeText({ bytes: [before, after] }: Call, { isDifference }: Flame): string {
-  return isDifference ? changeText(after - before) : human(after);
-}
-
 function titleOf(frame: Call, { scene }: Shown): string {
   if (frame.caller) return withoutFolders(frame.name);
   const { state, model, space, other } = scene;
   const at = (step: number) => grouped(ownStep(model, step));
   if (state.range) return `Steps ${at(state.range[0])} to ${at(state.range[1])}`;
-  const isAtPeak = state.step === NONE || state.step === space.peakStep;
-  if (other) return `${space.name} ${isAtPeak ? "peaks" : "at the same step"}, old to new dump`;
-  return `${isAtPeak ? `${space.name} peak, ` : ""}step ${at(scene.step)}`;
+  if (other) return `${space.name} ${isAtPeak(scene) ? "peaks" : "at the same step"}, old to new dump`;
+  return `${isAtPeak(scene) ? `${space.name} peak, ` : ""}step ${at(scene.step)}`;
 }
 
 function factsOf(frame: Call, { flame }: Shown): Fact[] {

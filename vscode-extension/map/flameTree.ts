@@ -5,7 +5,7 @@
 
 import { UNKNOWN } from "./coloring";
 import type { LiveSet } from "./live";
-import { type Model, NONE, stringAt, valueString } from "./model";
+import { NONE, stringAt, valueString } from "./model";
 import { HIDDEN } from "./raster";
 import type { Scene } from "./scene";
 
@@ -69,7 +69,10 @@ export function flameOf(parts: readonly Part[]): Flame {
     for (const [index, value] of live.values.entries()) {
       const bytes = live.ownedBytes[index]!;
       if (!bytes || emphasis[value] === HIDDEN) continue;
-      let frame = innermost(model, value, frameAt, calleeOf);
+      const call = model.map.values.call[value] ?? NONE;
+      // A parameter comes from its argument.
+      const argument = () => calleeOf(root, valueString(model, "source", value) || UNKNOWN.source);
+      let frame = call === NONE ? argument() : frameAt(call);
       if (!isDifference) frame = calleeOf(frame, valueString(model, "label", value), value);
       for (let at: Call | null = frame; at; at = at.caller) {
         at.bytes[side] += bytes;
@@ -82,18 +85,6 @@ export function flameOf(parts: readonly Part[]): Flame {
   }
   measure(root);
   return { root, isDifference };
-}
-
-/** The call that made a value; of a parameter, its argument. */
-function innermost(
-  model: Model,
-  value: number,
-  frameAt: (row: number) => Call,
-  calleeOf: (caller: Call, name: string) => Call,
-): Call {
-  const call = model.map.values.call[value] ?? NONE;
-  if (call !== NONE) return frameAt(call);
-  return calleeOf(frameAt(NONE), valueString(model, "source", value) || UNKNOWN.source);
 }
 
 function frameOf(name: string, value: number, caller: Call | null): Call {

@@ -7,6 +7,8 @@ import type { Scene } from "./scene";
 type Point = [x: number, y: number];
 
 export interface Gestures {
+  /** Whether the y axis can be zoomed, too. */
+  hasBytes: boolean;
   /** A press without movement. */
   click(point: Point): void;
   doubleClick(point: Point): void;
@@ -20,15 +22,10 @@ const MIN_DRAG = 4;
 const ZOOM_A_PIXEL = 1.0022;
 const LINE_PIXELS = 16;
 
-/** Handles the gestures of a plot. `hasBytes`: whether its y axis can be zoomed too. */
-export function listen(
-  plot: Plot,
-  scene: () => Scene,
-  actions: Actions,
-  gestures: Gestures,
-  { hasBytes }: { hasBytes: boolean },
-): void {
+/** Handles the gestures of a plot. */
+export function listen(plot: Plot, scene: () => Scene, actions: Actions, gestures: Gestures): void {
   const { canvas } = plot;
+  const { hasBytes } = gestures;
   const x = () => stepScale(plot, scene().steps);
   const y = () => byteScale(plot, scene().bytes);
 
@@ -60,15 +57,18 @@ export function listen(
   canvas.addEventListener("pointermove", (event) => {
     const point = pointIn(plot, event);
     if (!pressed) return gestures.hover(point, event);
-    const [fromStart, fromLast] = [difference(point, pressed.at), difference(point, pressed.last)];
-    pressed.hasMoved ||= Math.hypot(...fromStart) >= MIN_DRAG;
+    const { at, last } = pressed;
+    pressed.hasMoved ||= Math.hypot(point[0] - at[0], point[1] - at[1]) >= MIN_DRAG;
     if (!pressed.hasMoved) return;
     gestures.hover(null, event);
-    if (gestures.drag) return gestures.drag(pressed.at, point);
-    const steps = x().invert(0) - x().invert(fromLast[0]);
-    actions.pan(steps, hasBytes ? y().invert(0) - y().invert(fromLast[1]) : 0);
+    if (gestures.drag) return gestures.drag(at, point);
+    const steps = x().invert(last[0]) - x().invert(point[0]);
+    actions.pan(steps, hasBytes ? y().invert(last[1]) - y().invert(point[1]) : 0);
     pressed.last = point;
   });
+  const release = () => {
+    pressed = null;
+  };
   canvas.addEventListener("pointerup", (event) => {
     const isClick = pressed && !pressed.hasMoved;
     release();
@@ -77,12 +77,4 @@ export function listen(
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", (event) => gestures.hover(null, event));
   canvas.addEventListener("dblclick", (event) => gestures.doubleClick(pointIn(plot, event)));
-
-  function release(): void {
-    pressed = null;
-  }
-}
-
-function difference(a: Point, b: Point): Point {
-  return [a[0] - b[0], a[1] - b[1]];
 }

@@ -1,6 +1,7 @@
-/** The keys of the page. Fields handle letters and arrows themselves. */
+/** The keys of the page, and the dialog that lists them. Fields handle letters and arrows themselves. */
 
 import type { Actions } from "./actions";
+import { make } from "./dom";
 import { sourceOf } from "./facts";
 import { NONE } from "./model";
 import type { Scene } from "./scene";
@@ -22,7 +23,7 @@ interface OtherActions {
 const ZOOM = 1.5;
 
 /** The keys: their names in the dialog, their values of `KeyboardEvent.key`, a description, and what they do. */
-export const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => void][] = [
+const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => void][] = [
   [
     "← →",
     ["ArrowLeft", "ArrowRight"],
@@ -76,7 +77,7 @@ export const KEYS: [name: string, keys: string[], what: string, act: (press: Pre
   ["?", ["?"], "show this list", ({ page }) => page.help()],
 ];
 
-export const POINTER: [gesture: string, what: string][] = [
+const POINTER: [gesture: string, what: string][] = [
   ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
   ["Drag", "in the upper plot, show what changes between two steps; elsewhere pan"],
   [
@@ -115,4 +116,15 @@ function goTo({ event, actions, scene: { state, step } }: Press): void {
   if (value !== undefined) actions.goToValue(Number(value));
   else if (picture === "curve" || state.selected < 0) actions.goToStep(step);
   else actions.goToValue(state.selected);
+}
+
+/** Create the dialog that lists keys and gestures. */
+export function createHelp(): HTMLDialogElement {
+  const dialog = make("dialog", { class: "help", "aria-labelledby": "help-title" });
+  const close = make("button", { type: "button", "data-action": "close-help" }, "Close");
+  close.addEventListener("click", () => dialog.close());
+  const keys = KEYS.map(([name, , what]) => [name, what] as const);
+  const rows = [...keys, ...POINTER].flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
+  dialog.append(make("h2", { id: "help-title" }, "Keys and gestures"), make("dl", {}, ...rows), close);
+  return dialog;
 }

@@ -23,8 +23,11 @@ const TITLES: Readonly<Record<ColorBy, string>> = {
 };
 
 export function createLegend(actions: Actions, scene: () => Scene): Drawing {
-  const label = "Colors; press one to pick its values";
-  const list = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
+  const list = make("ul", {
+    class: "legend",
+    "aria-label": "Colors; press one to pick its values",
+    "data-list": "legend",
+  });
   const title = make("summary", {});
   const element = make("details", { open: true }, title, list);
   const isNew = changes();

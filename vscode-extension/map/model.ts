@@ -57,12 +57,10 @@ export function stringAt(model: Model, number: number | undefined): string {
   return (number !== undefined && model.map.strings[number]) || "";
 }
 
+type Text = "label" | "kind" | "shape" | "opName" | "source";
+
 /** A string of a value. */
-export function valueString(
-  model: Model,
-  column: "label" | "kind" | "shape" | "opName" | "source",
-  value: number,
-): string {
+export function valueString(model: Model, column: Text, value: number): string {
   return stringAt(model, model.map.values[column][value]);
 }
 

@@ -59,7 +59,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
       if (index >= limit) limit = index + 1;
       if (isNewList(live, emphasis, limit, coloring, theme)) {
         const instruction = instructionAt(model, step);
-        write(title, `Step ${grouped(ownStep(model, step))}${instruction ? `: ${instruction}` : ""}`);
+        write(title, `Step ${grouped(ownStep(model, step))}${instruction && `: ${instruction}`}`);
         title.title = instruction;
         write(total, `${human(scene.liveBytes)} live in ${counted(live.values.length, "value")}`);
         total.dataset.liveBytes = String(scene.liveBytes);

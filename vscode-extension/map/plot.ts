@@ -9,6 +9,7 @@ import { type Selection, select } from "d3-selection";
 import { grouped, sizeTicks } from "../shared/numbers";
 import { make } from "./dom";
 import type { Range } from "./range";
+import type { Scene } from "./scene";
 
 export interface Plot {
   element: HTMLElement;
@@ -83,31 +84,32 @@ export function byteScale(plot: Plot, bytes: Range, top = 0): Scale {
   return scaleLinear(bytes, [plot.height, top]);
 }
 
-/** Draw the axes, and remove the marks of the frame before. */
-export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
+/** Draw the axes, the range that the reader asks about and the cursor, in place of all marks of the frame before. */
+export function drawFrame(plot: Plot, x: Scale, y: Scale, { step, state: { range } }: Scene): void {
   plot.marks.selectAll("*").remove();
   const inner = plot.svg.select<SVGGElement>("g");
-  const steps = x.ticks(Math.max(2, plot.width / 90)).filter(Number.isInteger);
-  inner
-    .select<SVGGElement>(".x")
-    .attr("transform", `translate(0,${plot.height})`)
-    .call(
-      axisBottom<number>(x as never)
-        .tickValues(steps)
-        .tickSize(4)
-        .tickFormat(grouped)
-        .offset(0),
-    );
+  const steps = axisBottom<number>(x as never)
+    .tickSize(4)
+    .tickFormat(grouped)
+    .offset(0);
+  steps.tickValues(x.ticks(Math.max(2, plot.width / 90)).filter(Number.isInteger));
+  inner.select<SVGGElement>(".x").attr("transform", `translate(0,${plot.height})`).call(steps);
   draw(plot, "text", "gutter", { x: plot.width + 30, y: plot.height + 14 }, "steps");
   const [bottom, top] = y.domain() as Range;
   const ticks = sizeTicks(bottom, top, Math.max(2, plot.height / 44));
   const text = new Map(ticks.map((tick) => [tick.sizeBytes, tick.text]));
-  const values = ticks.map((tick) => tick.sizeBytes);
-  const axis = axisLeft<number>(y as never)
-    .tickValues(values)
+  const sizes = axisLeft<number>(y as never)
     .tickSize(4)
     .offset(0);
-  inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => text.get(sizeBytes) ?? ""));
+  sizes.tickValues([...text.keys()]).tickFormat((sizeBytes) => text.get(sizeBytes) ?? "");
+  inner.select<SVGGElement>(".y").call(sizes);
+  const [from, to] = [y.range()[1]!, plot.height];
+  if (range) {
+    const [left, right] = [x(range[0] - 0.5), x(range[1] + 0.5)];
+    draw(plot, "rect", "frame", { x: left, width: right - left, y: from, height: Math.max(0, to - from) });
+  }
+  const at = x(step);
+  if (at >= 0 && at <= plot.width) drawLine(plot, "cursor", at, from, at, to);
 }
 
 /** Draw the pixels of a plot: all of its canvas, row by row. */
@@ -126,18 +128,6 @@ export function draw({ marks }: Plot, shape: string, name: string, places: Recor
 /** Draw a line above a plot. */
 export function drawLine(plot: Plot, name: string, x1: number, y1: number, x2: number, y2: number): void {
   draw(plot, "line", name, { x1, y1, x2, y2 });
-}
-
-/** Draw the cursor, if it is in view. */
-export function drawCursor(plot: Plot, step: number, steps: Range, x: Scale, top = 0): void {
-  if (step >= steps[0] && step <= steps[1]) drawLine(plot, "cursor", x(step), top, x(step), plot.height);
-}
-
-/** Shade the range of steps that the reader asks about. */
-export function drawRange(plot: Plot, range: Range | null, x: Scale, top = 0): void {
-  if (!range) return;
-  const [left, right] = [x(range[0] - 0.5), x(range[1] + 0.5)];
-  draw(plot, "rect", "frame", { x: left, width: right - left, y: top, height: Math.max(0, plot.height - top) });
 }
 
 /** A text right of a plot: at a height, but within a range. */

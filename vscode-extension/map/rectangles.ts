@@ -9,12 +9,10 @@ import { NONE, valueString } from "./model";
 import {
   byteScale,
   draw,
-  drawAxes,
-  drawCursor,
+  drawFrame,
   drawGutter,
   drawLine,
   drawPixels,
-  drawRange,
   type GutterLabel,
   type Plot,
   type Scale,
@@ -44,7 +42,7 @@ const SCATTER = 2654435761;
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   const { canvas } = plot;
   const [x, y] = [stepScale(plot, scene.steps), byteScale(plot, scene.bytes)];
-  drawAxes(plot, x, y);
+  drawFrame(plot, x, y, scene);
   const [left, right] = scene.steps;
   const [bottom, top] = scene.bytes;
   const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
@@ -86,12 +84,10 @@ export function countAt(scene: Scene, { x, y }: Drawn, [px, py]: [number, number
   return count;
 }
 
+type Bounds = Record<"left" | "top" | "width" | "height", number>;
+
 /** The bounds of a value in the plot, null if the plot does not contain it. */
-export function boundsOf(
-  { layout }: Scene,
-  { x, y }: Drawn,
-  value: number,
-): { left: number; top: number; width: number; height: number } | null {
+export function boundsOf({ layout }: Scene, { x, y }: Drawn, value: number): Bounds | null {
   const box = layout.boxOf[value] ?? NONE;
   if (box === NONE) return null;
   const { left, right, low, high } = layout.boxes;
@@ -161,10 +157,11 @@ function roomFor(raster: Raster, box: number, left: number, right: number, row: 
 /** Draws the edges and the names of allocations, the selection and the cursor. */
 function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const { width, height } = plot;
-  const { x, y } = drawn;
-  const outline = (name: string, left: number, top: number, right: number, bottom: number) => {
-    const [x0, x1] = [Math.max(-2, left), Math.min(width + 2, right)];
-    const [y0, y1] = [Math.max(-2, top), Math.min(height + 2, bottom)];
+  const { y } = drawn;
+  const outline = (name: string, box: Bounds | null) => {
+    if (!box) return;
+    const [x0, x1] = [Math.max(-2, box.left), Math.min(width + 2, box.left + box.width)];
+    const [y0, y1] = [Math.max(-2, box.top), Math.min(height + 2, box.top + box.height)];
     if (x1 < 0 || x0 > width || y1 < 0 || y0 > height) return;
     draw(plot, "rect", name, { x: x0, y: y0, width: Math.max(3, x1 - x0), height: Math.max(3, y1 - y0) });
   };
@@ -172,7 +169,6 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const limit = capacity && scene.state.allocation < 0 ? y(capacity.sizeBytes) : -1;
   const hasLimit = limit >= 0 && limit <= height;
   if (hasLimit) drawLine(plot, scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
-  drawRange(plot, scene.state.range, x);
   const labels: GutterLabel[] = [];
   if (hasLimit) labels.push({ lines: ["limit", human(capacity!.sizeBytes)], at: limit, within: [0, height] });
   for (const { allocation, low, high } of scene.layout.bands) {
@@ -185,12 +181,8 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   }
   drawGutter(plot, labels);
   const marked = scene.layout.bands.find(({ allocation }) => allocation === scene.state.marked);
-  if (marked) outline("marked", 0, y(marked.high), width, y(marked.low));
-  const selected = boundsOf(scene, drawn, scene.state.selected);
-  if (selected) {
-    outline("selected", selected.left, selected.top, selected.left + selected.width, selected.top + selected.height);
-  }
-  drawCursor(plot, scene.step, scene.steps, x);
+  if (marked) outline("marked", { left: 0, top: y(marked.high), width, height: y(marked.low) - y(marked.high) });
+  outline("selected", boundsOf(scene, drawn, scene.state.selected));
 }
 
 function shortened(context: CanvasRenderingContext2D, text: string, room: number): string {

@@ -1,12 +1,11 @@
 /** Everything that plots, lists and tables show, derived from the map and the state. */
 
 import type { MapSpace, MemoryMap } from "../shared/protocol";
-import { type Coloring, coloringBy, defaultColorBy } from "./coloring";
+import { type Coloring, coloringBy, defaultColorBy, membersOf } from "./coloring";
 import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
 import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, spaceOf } from "./model";
-import { membersOf } from "./picked";
 import { type Range, within } from "./range";
 import { FAINT, HIDDEN, SHOWN } from "./raster";
 import { within as matchesWithin, type Search, search } from "./search";
@@ -53,13 +52,9 @@ export interface Drawing {
 export function createScenes(map: MemoryMap): (state: State) => Scene {
   const model = modelOf(map);
   const [layOutOnce, coloringOnce, searchOnce] = [memoizeLast(layOut), memoizeLast(coloringBy), memoizeLast(search)];
-  const [membersOnce, matchesOnce, bytesOnce] = [
-    memoizeLast(membersOf),
-    memoizeLast(matchesWithin),
-    memoizeLast(bytesOf),
-  ];
+  const [membersOnce, matchesOnce] = [memoizeLast(membersOf), memoizeLast(matchesWithin)];
+  const [bytesOnce, stackOnce] = [memoizeLast(bytesOf), memoizeLast(stackOf)];
   const [liveOnce, peakOnce, emphasisOnce] = [memoizeLast(liveAt), memoizeLast(liveAt), memoizeLast(emphasize)];
-  const stackOnce = memoizeLast(stackOf);
   const colorBy = defaultColorBy(model);
   return (state) => {
     const space = spaceOf(map, state.color);

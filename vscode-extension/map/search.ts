@@ -54,15 +54,11 @@ export function within(model: Model, found: Search, color: number, members: Uint
   const isMatch = members
     ? members.map((isMember, value) => Number(isMember && (!found.isOn || found.isMatch[value])))
     : found.isMatch;
-  return withMatches(model, { ...found, isOn: found.isOn || members !== null, isMatch }, color);
-}
-
-function withMatches(model: Model, result: Search, color: number): Search {
-  const all = [...result.isMatch.keys()].filter((value) => result.isMatch[value]);
+  const all = [...isMatch.keys()].filter((value) => isMatch[value]);
   const here = all.filter((value) => model.color[value] === color);
   const matches = here.length ? here : all;
   matches.sort((a, b) => model.size[b]! - model.size[a]! || model.start[a]! - model.start[b]! || a - b);
-  return { ...result, matches, elsewhere: all.length - matches.length };
+  return { ...found, isOn: found.isOn || members !== null, isMatch, matches, elsewhere: all.length - matches.length };
 }
 
 /** The limit of a size: `>1GiB`, `<4KiB`. Undefined for other words. */

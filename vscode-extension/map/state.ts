@@ -1,10 +1,9 @@
 /** The state of the page: what the reader has chosen. It is saved by the editor, or in the fragment of the URL. */
 
 import type { MemoryMap } from "../shared/protocol";
-import type { ColorBy } from "./coloring";
+import type { ColorBy, Picked } from "./coloring";
 import { MAIN } from "./layout";
 import { NONE } from "./model";
-import type { Picked } from "./picked";
 
 export interface State {
   /** The memory space; NONE: the worst one. */
@@ -93,22 +92,16 @@ export function fromSaved(given: unknown, { strings, values, allocations, compar
 function fits(key: keyof SavedState, value: unknown): boolean {
   const choices = CHOICES[key];
   if (choices) return choices.includes(value);
-  if (key === "steps" || key === "bytes" || key === "range") {
-    return value === null || (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite));
+  if (typeof NOTHING_SAVED[key] !== "object") {
+    return typeof value === typeof NOTHING_SAVED[key] && (typeof value !== "number" || Number.isInteger(value));
   }
-  if (key === "picked") return value === null || isPicked(value);
-  if (key === "folded") {
-    return Array.isArray(value) && value.every((name) => typeof name === "string");
-  }
-  if (key === "panes") {
-    return typeof value === "object" && value !== null && Object.values(value).every(Number.isFinite);
-  }
-  return typeof value === typeof NOTHING_SAVED[key] && (typeof value !== "number" || Number.isInteger(value));
-}
-
-function isPicked(value: unknown): value is Picked {
-  const { by, name } = value as Partial<Record<keyof Picked, unknown>>;
-  return typeof by === "string" && CHOICES.colorBy!.includes(by) && typeof name === "string";
+  if (typeof value !== "object" || value === null) return value === NOTHING_SAVED[key];
+  const parts: unknown[] = Object.values(value);
+  if (key === "folded") return Array.isArray(value) && parts.every((name) => typeof name === "string");
+  if (key === "panes") return parts.every(Number.isFinite);
+  const { by, name } = value as Partial<Picked>;
+  if (key === "picked") return by !== undefined && CHOICES.colorBy!.includes(by) && typeof name === "string";
+  return Array.isArray(value) && parts.length === 2 && parts.every(Number.isFinite);
 }
 
 /** Write a saved state as the fragment of a URL, without values that are initial. */

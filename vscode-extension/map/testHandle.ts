@@ -1,15 +1,4 @@
-/**
- * `window.xlaLensMap`: what the page shows, for tests.
- *
- * - `isReady`: whether a map has been drawn.
- * - `state`: see `state.ts`; `step`, `liveBytes` and `color` are the values in effect.
- * - `selected`: the row of the selected value, or -1; `label(row)`: the label of any value.
- * - `drawnCount`: the number of rectangles at least partly in the lower plot.
- * - `colorsAtPeak()`: the distinct colors of the upper plot's pixels in the column of the peak.
- * - `frameMilliseconds`: the drawing time of the last frames, up to 1000.
- * - `boxOf(value)`: the visible part of a rectangle in window coordinates, null if it is out of view.
- * - `pointOfStep(step)`: a point at a step of the upper plot.
- */
+/** `window.xlaLensMap`: what the page shows, for tests. `isReady`: whether a map has been drawn. */
 
 import { valueString } from "./model";
 import { stepScale } from "./plot";
@@ -35,9 +24,12 @@ function handleOf(scene: Scene, { curve, values, drawn }: View, frameMillisecond
     liveBytes,
     color: space.color,
     selected: state.selected,
+    /** The number of rectangles at least partly in the lower plot. */
     drawnCount: drawn()?.raster.drawnCount ?? 0,
-    frameMilliseconds: [...frameMilliseconds],
+    /** The drawing time of the last frames. */
+    frameMilliseconds,
     label: (value: number) => valueString(model, "label", value),
+    /** The distinct colors of the upper plot's pixels in the column of the peak. */
     colorsAtPeak() {
       const { canvas, ratio } = curve;
       const copy = new OffscreenCanvas(1, canvas.height).getContext("2d")!;
@@ -46,6 +38,7 @@ function handleOf(scene: Scene, { curve, values, drawn }: View, frameMillisecond
       // A single pixel is a blend at the edge of the line.
       return [...new Set(pixels)].filter((pixel) => pixels.indexOf(pixel) !== pixels.lastIndexOf(pixel));
     },
+    /** The visible part of a rectangle in window coordinates, null if it is out of view. */
     boxOf(value: number) {
       const now = drawn();
       const bounds = now && boundsOf(scene, now, value);

@@ -1,6 +1,16 @@
 /** The colors of the current theme, read from the style sheets. */
 
-import { type Color, PALETTE_LENGTH, SCALE_LENGTH } from "./coloring";
+import type { Color } from "./coloring";
+
+/** The colors of groups of values, and the scale from little to much padding, of each theme: as many as `coloring.ts` says. */
+const PALETTES = {
+  light: ["#4a8fd0", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#7a5195", "#8a8f2a", "#3c4f76"],
+  dark: ["#5aa9e6", "#f0b840", "#33bb99", "#e58abf", "#ee7733", "#b79be0", "#b5bd3c", "#8fa3c8"],
+};
+const SCALES = {
+  light: ["#a9b8c6", "#fdc98a", "#fd9f55", "#f16913", "#b93a04", "#67000d"],
+  dark: ["#566675", "#7f3b08", "#b35806", "#e08214", "#fdb863", "#fff0d0"],
+};
 
 const NAMES = ["background", "foreground", "muted", "live", "match", "over", "other", "unknown"] as const;
 
@@ -16,7 +26,7 @@ export interface Theme extends Record<(typeof NAMES)[number], string> {
 export type Rgb = [number, number, number];
 
 /** Sets the theme on the root element: that of the editor, else the preference of the system. */
-export function applyTheme(): void {
+export function applyTheme(): "light" | "dark" {
   const classes = document.body.classList;
   const isEditor = [...classes].some((name) => name.startsWith("vscode-"));
   const isLight = classes.contains("vscode-high-contrast-light");
@@ -24,13 +34,15 @@ export function applyTheme(): void {
   const isContrast = isLight || classes.contains("vscode-high-contrast");
   const isDark = classes.contains("vscode-dark") || (isContrast && !isLight);
   const { dataset } = document.documentElement;
-  dataset.theme = isDark || prefers("(prefers-color-scheme: dark)") ? "dark" : "light";
+  const theme = isDark || prefers("(prefers-color-scheme: dark)") ? "dark" : "light";
+  dataset.theme = theme;
   dataset.contrast = isContrast || prefers("(prefers-contrast: more)") ? "more" : "normal";
+  return theme;
 }
 
 /** Read the colors of the current theme. */
 export function readTheme(root: HTMLElement): Theme {
-  applyTheme();
+  const name = applyTheme();
   const probe = root.appendChild(document.createElement("span"));
   probe.className = "probe";
   const style = getComputedStyle(probe);
@@ -38,11 +50,10 @@ export function readTheme(root: HTMLElement): Theme {
     probe.style.color = `var(--${name})`;
     return style.color;
   };
-  const each = (name: string, length: number) => Array.from({ length }, (_, number) => read(`${name}-${number}`));
   const theme = {
     ...(Object.fromEntries(NAMES.map((name) => [name, read(name)])) as Record<(typeof NAMES)[number], string>),
-    palette: each("palette", PALETTE_LENGTH),
-    scale: each("scale", SCALE_LENGTH),
+    palette: PALETTES[name],
+    scale: SCALES[name],
     isHighContrast: style.getPropertyValue("--high-contrast").trim() === "1",
     font: style.fontFamily,
   };
@@ -70,8 +81,9 @@ export function pixel([red, green, blue]: Rgb): number {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** Parse a computed CSS color. */
+/** Parse a CSS color, computed or hexadecimal. */
 export function rgb(computed: string): Rgb {
+  if (computed.startsWith("#")) return [1, 3, 5].map((at) => Number.parseInt(computed.slice(at, at + 2), 16)) as Rgb;
   const numbers = computed.match(/[\d.]+/g)?.map(Number) ?? [];
   const scale = computed.startsWith("color(") ? 255 : 1;
   const [red = 0, green = 0, blue = 0] = numbers.map((number) => number * scale);

@@ -16,12 +16,7 @@ export interface Toolbar {
   draw(scene: Scene): void;
 }
 
-const COLOR_BY: [ColorBy, string][] = [
-  ["kind", "kind"],
-  ["opName", "op_name"],
-  ["source", "source"],
-  ["padding", "padding"],
-];
+const COLOR_BY = Object.entries({ kind: "kind", opName: "op_name", source: "source", padding: "padding" });
 const COLOR_BY_CHANGE: typeof COLOR_BY = [["change", "change"], ...COLOR_BY];
 const ZOOM = 1.5;
 
@@ -49,40 +44,25 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     event.preventDefault();
     actions.moveToMatch(event.shiftKey ? -1 : 1);
   });
-  const matchButtons = make("span", { class: "buttons", role: "group", "aria-label": "Matches" });
   const [previous, next] = [
     button("‹", "Previous match (Shift+Enter)", "previous-match", () => actions.moveToMatch(-1)),
     button("›", "Next match (Enter)", "next-match", () => actions.moveToMatch(1)),
   ];
-  matchButtons.append(previous, next);
-  const searching = make(
-    "div",
-    { class: "searching" },
-    make("label", {}, make("span", {}, "Search"), search),
-    matchButtons,
-  );
-  const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" });
-  zoom.append(
+  const matchButtons = make("span", { class: "buttons", role: "group", "aria-label": "Matches" }, previous, next);
+  const label = make("label", {}, make("span", {}, "Search"), search);
+  const searching = make("div", { class: "searching" }, label, matchButtons);
+  const zoom = make(
+    "span",
+    { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" },
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
-    button("Reset", "Reset: show everything (0)", "reset", () => actions.reset()),
-    button("Peak", "Go to the real peak (P)", "peak", () => actions.moveToPeak()),
+    button("Reset", "Reset: show everything (0)", "reset", actions.reset),
+    button("Peak", "Go to the real peak (P)", "peak", actions.moveToPeak),
     button("◨", "Show or hide the details and the live values (D)", "fold-side", () => actions.fold("side")),
     button("?", "Keys and gestures (?)", "help", help),
   );
-  const element = make(
-    "header",
-    { class: "toolbar" },
-    name,
-    space.element,
-    allocation.element,
-    colorBy.element,
-    searching,
-    count,
-    zoom,
-    problem,
-    incomplete,
-  );
+  const choices = [space, allocation, colorBy].map(({ element }) => element);
+  const element = make("header", { class: "toolbar" }, name, ...choices, searching, count, zoom, problem, incomplete);
 
   return {
     element,
@@ -99,11 +79,9 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       allocation.fill(offeredAllocations(model, scene.space.color), String(state.allocation));
       colorBy.fill(model.map.comparison ? COLOR_BY_CHANGE : COLOR_BY, scene.coloring.by);
       if (search.value !== state.search) search.value = state.search;
-      write(
-        incomplete,
-        model.map.incomplete && `Incomplete dump: ${model.map.incomplete}. Sizes with ≥ are lower bounds.`,
-      );
-      incomplete.hidden = model.map.incomplete === "";
+      const gap = model.map.incomplete;
+      write(incomplete, gap && `Incomplete dump: ${gap}. Sizes with ≥ are lower bounds.`);
+      incomplete.hidden = gap === "";
       write(problem, found.problem);
       problem.hidden = found.problem === "";
       search.setAttribute("aria-invalid", String(!problem.hidden));

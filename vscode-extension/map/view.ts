@@ -8,9 +8,8 @@ import { createDetails } from "./details";
 import { make, write } from "./dom";
 import { createFlame } from "./flame";
 import { listen } from "./gestures";
-import { createHelp } from "./help";
 import type { Host } from "./host";
-import { listenToKeys } from "./keyboard";
+import { createHelp, listenToKeys } from "./keyboard";
 import { createLegend } from "./legend";
 import { instructionAt, NONE, ownStep, valueString } from "./model";
 import { createPanel } from "./panel";
@@ -74,89 +73,74 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const status = make("div", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
-  listen(
-    curve,
-    scene,
-    actions,
-    {
-      click([x]) {
-        actions.change({ range: null });
-        actions.setStep(stepScale(curve, scene().steps).invert(x));
-      },
-      drag([from], [to]) {
-        const x = stepScale(curve, scene().steps);
-        actions.compareSteps(x.invert(from), x.invert(to));
-      },
-      doubleClick: ([x]) => actions.goToStep(stepScale(curve, scene().steps).invert(x)),
-      hover(point) {
-        if (!point) return details.point(null);
-        const last = scene().model.stepCount - 1;
-        const step = Math.max(0, Math.min(last, Math.round(stepScale(curve, scene().steps).invert(point[0]))));
-        details.point({ step });
-      },
+  const stepAt = (x: number) => stepScale(curve, scene().steps).invert(x);
+  const allocationAt = (y: number) => {
+    const bytes = drawn!.y.invert(y);
+    return scene().layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
+  };
+  listen(curve, scene, actions, {
+    hasBytes: false,
+    click([x]) {
+      actions.change({ range: null });
+      actions.setStep(stepAt(x));
     },
-    { hasBytes: false },
-  );
-  listen(
-    values,
-    scene,
-    actions,
-    {
-      click(point) {
-        if (!drawn) return;
-        const value = valueAt(values, scene().layout, drawn, point);
-        actions.setStep(drawn.x.invert(point[0]));
-        actions.mark(NONE);
-        if (value !== NONE) return actions.select(value);
-        actions.mark(allocationAt(scene(), drawn.y.invert(point[1])));
-      },
-      doubleClick(point) {
-        if (!drawn) return;
-        const value = valueAt(values, scene().layout, drawn, point);
-        if (value !== NONE) actions.goToValue(value);
-        else actions.goToAllocation(allocationAt(scene(), drawn.y.invert(point[1])));
-      },
-      hover(point) {
-        if (!point || !drawn) return details.point(null);
-        const value = valueAt(values, scene().layout, drawn, point);
-        if (value !== NONE) {
-          const others = countAt(scene(), drawn, point) - 1;
-          const inPixel = `${counted(others, "more value")} in this pixel; zoom in to distinguish them`;
-          const more = others > 0 ? inPixel : "";
-          return details.point({ value }, more);
-        }
-        const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
-        details.point(allocation === NONE ? null : { allocation }, "Nothing is live here.");
-      },
+    drag: ([from], [to]) => actions.compareSteps(stepAt(from), stepAt(to)),
+    doubleClick: ([x]) => actions.goToStep(stepAt(x)),
+    hover(point) {
+      const last = scene().model.stepCount - 1;
+      details.point(point && { step: Math.max(0, Math.min(last, Math.round(stepAt(point[0])))) });
     },
-    { hasBytes: true },
-  );
-  listen(
-    otherValues,
-    scene,
-    actions,
-    {
-      click: (point) => page.swap(valueInOther(point)),
-      doubleClick: () => actions.reset(),
-      hover(point) {
-        const { other, model } = scene();
-        const value = point ? valueInOther(point) : NONE;
-        const partner = value === NONE ? NONE : (other?.model.map.comparison?.partner[value] ?? NONE);
-        otherValues.canvas.title = other && value !== NONE ? valueString(other.model, "label", value) : "";
-        details.point(partner === NONE || !model.isPlaced[partner] ? null : { value: partner });
-      },
+  });
+  listen(values, scene, actions, {
+    hasBytes: true,
+    click(point) {
+      if (!drawn) return;
+      const value = valueAt(values, scene().layout, drawn, point);
+      actions.setStep(drawn.x.invert(point[0]));
+      actions.mark(NONE);
+      if (value !== NONE) actions.select(value);
+      else actions.mark(allocationAt(point[1]));
     },
-    { hasBytes: false },
-  );
+    doubleClick(point) {
+      if (!drawn) return;
+      const value = valueAt(values, scene().layout, drawn, point);
+      if (value !== NONE) actions.goToValue(value);
+      else actions.goToAllocation(allocationAt(point[1]));
+    },
+    hover(point) {
+      if (!point || !drawn) return details.point(null);
+      const value = valueAt(values, scene().layout, drawn, point);
+      if (value !== NONE) {
+        const others = countAt(scene(), drawn, point) - 1;
+        const inPixel = `${counted(others, "more value")} in this pixel; zoom in to distinguish them`;
+        return details.point({ value }, others > 0 ? inPixel : "");
+      }
+      const allocation = allocationAt(point[1]);
+      details.point(allocation === NONE ? null : { allocation }, "Nothing is live here.");
+    },
+  });
+  const valueInOther = (point: [number, number]) => {
+    const { other } = scene();
+    return other && otherDrawn ? valueAt(otherValues, other.layout, otherDrawn, point) : NONE;
+  };
+  listen(otherValues, scene, actions, {
+    hasBytes: false,
+    click: (point) => page.swap(valueInOther(point)),
+    doubleClick: () => actions.reset(),
+    hover(point) {
+      const { other, model } = scene();
+      const value = point ? valueInOther(point) : NONE;
+      const partner = value === NONE ? NONE : (other?.model.map.comparison?.partner[value] ?? NONE);
+      otherValues.canvas.title = other && value !== NONE ? valueString(other.model, "label", value) : "";
+      details.point(partner === NONE || !model.isPlaced[partner] ? null : { value: partner });
+    },
+  });
   // Redraw at once: resizing clears a canvas.
   for (const plot of [curve, values, otherValues]) keepFitting(plot, page.redraw);
   listenToKeys(scene, actions, { revealInList: panel.reveal, search: toolbar.startSearch, help: openHelp });
 
-  const pictures = make(
-    "div",
-    { class: "pictures" },
-    ...[curveSection.element, splitters[0].element, valueSection.element, otherSection],
-  );
+  const panes = [curveSection.element, splitters[0].element, valueSection.element, otherSection];
+  const pictures = make("div", { class: "pictures" }, ...panes);
   const element = make(
     "div",
     { class: "page" },
@@ -165,11 +149,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     status,
     help,
   );
-
-  function valueInOther(point: [number, number]): number {
-    const { other } = scene();
-    return other && otherDrawn ? valueAt(otherValues, other.layout, otherDrawn, point) : NONE;
-  }
 
   return {
     element,
@@ -246,10 +225,6 @@ function section<As extends string>(
       return !isFolded && chosen === "picture";
     },
   };
-}
-
-function allocationAt({ layout }: Scene, bytes: number): number {
-  return layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
 }
 
 /** A note about what the dump lacks, empty if it is complete. */

@@ -14,7 +14,8 @@ const rounded = (digits: number) =>
     useGrouping: false,
     roundingMode: "halfEven",
   });
-const ROUNDED = { 1: rounded(1), 2: rounded(2) };
+/** Formats that round as Python does, ties to even. */
+const [ONE_DIGIT, TWO_DIGITS] = [rounded(1), rounded(2)];
 /** Ticks closer than this, in a unit, use the next smaller unit. */
 const MIN_STEP = 0.005;
 
@@ -23,7 +24,7 @@ export function human(sizeBytes: number): string {
   if (Math.abs(sizeBytes) < 1024) return `${sizeBytes} B`;
   let power = 1;
   while (Math.abs(sizeBytes) >= 1024 ** (power + 1) && power < UNITS.length) power++;
-  return `${fixed(sizeBytes / 1024 ** power, power === 1 ? 1 : 2)} ${UNITS[power - 1]}`;
+  return `${(power === 1 ? ONE_DIGIT : TWO_DIGITS).format(sizeBytes / 1024 ** power)} ${UNITS[power - 1]}`;
 }
 
 /** A size in a unit that fits, followed by bytes unless bytes are that unit: `1.50 KiB (1,536 bytes)`. */
@@ -33,7 +34,7 @@ export function exact(sizeBytes: number): string {
 
 /** A share: `12.5 %`. */
 export function percent(part: number, whole: number): string {
-  return whole ? `${fixed((100 * part) / whole, 1)} %` : "-";
+  return whole ? `${ONE_DIGIT.format((100 * part) / whole)} %` : "-";
 }
 
 /** A change of bytes, with its sign: `+2.25 MiB`, `−512 B`. */
@@ -89,9 +90,4 @@ function roundUp(wanted: number): number {
   const parts = wanted / 10 ** power;
   const round = [1, 2, 5, 10].find((round) => round >= parts - 1e-9)!;
   return power < 0 ? round / 10 ** -power : round * 10 ** power;
-}
-
-/** Round as Python does, ties to even. */
-function fixed(number: number, digits: 1 | 2): string {
-  return ROUNDED[digits].format(number);
 }

@@ -36,6 +36,7 @@ export interface Parts {
 type Command = (parts: Parts, ...given: never[]) => unknown;
 
 const STATUS_MS = 5000;
+const NO_STEP = Symbol("no step");
 
 const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   goToPeak: ofSet(async ({ sets }, uri) => {
@@ -163,13 +164,8 @@ async function showLiveSet({ server, sets }: Parts, uri: vscode.Uri): Promise<vo
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.uri.toString() === uri.with({ fragment: "" }).toString()) {
     const { line, character } = editor.selection.active;
-    const isShown = await server
-      .execute("xla-lens.showLiveSet", { uri: uri.toString(), position: { line, character } })
-      .then(
-        () => true,
-        () => false,
-      );
-    if (isShown) return;
+    const shown = server.execute("xla-lens.showLiveSet", { uri: uri.toString(), position: { line, character } });
+    if ((await shown.catch(() => NO_STEP)) !== NO_STEP) return;
   }
   // The cursor refers to no step, or the file is too large to have a document.
   const step = await vscode.window.showInputBox({
@@ -196,14 +192,10 @@ async function saveMemoryMap({ server, sets }: Parts, uri: vscode.Uri): Promise<
 
 async function openSibling({ sets }: Parts, uri: vscode.Uri): Promise<void> {
   const { files } = await overviewOf(sets, uri);
-  const items = files
-    .filter((file) => vscode.Uri.parse(file.uri).toString() !== uri.toString())
-    .map((file) => ({
-      label: file.kind,
-      description: human(file.sizeBytes),
-      detail: basename(file.uri),
-      uri: file.uri,
-    }));
+  const items = files.flatMap(({ kind, sizeBytes, uri: own }) => {
+    if (vscode.Uri.parse(own).toString() === uri.toString()) return [];
+    return [{ label: kind, description: human(sizeBytes), detail: basename(own), uri: own }];
+  });
   const placeHolder = items.length ? "Select a file of this dump to open" : "This dump has no other file";
   const choice = await vscode.window.showQuickPick(items, { placeHolder });
   if (choice) await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(choice.uri));
@@ -212,18 +204,12 @@ async function openSibling({ sets }: Parts, uri: vscode.Uri): Promise<void> {
 /** Goes to the line of the program that what is at the cursor comes from; asks which, if several calls made it. */
 async function goToSourceAtCursor(): Promise<void> {
   const editor = vscode.window.activeTextEditor;
-  const actions = editor
-    ? await vscode.commands.executeCommand<(vscode.CodeAction | vscode.Command)[]>(
-        "vscode.executeCodeActionProvider",
-        editor.document.uri,
-        editor.selection,
-      )
-    : [];
-  const items = actions.flatMap((action) => {
-    const command = typeof action.command === "string" ? (action as vscode.Command) : action.command;
+  const given = [editor?.document.uri, editor?.selection];
+  const actions = vscode.commands.executeCommand<vscode.CodeAction[]>("vscode.executeCodeActionProvider", ...given);
+  const items = (editor ? await actions : []).flatMap(({ title, command }) => {
     const [source]: unknown[] = command?.arguments ?? [];
     if (command?.command !== `${SECTION}.goTo` || !isSourceLine(source)) return [];
-    return [{ label: action.title.replace(/^[^:]*: /, ""), description: source.path, command }];
+    return [{ label: title.replace(/^[^:]*: /, ""), description: source.path, command }];
   });
   const [first, ...others] = items;
   const placeHolder = "Select a call, the innermost first";

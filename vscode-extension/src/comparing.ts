@@ -28,10 +28,7 @@ export class Comparing {
       this.server.execute("xla-lens.modules", {}).catch(() => undefined),
     ]);
     const module = overview?.module ?? "";
-    const own = new Set([
-      uri.toString(),
-      ...(overview?.files ?? []).map(({ uri }) => vscode.Uri.parse(uri).toString()),
-    ]);
+    const own = new Set([uri, ...(overview?.files ?? []).map((file) => vscode.Uri.parse(file.uri))].map(String));
     const others = (answer?.modules ?? []).filter((one) => !own.has(vscode.Uri.parse(one.uri).toString()));
     // Modules with the same name come first: most likely, they are other compilations of the program.
     const [same, rest] = [others.filter((one) => one.module === module), others.filter((one) => one.module !== module)];
@@ -82,10 +79,10 @@ export class Comparing {
 
 function choiceOf({ module, uri, spaces }: ModuleSummary): Choice {
   const [file, main] = [vscode.Uri.parse(uri), mainSpace(spaces)];
-  const peak = main && main.peakStep >= 0 ? `${main.peak} of ${main.name}` : "";
+  const description = main && main.peakStep >= 0 ? `${main.peak} of ${main.name}` : "";
   return {
     label: module || basename(file.path),
-    description: peak,
+    description,
     detail: vscode.workspace.asRelativePath(file),
     uri: file,
   };

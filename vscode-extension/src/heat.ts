@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 
 import { isDump } from "./documents";
+import { latestOnly } from "./latest";
 import type { Server } from "./server";
 
 const ORANGE = "230, 110, 30";
@@ -32,26 +33,25 @@ function bar(color: string, opacity: number): string {
 
 /** Shows in schedules which steps are near the peak. */
 export function showHeatOfSteps(server: Server): vscode.Disposable {
-  let asked = 0;
-  const drawn = new WeakMap<vscode.TextEditor, number>();
-  const draw = async (editor: vscode.TextEditor) => {
+  const begin = latestOnly();
+  const draw = async (editor: vscode.TextEditor, isLatest: () => boolean) => {
     const { uri } = editor.document;
     if (!isDump(editor.document) || uri.scheme !== "file" || !server.isStarted) return;
-    asked += 1;
-    const number = asked;
     const found = await server.execute("xla-lens.heat", { uri: uri.toString() }).catch(() => undefined);
     // Without an answer, as while a set is loaded again, the marks stay until that load is announced.
-    if (!found || number < (drawn.get(editor) ?? 0)) return;
-    drawn.set(editor, number);
+    if (!found || !isLatest()) return;
+    const ranges = found.level.map((_, run) => new vscode.Range(found.firstRow[run]!, 0, found.lastRow[run]!, 0));
     for (const [level, type] of HEATS.entries()) {
-      const runs = [...found.level.keys()].filter((run) => found.level[run] === level);
       editor.setDecorations(
         type,
-        runs.map((run) => new vscode.Range(found.firstRow[run]!, 0, found.lastRow[run]!, 0)),
+        ranges.filter((_, run) => found.level[run] === level),
       );
     }
   };
-  const drawAll = () => void Promise.all(vscode.window.visibleTextEditors.map(draw));
+  const drawAll = () => {
+    const isLatest = begin();
+    for (const editor of vscode.window.visibleTextEditors) void draw(editor, isLatest);
+  };
   drawAll();
   return vscode.Disposable.from(
     vscode.window.onDidChangeVisibleTextEditors(drawAll),

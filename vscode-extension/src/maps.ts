@@ -17,30 +17,21 @@ export class Maps implements Follower, vscode.Disposable {
   private readonly panels = new Map<string, MapPanel>();
   private readonly opened = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[];
-  private readonly resources: Resources;
 
   /** Fires when a map that the user opened has been sent to its page. */
   readonly onDidOpen = this.opened.event;
 
   constructor(
-    context: vscode.ExtensionContext,
+    private readonly context: vscode.ExtensionContext,
     private readonly server: Server,
     private readonly sets: Sets,
   ) {
-    const media = (name: string) => vscode.Uri.joinPath(context.extensionUri, "media", name);
-    this.resources = {
-      // Part of the Python package, since reports of the command line embed the same files.
-      folder: vscode.Uri.joinPath(context.extensionUri, "server", "libraries", "xla_lens", "render", "memory_map"),
-      icon: { light: media("map-light.svg"), dark: media("map-dark.svg") },
-    };
     this.subscriptions = [
       this.opened,
-      server.onDidRestart(() => {
-        for (const panel of this.panels.values()) void panel.load();
-      }),
+      server.onDidRestart(() => this.panels.forEach((panel) => void panel.load())),
       server.onDidLoad(({ uris }) => {
-        for (const uri of uris) void this.panels.get(vscode.Uri.parse(uri).toString())?.load();
-        for (const panel of this.panels.values()) if (panel.compares(uris)) void panel.load();
+        const loaded = uris.map((uri) => vscode.Uri.parse(uri).toString());
+        for (const panel of this.panels.values()) if (panel.shows(loaded)) void panel.load();
       }),
       vscode.window.registerWebviewPanelSerializer(MAP_TYPE, {
         deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
@@ -57,15 +48,15 @@ export class Maps implements Follower, vscode.Disposable {
 
   /** Shows the map of the set of a file beside the text, and moves the focus into it. */
   async show(uri: vscode.Uri, preserveFocus = false): Promise<void> {
-    const overview = isComparison(uri) ? { uri: uri.toString() } : await this.sets.overview(uri);
-    const existing = overview && this.panels.get(overview.uri);
+    const known = isComparison(uri) ? uri.toString() : (await this.sets.overview(uri))?.uri;
+    const existing = known && this.panels.get(known);
     if (existing) {
       existing.reveal(preserveFocus);
       return;
     }
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
     const panel = vscode.window.createWebviewPanel(MAP_TYPE, "Memory Map", where);
-    const map = this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString()));
+    const map = this.add(panel, known ? vscode.Uri.parse(known) : uri);
     map.onDidDraw(() => this.opened.fire());
     // Followers ask for the active editor when the map has been drawn, so that the focus moves after that.
     const first = map.onDidDraw(() => {
@@ -75,37 +66,32 @@ export class Maps implements Follower, vscode.Disposable {
   }
 
   async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
-    const overview = await this.sets.overview(uri);
-    if (overview) this.panels.get(overview.uri)?.follow(at);
+    (await this.panelOf(uri))?.post({ type: "cursor", ...at });
   }
 
   /** Makes some values of the set of a file stand out in its map, or all again if there are none. */
   async light(uri: vscode.Uri, name: string, values: number[]): Promise<void> {
-    const overview = await this.sets.overview(uri);
-    if (overview) this.panels.get(overview.uri)?.light(name, values);
+    (await this.panelOf(uri))?.light({ type: "light", name, values });
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
-    for (const panel of this.panels.values()) panel.dispose();
+    for (const one of [...this.subscriptions, ...this.panels.values()]) one.dispose();
+  }
+
+  private async panelOf(uri: vscode.Uri): Promise<MapPanel | undefined> {
+    return this.panels.get((await this.sets.overview(uri))?.uri ?? "");
   }
 
   private add(panel: vscode.WebviewPanel, uri: vscode.Uri): MapPanel {
     const key = uri.toString();
     this.panels.get(key)?.dispose();
-    const map = new MapPanel(panel, uri, this.resources, this.server, this.sets);
+    const map = new MapPanel(panel, uri, this.context.extensionUri, this.server, this.sets);
     this.panels.set(key, map);
     panel.onDidDispose(() => {
       if (this.panels.get(key) === map) this.panels.delete(key);
     });
     return map;
   }
-}
-
-/** The folder with the script and the style of the page, and the icon of its tab. */
-interface Resources {
-  folder: vscode.Uri;
-  icon: { light: vscode.Uri; dark: vscode.Uri };
 }
 
 class MapPanel implements vscode.Disposable {
@@ -124,11 +110,12 @@ class MapPanel implements vscode.Disposable {
   constructor(
     private readonly panel: vscode.WebviewPanel,
     private readonly uri: vscode.Uri,
-    { folder, icon }: Resources,
+    extension: vscode.Uri,
     private readonly server: Server,
     private readonly sets: Sets,
   ) {
-    panel.iconPath = icon;
+    const icon = (theme: string) => vscode.Uri.joinPath(extension, "media", `map-${theme}.svg`);
+    panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.webview.onDidReceiveMessage((message: MessageFromMap) => void this.receive(message));
     panel.onDidChangeViewState(() => {
       if (panel.active) sets.view(uri);
@@ -137,6 +124,8 @@ class MapPanel implements vscode.Disposable {
       this.isReady = false;
       this.watch([]);
     });
+    // Part of the Python package, since reports of the command line embed the same files.
+    const folder = vscode.Uri.joinPath(extension, "server", "libraries", "xla_lens", "render", "memory_map");
     panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
     panel.webview.html = pageHtml(panel.webview, folder);
   }
@@ -145,10 +134,9 @@ class MapPanel implements vscode.Disposable {
     return this.panel.visible;
   }
 
-  /** Whether the page compares the set of some files with another one. */
-  compares(uris: readonly string[]): boolean {
-    const { oldUri, newUri } = this.compared ?? { oldUri: "", newUri: "" };
-    return uris.includes(oldUri) || uris.includes(newUri);
+  /** Whether the page shows the set of some files, by itself or compared with another one. */
+  shows(uris: readonly string[]): boolean {
+    return this.files.some((file) => uris.includes(file.toString()));
   }
 
   reveal(preserveFocus: boolean): void {
@@ -157,17 +145,18 @@ class MapPanel implements vscode.Disposable {
     this.panel.reveal(preserveFocus && isBehind ? vscode.ViewColumn.Beside : undefined, preserveFocus);
   }
 
-  follow(at: WhatIsAt): void {
-    this.post({ type: "cursor", ...at });
-  }
-
-  light(name: string, values: number[]): void {
-    this.lit = { type: "light", name, values };
-    this.post(this.lit);
+  light(message: MessageToMap): void {
+    this.lit = message;
+    this.post(message);
   }
 
   dispose(): void {
     this.panel.dispose();
+  }
+
+  /** A file of the set, or of each of the two that are compared. */
+  private get files(): vscode.Uri[] {
+    return this.compared ? [this.uriOf("old"), this.uriOf("new")] : [this.uri];
   }
 
   /** Reads the answer of a command from the file that the server writes it to. Undefined if there is no server. */
@@ -186,21 +175,15 @@ class MapPanel implements vscode.Disposable {
     this.isStale = this.isLoading;
     if (!this.isReady || this.isLoading) return;
     this.isLoading = true;
-    const uri = this.uri.toString();
     try {
       this.compared = isComparison(this.uri) ? await this.read<ComparedMaps>("xla-lens.comparedMaps") : undefined;
       const map = this.compared?.new ?? (await this.read<MemoryMap>("xla-lens.memoryMap"));
-      if (!map) {
-        this.post({ type: "problem", message: "The XLA Lens server is not running." });
-        return;
-      }
+      if (!map) throw new Error("The XLA Lens server is not running.");
       const title = this.compared ? "Compared Maps" : "Memory Map";
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
-      this.post({ type: "map", uri, map, ...(this.compared && { other: this.compared.old }) });
+      this.post({ type: "map", uri: this.uri.toString(), map, ...(this.compared && { other: this.compared.old }) });
       if (this.lit) this.post(this.lit);
-      this.watch(
-        this.compared ? [this.compared.oldUri, this.compared.newUri].map((one) => vscode.Uri.parse(one)) : [this.uri],
-      );
+      this.watch(this.files);
       this.drawn.fire();
     } catch (error) {
       this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
@@ -214,18 +197,16 @@ class MapPanel implements vscode.Disposable {
   private watch(files: vscode.Uri[]): void {
     for (const watcher of this.watchers) watcher.dispose();
     this.watchers = files.map((file) => {
-      const own = file.with({ fragment: "" }).toString();
+      const isOwn = ({ path }: vscode.Uri) => path === file.path;
       const folder = new vscode.RelativePattern(vscode.Uri.joinPath(file, ".."), "*");
       const watcher = vscode.workspace.createFileSystemWatcher(folder, false, true, false);
-      const name = file.path.split("/").pop();
       watcher.onDidDelete((deleted) => {
-        if (deleted.toString() !== own) return;
-        this.post({ type: "problem", message: `${name} was deleted. The map shows what it contained.` });
+        if (!isOwn(deleted)) return;
+        const message = `${file.path.split("/").pop()} was deleted. The map shows what it contained.`;
+        this.post({ type: "problem", message });
         this.panel.title += " (deleted)";
       });
-      watcher.onDidCreate((created) => {
-        if (created.toString() === own) void this.load();
-      });
+      watcher.onDidCreate((created) => isOwn(created) && void this.load());
       return watcher;
     });
   }
@@ -237,7 +218,7 @@ class MapPanel implements vscode.Disposable {
         return this.load();
       case "describe": {
         const { target, side } = message;
-        const description = await this.describe(this.uriOf(side), this.ownTarget(target, side));
+        const description = await this.describe(target, side);
         if (description) this.post({ type: "described", target, markdown: description.markdown });
         return;
       }
@@ -254,44 +235,36 @@ class MapPanel implements vscode.Disposable {
     }
   }
 
-  private describe(uri: vscode.Uri, target: Target): Promise<Description | undefined> {
-    return this.server.execute("xla-lens.describe", { ...target, uri: uri.toString() }).catch(() => undefined);
+  /** The hover and the location of a target of the set, or of a dump that is compared, whose steps are those of the common axis. */
+  private describe(target: Target, side?: Side, uri = this.uriOf(side)): Promise<Description | undefined> {
+    const step = side && "step" in target ? this.compared?.[side].comparison?.ownStep[target.step] : undefined;
+    const own = step === undefined ? target : { step: Math.max(0, step) };
+    return this.server.execute("xla-lens.describe", { ...own, uri: uri.toString() }).catch(() => undefined);
   }
 
-  /**
-   * Goes to a target. The map keeps the focus. Prefers a visible file of the set, if that mentions the target.
-   */
+  /** Goes to a target. The map keeps the focus. Prefers a visible file of the set, if that mentions the target. */
   private async goTo(target: Target): Promise<void> {
     const overview = await this.sets.overview(this.uri);
     const files = new Set(overview?.files.map(({ uri }) => vscode.Uri.parse(uri).toString()));
-    const visible = vscode.window.visibleTextEditors
-      .map(({ document }) => document.uri)
-      .find((uri) => files.has(uri.toString()));
-    const description = await this.describe(visible ?? this.uri, target);
-    if (!description) return;
-    await goTo(description.location, { preserveFocus: true });
+    const shown = vscode.window.visibleTextEditors.map(({ document }) => document.uri);
+    const visible = shown.find((uri) => files.has(uri.toString()));
+    const description = await this.describe(target, undefined, visible);
+    if (description) await goTo(description.location, { preserveFocus: true });
   }
 
-  /** A file of a dump: with a side, that of a comparison. */
-  private uriOf(side: Side | undefined): vscode.Uri {
+  /** A file of the set: with a side, that of a comparison. */
+  private uriOf(side?: Side): vscode.Uri {
     if (!side || !this.compared) return this.uri;
     return vscode.Uri.parse(side === "old" ? this.compared.oldUri : this.compared.newUri);
-  }
-
-  /** A target as its own dump counts steps: two dumps that are compared share an axis. */
-  private ownTarget(target: Target, side: Side | undefined): Target {
-    if (!side || !("step" in target)) return target;
-    return { step: Math.max(0, this.compared?.[side].comparison?.ownStep[target.step] ?? target.step) };
   }
 
   /** Goes to a target in its dump, and beside it to its counterpart in the dump that it is compared with. */
   private async goToBoth(target: Target, side: Side): Promise<void> {
     const other = side === "old" ? "new" : "old";
     const partner = "value" in target ? (this.compared?.[side].comparison?.partner[target.value] ?? -1) : -1;
-    const counterpart = "value" in target ? { value: partner } : target;
-    const first = await this.describe(this.uriOf(side), this.ownTarget(target, side));
+    const first = await this.describe(target, side);
     const isKnown = "step" in target || partner >= 0;
-    const second = isKnown && (await this.describe(this.uriOf(other), this.ownTarget(counterpart, other)));
+    const second = isKnown ? await this.describe("value" in target ? { value: partner } : target, other) : undefined;
     const [old, now] = side === "old" ? [first, second] : [second, first];
     const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
     const [left, right] = columns.filter((column) => column !== this.panel.viewColumn);
@@ -304,13 +277,10 @@ class MapPanel implements vscode.Disposable {
   private async goToInstruction(value: number): Promise<void> {
     const overview = await this.sets.overview(this.uri);
     const module = overview?.files.find(({ kind }) => kind === "hlo");
-    const description = module && (await this.describe(vscode.Uri.parse(module.uri), { value }));
-    if (description?.location.uri === module?.uri && description) {
-      await goTo(description.location);
-    } else {
-      const problem = module ? "The HLO module does not have this value." : "This dump has no HLO module.";
-      void vscode.window.showInformationMessage(problem);
-    }
+    const location = module && (await this.describe({ value }, undefined, vscode.Uri.parse(module.uri)))?.location;
+    if (location && location.uri === module?.uri) return goTo(location);
+    const problem = module ? "The HLO module does not have this value." : "This dump has no HLO module.";
+    void vscode.window.showInformationMessage(problem);
   }
 
   /** Follows a link of a hover: to a file or a page, or to a command that only goes somewhere. */
@@ -325,7 +295,7 @@ class MapPanel implements vscode.Disposable {
   }
 
   /** Sends a message unless the page was closed meanwhile. */
-  private post(message: MessageToMap): void {
+  post(message: MessageToMap): void {
     if (this.isReady) void this.panel.webview.postMessage(message);
   }
 }

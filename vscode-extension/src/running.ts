@@ -36,16 +36,9 @@ export async function runPython(
   const out = join("xla-dumps", `${parse(uri.fsPath).name}-${timestamp(new Date())}`);
   const python = await interpreterFor(uri, log);
   const file = relative(cwd, uri.fsPath);
-  await ended(
-    new vscode.Task(
-      { type: "process" },
-      scope ?? vscode.TaskScope.Global,
-      `Memory of ${basename(file)}`,
-      "XLA Lens",
-      new vscode.ProcessExecution(command, [...args, "run", "--out", out, "--", python, file], { cwd }),
-      [],
-    ),
-  );
+  const run = new vscode.ProcessExecution(command, [...args, "run", "--out", out, "--", python, file], { cwd });
+  const [where, name] = [scope ?? vscode.TaskScope.Global, `Memory of ${basename(file)}`];
+  await ended(new vscode.Task({ type: "process" }, where, name, "XLA Lens", run, []));
   const folder = join(cwd, out);
   // Without dumps, the folder is gone, and the terminal says why.
   if (!existsSync(folder)) return;

@@ -24,7 +24,6 @@ import { offerInTerminals } from "./terminals";
 export const SECTION = "xla-lens";
 
 export class Server implements vscode.Disposable {
-  private readonly folder: string;
   private readonly loaded = new vscode.EventEmitter<DidLoad>();
   private readonly restarted = new vscode.EventEmitter<void>();
   private readonly activityChanged = new vscode.EventEmitter<void>();
@@ -47,9 +46,7 @@ export class Server implements vscode.Disposable {
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly log: vscode.LogOutputChannel,
-  ) {
-    this.folder = context.extensionPath;
-  }
+  ) {}
 
   /**
    * Runs a command of the server, and starts the server if needed. Returns undefined if the server cannot
@@ -88,9 +85,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
-    this.activityChanged.dispose();
-    this.loaded.dispose();
-    this.restarted.dispose();
+    for (const emitter of [this.activityChanged, this.loaded, this.restarted]) emitter.dispose();
   }
 
   private async stop(): Promise<void> {
@@ -121,7 +116,11 @@ export class Server implements vscode.Disposable {
     void rememberServer(this.context, found);
     this.program = [found.command, ...found.args];
     offerInTerminals(this.context, this.program).catch((error: unknown) => this.log.warn(`terminals: ${error}`));
-    const command = { command: found.command, args: [...found.args, "server"], options: { cwd: this.folder } };
+    const command = {
+      command: found.command,
+      args: [...found.args, "server"],
+      options: { cwd: this.context.extensionPath },
+    };
     const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
     client.registerFeature(CAPABILITIES);
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
@@ -220,12 +219,11 @@ export class Server implements vscode.Disposable {
     this.log.error(problem.text);
     if (this.hasShownProblem) return;
     this.hasShownProblem = true;
-    const [openSetting, showLog] = ["Open Setting", "Show Log"];
-    void vscode.window.showErrorMessage(problem.text, openSetting, showLog).then((choice) => {
-      if (choice === openSetting) {
-        void vscode.commands.executeCommand("workbench.action.openSettings", `${SECTION}.server.python`);
-      }
-      if (choice === showLog) this.log.show();
+    const openSetting = "Open Setting";
+    void vscode.window.showErrorMessage(problem.text, openSetting, "Show Log").then((choice) => {
+      const setting = `${SECTION}.server.python`;
+      if (choice === openSetting) void vscode.commands.executeCommand("workbench.action.openSettings", setting);
+      else if (choice) this.log.show();
     });
   }
 }
@@ -247,12 +245,7 @@ const STARTING = Symbol("starting");
  */
 const CAPABILITIES: StaticFeature | DynamicFeature<unknown> = {
   fillClientCapabilities(capabilities) {
-    const xlaLens = {
-      didLoad: true,
-      commandUris: true,
-      sourceLines: true,
-      largestFileBytes: MAX_DOCUMENT_BYTES,
-    };
+    const xlaLens = { didLoad: true, commandUris: true, sourceLines: true, largestFileBytes: MAX_DOCUMENT_BYTES };
     capabilities.experimental = { ...(capabilities.experimental as object), xlaLens };
   },
   initialize() {},
@@ -270,11 +263,7 @@ function withFilter<Symbol extends vscode.SymbolInformation>(symbol: Symbol, que
 }
 
 async function showReferences({ uri, position }: PositionArguments): Promise<void> {
-  const [document, at] = [vscode.Uri.parse(uri), new vscode.Position(position.line, position.character)];
-  const locations = await vscode.commands.executeCommand<vscode.Location[]>(
-    "vscode.executeReferenceProvider",
-    document,
-    at,
-  );
-  await vscode.commands.executeCommand("editor.action.showReferences", document, at, locations);
+  const place = [vscode.Uri.parse(uri), new vscode.Position(position.line, position.character)];
+  const locations = await vscode.commands.executeCommand("vscode.executeReferenceProvider", ...place);
+  await vscode.commands.executeCommand("editor.action.showReferences", ...place, locations);
 }

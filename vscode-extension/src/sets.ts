@@ -9,13 +9,8 @@ import { SECTION, type Server } from "./server";
 /** The view type of the memory map. */
 export const MAP_TYPE = `${SECTION}.memoryMap`;
 
-/** The length to which the server truncates each list of an overview. */
-const TOP = 100;
-
 export class Sets implements vscode.Disposable {
   private readonly overviews = new Map<string, Promise<Overview | undefined>>();
-  /** Whether the set of a file has been loaded since its overview was first requested. */
-  private readonly isLoaded = new Map<string, boolean>();
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly viewed = new vscode.EventEmitter<vscode.Uri | undefined>();
   private readonly subscriptions: vscode.Disposable[];
@@ -49,13 +44,10 @@ export class Sets implements vscode.Disposable {
   /** Return the overview of the set of a file. Undefined if the file is no dump, or there is no server. */
   overview(uri: vscode.Uri): Promise<Overview | undefined> {
     const key = uri.toString();
-    let overview = this.overviews.get(key);
-    if (!overview) {
-      overview = this.server.execute("xla-lens.overview", { uri: key, top: TOP }).catch(() => undefined);
-      this.overviews.set(key, overview);
-      if (!this.isLoaded.has(key)) this.isLoaded.set(key, false);
-      void overview.then(() => this.isLoaded.set(key, true));
-    }
+    const known = this.overviews.get(key);
+    if (known !== undefined) return known;
+    const overview = this.server.execute("xla-lens.overview", { uri: key }).catch(() => undefined);
+    this.overviews.set(key, overview);
     return overview;
   }
 
@@ -67,9 +59,7 @@ export class Sets implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
-    this.changed.dispose();
-    this.viewed.dispose();
+    for (const one of [...this.subscriptions, this.changed, this.viewed]) one.dispose();
   }
 
   private update(): void {
@@ -94,10 +84,7 @@ export class Sets implements vscode.Disposable {
     const stale = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
     for (const key of [...this.overviews.keys()]) {
       // The URI of a page does not name the files of its set.
-      const isStale = stale.has(key) || key.startsWith(`${PAGE_SCHEME}:`);
-      // The answer to the first request waits for that load.
-      if (isStale && this.isLoaded.get(key)) this.overviews.delete(key);
-      else if (isStale) this.isLoaded.set(key, true);
+      if (stale.has(key) || key.startsWith(`${PAGE_SCHEME}:`)) this.overviews.delete(key);
     }
     this.changed.fire();
   }

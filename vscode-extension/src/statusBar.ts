@@ -64,13 +64,7 @@ export class StatusBar implements vscode.Disposable {
     this.show(icon, `${needs(main)}${incomplete}`, tooltip(overview, main), command, main.isOver);
   }
 
-  private show(
-    icon: string,
-    text: string,
-    tooltip: vscode.MarkdownString | string,
-    command?: string,
-    isWrong?: boolean,
-  ) {
+  private show(icon: string, text: string, tooltip: unknown, command?: string, isWrong = false): void {
     const backgroundColor = isWrong ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
     const label = text.startsWith("XLA Lens") ? text : `XLA Lens: needs ${text}`;
     const accessibilityInformation = { label };

@@ -105,10 +105,13 @@ export class SetNodes {
   /** The children of its module. */
   below(module: Node): Node[] {
     const { spaces, allocations, allocationCount, files } = this.overview;
+    // A TPU has up to nine memory spaces of a few bytes.
     const [shown, folded] = splitSmall(spaces);
+    const small = counted(folded.length, "small memory space");
+    const below = (self: Node) => folded.map((space) => this.space(space, self));
     return [
       ...shown.map((space) => this.space(space, module)),
-      ...(folded.length ? [this.smallSpaces(folded, module)] : []),
+      ...(folded.length ? [group(small, "", "pulse", module, below)] : []),
       this.advice(module),
       group("Allocations", grouped(allocationCount), "archive", module, (self) => [
         ...allocations.map((allocation) => allocationNode(allocation, self)),
@@ -116,12 +119,6 @@ export class SetNodes {
       ]),
       group("Files", grouped(files.length), "files", module, (self) => files.map((file) => fileNode(file, self))),
     ];
-  }
-
-  /** Memory spaces of a few bytes, of which a TPU has up to nine. */
-  private smallSpaces(spaces: readonly SpaceOverview[], parent: Node): Node {
-    const label = counted(spaces.length, "small memory space");
-    return group(label, "", "pulse", parent, (self) => spaces.map((space) => this.space(space, self)));
   }
 
   private space(space: SpaceOverview, parent: Node): Node {
@@ -167,14 +164,11 @@ export class SetNodes {
     const count = `${one.bound === "at_least" ? "≥ " : ""}${counted(one.count, "value")}`;
     const share = one.bound === "exact" ? shareOfPeak(one.sizeBytes, space) : "";
     const name = sourceLine ? withoutFolders(label) : kind === "path" ? endOf(label) : label;
-    const [title, ...facts] =
-      kind === "like"
-        ? [`${grouped(one.count)} × ${label}`, detail]
-        : [name, sourceLine || kind === "path" ? detail : "", count];
-    const item = row(bounded(one.sizeBytes, one.bound), title, joined(share, ...facts), GROUP_ICONS[kind]);
-    item.tooltip = [sourceLine && detail ? `${label} in ${detail}` : label, sourceLine ? "" : detail, count]
-      .filter(Boolean)
-      .join("\n");
+    const like = [`${grouped(one.count)} × ${label}`, detail];
+    const [title, ...facts] = kind === "like" ? like : [name, sourceLine || kind === "path" ? detail : "", count];
+    const item = row(bounded(one.sizeBytes, one.bound), title!, joined(share, ...facts), GROUP_ICONS[kind]);
+    const whole = sourceLine && detail ? [`${label} in ${detail}`] : [label, detail];
+    item.tooltip = [...whole, count].filter(Boolean).join("\n");
     item.contextValue = sourceLine ? "line source" : kind;
     return new Node(item, parent, { name: label, sourceLine }, (self) => this.groups(one.groups, space, self, one));
   }
@@ -185,15 +179,13 @@ export class SetNodes {
     space: SpaceOverview,
     parent: Node,
     group?: ValueGroup,
-    first = 0,
     count = FIRST,
   ): Promise<Node[]> {
-    const entries = await this.entries(values.slice(first, first + count));
-    const next = first + entries.length;
+    const entries = await this.entries(values.slice(0, count));
     const nodes = entries.map((entry) => valueNode(entry, space, parent, group));
-    if (next >= values.length || !entries.length) return nodes;
-    const more = (self: Node) => this.values(values, space, self, group, next, 10 * count);
-    return [...nodes, rest(values.length - next, parent, more)];
+    const others = values.slice(count);
+    const more = (self: Node) => this.values(others, space, self, group, 10 * count);
+    return others.length ? [...nodes, rest(others.length, parent, more)] : nodes;
   }
 
   private async entries(values: number[]): Promise<ValueEntry[]> {
@@ -202,14 +194,12 @@ export class SetNodes {
   }
 
   private moreAllocations(first: number, parent: Node): Node[] {
-    const { allocationCount, uri } = this.overview;
-    if (first >= allocationCount) return [];
-    return [
-      rest(allocationCount - first, parent, async (self) => {
-        const all = await this.server.execute("xla-lens.overview", { uri, top: allocationCount });
-        return (all?.allocations ?? []).slice(first).map((allocation) => allocationNode(allocation, self));
-      }),
-    ];
+    const { allocationCount: top, uri } = this.overview;
+    const more = async (self: Node) => {
+      const all = await this.server.execute("xla-lens.overview", { uri, top });
+      return (all?.allocations ?? []).slice(first).map((allocation) => allocationNode(allocation, self));
+    };
+    return first < top ? [rest(top - first, parent, more)] : [];
   }
 
   /** The page about what would lower the peak. The server computes it when it is opened. */
@@ -235,22 +225,16 @@ function endOf(path: string): string {
 const LONGEST_PATH = 28;
 
 function parametersText(groups: readonly ValueGroup[]): string {
-  const sizes = groups.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const count = groups.reduce((sum, one) => sum + one.count, 0);
-  const bound = groups[0]?.bound ?? "unknown";
-  return joined(counted(count, "value"), bounded(sizes, bound));
+  const sum = (of: "count" | "sizeBytes") => groups.reduce((total, one) => total + one[of], 0);
+  return joined(counted(sum("count"), "value"), bounded(sum("sizeBytes"), groups[0]?.bound ?? "unknown"));
 }
 
 function spaceTooltip(space: SpaceOverview): string {
   const { name, capacity, peakInstruction } = space;
   const limit = capacity ? [`Capacity: ${human(capacity.sizeBytes)}, from ${capacity.source}`] : [];
   const peak = `Real peak: ${space.peak}${peakInstruction && `, while ${peakInstruction} runs`}`;
-  return [
-    `Needed of ${name}: ${space.needed}`,
-    peak,
-    ...space.notLive.map((one) => `Also needed: ${one}`),
-    ...limit,
-  ].join("\n");
+  const also = space.notLive.map((one) => `Also needed: ${one}`);
+  return [`Needed of ${name}: ${space.needed}`, peak, ...also, ...limit].join("\n");
 }
 
 /** A value by its name, or by its path if it is a group of parameters by itself. */
