@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from xla_lens.text.paths import PATH_SEPARATOR, mapped, shared_parts
+from xla_lens.text.paths import PATH_SEPARATOR, PathMapping, mapped, shared_parts
 
 FILE_LIMIT: Final = 50_000
 """Maximum number of files to search; files in deeper folders are left out first."""
@@ -25,9 +25,7 @@ FileIndex: TypeAlias = Mapping[str, Sequence[Path]]
 """Files by their names."""
 
 
-def find_source(
-    path: str, mapping: Sequence[tuple[str, str]], folders: tuple[Path, ...], version: object
-) -> Path | None:
+def find_source(path: str, mapping: PathMapping, folders: tuple[Path, ...], version: object) -> Path | None:
     """Return the source file of a path in a dump, None if there is none.
 
     That is the mapped path or the path itself if the file exists, else the file in the folders with the most similar

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -24,6 +24,10 @@ _PROGRESS_DELAY: Final = 0.2
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
+
+
+Measure: TypeAlias = Callable[[], tuple[str | None, int]]
+"""Returns a message and a percentage."""
 
 
 def _glob(path: Path) -> str:
@@ -137,7 +141,7 @@ class Client:
     async def progress(
         self,
         title: str,
-        measure: Callable[[], tuple[str | None, int]],
+        measure: Measure,
     ) -> AsyncIterator[None]:
         """Show progress while the body runs. `measure` returns a message and a percentage."""
         reporter = asyncio.create_task(self._report_progress(title, measure))
@@ -148,7 +152,7 @@ class Client:
             # Not awaited directly: who cancels the caller in this moment would not be heard.
             await asyncio.wait((reporter,))
 
-    async def _report_progress(self, title: str, measure: Callable[[], tuple[str | None, int]]) -> None:
+    async def _report_progress(self, title: str, measure: Measure) -> None:
         await asyncio.sleep(_PROGRESS_DELAY)
         progress, token = self._server.work_done_progress, f"xla-lens-{uuid.uuid4()}"
         if not (self.capabilities.has_progress and await self._try(progress.create_async(token))):

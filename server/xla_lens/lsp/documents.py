@@ -40,6 +40,11 @@ OpenDocuments: TypeAlias = Mapping[Path, OpenDocument]
 """The open documents of a set, by their paths."""
 
 
+def texts_of(opened: OpenDocuments) -> dict[Path, Document]:
+    """Return the texts of open documents by their paths."""
+    return {path: one.document for path, one in opened.items()}
+
+
 def uri_in(path: Path, opened: OpenDocuments) -> str:
     """Return the URI of a file: the editor's own if it is among some open documents."""
     one = opened.get(path)

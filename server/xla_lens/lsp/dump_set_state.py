@@ -31,7 +31,7 @@ from xla_lens.files import (
     set_files,
     stamps,
 )
-from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.documents import OpenDocument, texts_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -93,11 +93,6 @@ class _Load:
     is_cancelled: bool = False
     done: float = 0.0
     """The fraction of the files that is read. A worker thread sets it, the event loop reads it."""
-
-    @property
-    def texts(self) -> dict[Path, Document]:
-        """The texts of the open documents."""
-        return {path: opened.document for path, opened in self.open.items()}
 
     @property
     def hooks(self) -> tuple[Callable[[], bool], Callable[[float], None]]:
@@ -278,7 +273,7 @@ class DumpSetState:
 
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
-        texts, known = {path: opened.document for path, opened in self.open.items()}, self.stamps
+        texts, known = texts_of(self.open), self.stamps
         found = await in_thread(lambda: stamps(set_files(self.path, texts), known))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
@@ -319,7 +314,7 @@ class DumpSetState:
         self._load = None
 
     async def _load_files(self, load: _Load) -> None:
-        texts, known, before, started = load.texts, self._files, self._own, time.monotonic()
+        texts, known, before, started = texts_of(load.open), self._files, self._own, time.monotonic()
 
         def read() -> tuple[dict[Path, LoadedFile], Analysis, bool, str]:
             found, why_empty = set_files(self.path, texts), ""
@@ -349,7 +344,7 @@ class DumpSetState:
         self._events.loaded(self)
 
     async def _load_module(self, load: _Load) -> None:
-        texts, known, started = load.texts, self._module, time.monotonic()
+        texts, known, started = texts_of(load.open), self._module, time.monotonic()
 
         def read_module() -> LoadedModule | None:
             return load_module(set_files(self.path, texts), texts, known, *load.hooks)

@@ -30,6 +30,8 @@ _POLLING_SHARE: Final = 0.01
 """Maximum share of the time that checking the disk takes where no user waits for it."""
 
 IndexedSet: TypeAlias = Indexed[lsp.Diagnostic]
+IndexedSets: TypeAlias = Mapping[Path, IndexedSet]
+"""Sets by their keys."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +60,7 @@ class WorkspaceIndex:
         self.is_truncated = False
         """Whether the workspace has more sets than are indexed."""
         self._sets, self._client, self._tasks, self._on_truncated = sets, client, tasks, on_truncated
-        self._known: Mapping[Path, IndexedSet] = {}
+        self._known: IndexedSets = {}
         self._in_memory: dict[Path, tuple[int, IndexedSet]] = {}
         self._read: _Read | None = None
         self._task: asyncio.Task[None] | None = None
@@ -161,13 +163,13 @@ class WorkspaceIndex:
         if indexed and generation == state.generation and state.has_files and is_in_folders:
             self._known = {**self._known, state.key: replace(indexed, stamps=state.stamps)}
 
-    async def sets(self) -> Mapping[Path, IndexedSet]:
+    async def sets(self) -> IndexedSets:
         """Return the sets indexed so far, by their keys. Waits for the sets in memory to be loaded."""
         for state in self._sets:
             await state.analysis_for(state.path)
         return await self.sets_now()
 
-    async def sets_now(self) -> Mapping[Path, IndexedSet]:
+    async def sets_now(self) -> IndexedSets:
         """Return the sets indexed so far, by their keys."""
         found = {**self._known, **(self._read.found if self._read and self.is_reading else {})}
         states = list(self._sets)

@@ -1,7 +1,7 @@
 """Files of the program that dumps name: where they are, which sets name them, and what a set says about one."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -13,8 +13,9 @@ from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.render.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.source_files import find_source
+from xla_lens.text.paths import PathMapping
 
-_Context: TypeAlias = tuple[Sequence[tuple[str, str]], tuple[Path, ...]]
+_Context: TypeAlias = tuple[PathMapping, tuple[Path, ...]]
 
 _MOST_SEARCHED: Final = 8
 """Maximum number of sets of the workspace to load in search of one that names a file."""

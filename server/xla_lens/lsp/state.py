@@ -6,7 +6,7 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from xla_lens.lsp.documents import Change, OpenDocuments
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import PAGE_SCHEME, DocumentHandler
-from xla_lens.lsp.index import IndexedSet, WorkspaceIndex
+from xla_lens.lsp.index import IndexedSets, WorkspaceIndex
 from xla_lens.lsp.pages import (
     Generations,
     PageCache,
@@ -71,7 +71,7 @@ class Published:
 
     diagnostics: dict[Path, Shown] = field(default_factory=dict)
     """By the key of a set: what is published about its files."""
-    indexed: Mapping[Path, IndexedSet] = field(default_factory=dict)
+    indexed: IndexedSets = field(default_factory=dict)
     """The sets of the workspace whose diagnostics are published while they have no open documents."""
     loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
     """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
@@ -228,14 +228,6 @@ class State:
         return ((old, old.generation), (new, new.generation)), PageText, (text, ())
 
     # ---------------------------------------------------------------- comparisons
-
-    async def compare(self, old: DumpSetState, new: DumpSetState) -> bool:
-        """Compare two sets, and let lenses and hovers show the differences from now on. Return whether both can be
-        read.
-        """
-        compared = await self.comparisons.start(old, new)
-        self._named |= {old.key, new.key} if compared else set()
-        return compared is not None
 
     async def compared(self, uri: str) -> Compared | None:
         """Return the comparison that a page shows, None if there is none or one of its sets cannot be read."""

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 PATH_SEPARATOR: Final = re.compile(r"[/\\]+")
 """What separates the parts of a path on any machine."""
 
 
-def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:
+PathMapping: TypeAlias = Sequence[tuple[str, str]]
+"""Pairs of a folder of the machine that compiled and the same folder here."""
+
+
+def mapped(path: str, mapping: PathMapping) -> str:
     """Replace the longest folder of a path that the user's mapping contains."""
     for there, here in sorted(mapping, key=lambda pair: -len(pair[0])):
         folder = there.rstrip("/\\")
@@ -18,7 +22,7 @@ def mapped(path: str, mapping: Sequence[tuple[str, str]]) -> str:
     return path
 
 
-def names_of(path: str, others: Iterable[str], mapping: Sequence[tuple[str, str]]) -> frozenset[str]:
+def names_of(path: str, others: Iterable[str], mapping: PathMapping) -> frozenset[str]:
     """Return which paths of the machine that compiled name a file here: those that the user's mapping maps to its
     absolute path, else those with the same name that share the most trailing parts with it.
     """

@@ -16,6 +16,7 @@ from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import FORMATS, report_options
 from xla_lens.files import set_files
 from xla_lens.lsp.converter import from_json, to_json
+from xla_lens.lsp.documents import texts_of
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
 from xla_lens.lsp.handlers import Command
 from xla_lens.lsp.pages import comparison_uri, page_uri
@@ -70,7 +71,7 @@ async def _compare(arguments: Arguments) -> Any:
     (old, _), (new, _) = await asyncio.gather(arguments.analysed("old"), arguments.analysed("new"))
     if old is new:
         raise InvalidParams("both are files of the same dump: choose two dumps to compare")
-    if not await state.compare(old, new):
+    if not await state.comparisons.start(old, new):
         raise InvalidParams(f"{given['old']} and {given['new']} cannot be compared: one of them cannot be read")
     answer = await _show_page(state, comparison_uri(old.key, new.key))
     state.client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
@@ -103,7 +104,7 @@ async def _report(arguments: Arguments) -> Any:
     if kind == "html":
         return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
     options = report_options(frozenset(), top=None, at_step=None, budget_bytes=None, is_json=kind == "json")
-    texts = {path: opened.document for path, opened in dump_set.open.items()}
+    texts = texts_of(dump_set.open)
     made = await in_thread(lambda: report(analysis, set_files(dump_set.path, texts).labels, options, module))
     if kind == "json":
         return report_data(made)

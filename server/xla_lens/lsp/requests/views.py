@@ -16,7 +16,7 @@ from xla_lens.features.hover import hover
 from xla_lens.files import file_size, set_files
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
-from xla_lens.lsp.documents import OpenDocuments, uri_in
+from xla_lens.lsp.documents import OpenDocuments, texts_of, uri_in
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.requests.arguments import Arguments
@@ -106,7 +106,7 @@ async def overview(arguments: Arguments) -> RawJson:
     dump_set, analysis = await arguments.analysed()
     opened = dict(dump_set.open)
     convert = arguments.state.converter(opened)
-    texts = {path: one.document for path, one in opened.items()}
+    texts = texts_of(opened)
 
     def made() -> RawJson:
         files = _files(set_files(dump_set.path, texts).paths, opened)
@@ -277,7 +277,8 @@ async def describe(arguments: Arguments) -> contract.Description:
     (what,) = given
     number = arguments.need_number(what)
     dump_set, analysis, module = await arguments.loaded()
-    target, places = _DESCRIBED[what](analysis.dump, module, number)
+    target = _DESCRIBED[what](number)
+    places = _places_of(analysis.dump, module, target)
     if not places:
         raise InvalidParams(f"there is no {what} {number:,}")
     convert, path = arguments.state.converter(dump_set.open), arguments.path()
@@ -287,25 +288,23 @@ async def describe(arguments: Arguments) -> contract.Description:
     return {"markdown": hover(analysis, module, mention, links), "location": _location(convert, shown)}
 
 
-def _value(dump: DumpSet, module: HloModule | None, row: int) -> tuple[Target, list[Place]]:
-    return Value(row), _places(dump, module, row) if row < len(dump.values) else []
-
-
-def _allocation(dump: DumpSet, _module: HloModule | None, row: int) -> tuple[Target, list[Place]]:
-    place = allocation_place(dump, row) if row < len(dump.allocations) else None
-    return Allocation(row), [place] if place else []
-
-
-def _step_target(dump: DumpSet, _module: HloModule | None, step: int) -> tuple[Target, list[Place]]:
-    place = step_place(dump, dump.schedule_row(step))
-    return Step(step), [place] if place else []
-
-
-_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, HloModule | None, int], tuple[Target, list[Place]]]]] = {
-    "value": _value,
-    "allocation": _allocation,
-    "step": _step_target,
+_DESCRIBED: Final[Mapping[str, Callable[[int], Value | Allocation | Step]]] = {
+    "value": Value,
+    "allocation": Allocation,
+    "step": Step,
 }
+
+
+def _places_of(dump: DumpSet, module: HloModule | None, target: Value | Allocation | Step) -> list[Place]:
+    place: Place | None = None
+    match target:
+        case Value(row) if row < len(dump.values):
+            return _places(dump, module, row)
+        case Allocation(row) if row < len(dump.allocations):
+            place = allocation_place(dump, row)
+        case Step(step):
+            place = step_place(dump, dump.schedule_row(step))
+    return [place] if place else []
 
 
 # ---------------------------------------------------------------- heat
