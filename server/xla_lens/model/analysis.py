@@ -49,7 +49,7 @@ class Analysis:
         """
         if module is None:
             return self
-        from xla_lens.model.checks.module.checks import differences_from_module
+        from xla_lens.model.checks.module import differences_from_module
 
         is_cancelled = is_cancelled or (lambda: False)
         has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)

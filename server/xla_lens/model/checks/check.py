@@ -119,7 +119,7 @@ def _checked(
             release_memory()
             report_progress((number + 1) / len(_CHECKS))
         if module and not _alarms(findings) and not context.broken_files:
-            from xla_lens.model.checks.module.checks import differences_from_module
+            from xla_lens.model.checks.module import differences_from_module
 
             run(differences_from_module(context, module, is_cancelled))
         # What follows from the rest of the dump says nothing new where that is wrong. Sizes of views are not known.

@@ -1,1 +1,0 @@
-"""Checks of a dump set against its HLO module."""
