@@ -1,6 +1,6 @@
 """References and document highlights: where a dump set mentions a thing, or an HLO module and its dump."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from itertools import chain, groupby, islice
 from typing import NamedTuple
@@ -68,59 +68,59 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
     printed peak, the schedule entry of its instruction, and each operand in an instruction that reads it or passes it
     on.
     """
-    for role, place, word in _found(dump, target):
-        if place and file in (None, place.file):
-            yield Occurrence(place, role, word or place)
+    return (one for one in _all(dump, target) if file in (None, one.place.file))
 
 
-def _found(dump: DumpSet, target: Target) -> Iterator[tuple[Role, Place | None, Place | None]]:
-    """What `occurrences` yields, with None for missing places and for words that are the whole place."""
+def _each(role: Role, places: Iterable[Place | None]) -> Iterator[Occurrence]:
+    """Occurrences of which the whole place means the thing."""
+    return (Occurrence(place, role, place) for place in places if place)
+
+
+def _all(dump: DumpSet, target: Target) -> Iterator[Occurrence]:
     used, live, peaks = dump.used, dump.live, dump.peaks
     match target:
         case Value(row):
             used_value = int(dump.values.used_value[row])
-            has_uses = used is not None and used_value != NONE
-            yield Role.SLICE, slice_place(dump, row), None
-            yield Role.USED_VALUE, used_value_place(dump, row), None
-            if used and has_uses:
-                positions = row_places(used, dump.positions, dump.positions_of(used_value))
-                yield from ((Role.POSITION, place, None) for place in positions)
+            yield from _each(Role.SLICE, [slice_place(dump, row)])
+            yield from _each(Role.USED_VALUE, [used_value_place(dump, row)])
+            if used and used_value != NONE:
+                yield from _each(Role.POSITION, row_places(used, dump.positions, dump.positions_of(used_value)))
                 for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
-                    yield Role.OPERAND, place, Place(used, user_end + len(b", "), place.end)
-            yield Role.LIVE_RANGE, live_range_place(dump, row), None
+                    yield Occurrence(place, Role.OPERAND, Place(used, user_end + len(b", "), place.end))
+            yield from _each(Role.LIVE_RANGE, [live_range_place(dump, row)])
             if live:
                 rows = np.flatnonzero(dump.value_of_peak_buffer == row)
-                spans = (row_places(live, dump.peak_buffers, rows, end=end) for end in ("end", "value_end"))
-                yield from ((Role.PEAK, place, word) for place, word in zip(*spans, strict=True))
-            yield Role.SCHEDULE, schedule_place(dump, int(dump.schedule_row_of_name[dump.values.name[row]])), None
-            if used and has_uses:
-                yield from ((Role.INSTRUCTION_TEXT, place, None) for place in _operands(dump, used_value, used))
+                places, words = (row_places(live, dump.peak_buffers, rows, end=end) for end in ("end", "value_end"))
+                yield from (Occurrence(place, Role.PEAK, word) for place, word in zip(places, words, strict=True))
+            entry = int(dump.schedule_row_of_name[dump.values.name[row]])
+            yield from _each(Role.SCHEDULE, [schedule_place(dump, entry)])
+            if used and used_value != NONE:
+                yield from _each(Role.INSTRUCTION_TEXT, _operands(dump, used_value, used))
         case Allocation(row):
-            yield Role.ALLOCATION_HEADER, allocation_place(dump, row), None
-            if dump.assignment:
-                yield from ((Role.SLICE, place, None) for place in value_places(dump, dump.assignment, row))
+            yield from _each(Role.ALLOCATION_HEADER, [allocation_place(dump, row)])
+            yield from _each(Role.SLICE, value_places(dump, dump.assignment, row) if dump.assignment else ())
             for file in dump.files:
                 reported = file.columns.report_allocations
                 rows = np.flatnonzero(reported.index == dump.allocations.index[row])
-                yield from ((Role.REPORT, place, None) for place in row_places(file, reported, rows))
+                yield from _each(Role.REPORT, row_places(file, reported, rows))
         case Instruction(name):
-            yield Role.SCHEDULE, schedule_place(dump, int(dump.schedule_row_of_name[name])), None
+            yield from _each(Role.SCHEDULE, [schedule_place(dump, int(dump.schedule_row_of_name[name]))])
             if used:
                 for place, user_end in use_places(dump, used, np.flatnonzero(dump.uses.name == name)):
-                    yield Role.USER, place, Place(used, place.start, user_end)
+                    yield Occurrence(place, Role.USER, Place(used, place.start, user_end))
         case Step(step) if live:
             row, ranges = dump.schedule_row(step), dump.live_ranges
-            yield Role.SCHEDULE, schedule_place(dump, row), step_place(dump, row)
+            scheduled, number = schedule_place(dump, row), step_place(dump, row)
+            if scheduled and number:
+                yield Occurrence(scheduled, Role.SCHEDULE, number)
             for row in np.flatnonzero((ranges.start_step == step) | (ranges.end_step == step)).tolist():
-                place, words = row_place(live, ranges, row), live_range_steps(live, ranges, row)
-                for word, steps in zip(words, (ranges.start_step, ranges.end_step), strict=True):
-                    if steps[row] == step:
-                        yield Role.LIVE_RANGE, place, word
-            yield from (
-                (Role.PEAK, place, None) for place in row_places(live, peaks, np.flatnonzero(peaks.step == step))
-            )
+                first, last = live_range_steps(live, ranges, row)
+                for word, own in ((first, ranges.start_step[row]), (last, ranges.end_step[row])):
+                    if own == step:
+                        yield Occurrence(row_place(live, ranges, row), Role.LIVE_RANGE, word)
+            yield from _each(Role.PEAK, row_places(live, peaks, np.flatnonzero(peaks.step == step)))
         case Peak(row) if live:
-            yield Role.PEAK, row_place(live, peaks, row), None
+            yield from _each(Role.PEAK, [row_place(live, peaks, row)])
 
 
 def _operands(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Place]:
