@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,10 @@ from xla_lens.syntax.file_names import FileKind
 
 _WIDTH: Final = 320
 """An editor scrolls sideways."""
+
+
+PlaceOf: TypeAlias = Callable[[Entity], Place | None]
+"""Finds where a dump describes an entity."""
 
 
 class Link(NamedTuple):
@@ -106,12 +110,12 @@ def page_text(
     return outline_page(outline, place_of)
 
 
-def outline_page(outline: Outline, place_of: Callable[[Entity], Place | None]) -> PageText:
-    """Return a page with some blocks. `place_of` finds where a dump describes an entity."""
+def outline_page(outline: Outline, place_of: PlaceOf) -> PageText:
+    """Return a page with some blocks."""
     return _page(text_lines(outline, _WIDTH), place_of)
 
 
-def _page(lines: Iterable[Line], place_of: Callable[[Entity], Place | None]) -> PageText:
+def _page(lines: Iterable[Line], place_of: PlaceOf) -> PageText:
     place_of = cache(place_of)
     data, links = bytearray(), list[Link]()
     for text, spans in lines:

@@ -6,7 +6,8 @@ A dump names files by their paths on the machine that compiled. Callers decide w
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -161,7 +162,7 @@ def callers(line: LineMemory) -> dict[StackFrame, int]:
     found: defaultdict[StackFrame, int] = defaultdict(int)
     for stack in line.stacks:
         # The innermost frames may be those of libraries, and a loop repeats calls.
-        frames = [StackFrame(frame.file, frame.line, None, frame.function) for frame in stack.frames]
+        frames = [replace(frame, column=None) for frame in stack.frames]
         here = next((place for place, frame in enumerate(frames) if frame.line == line.line), len(frames))
         if caller := next((frame for frame in frames[here:] if frame.line != line.line), None):
             found[caller] += stack.size_bytes
@@ -174,10 +175,9 @@ def callers(line: LineMemory) -> dict[StackFrame, int]:
 _LONGEST_TEXT: Final = 4 << 20
 
 
-def _functions(lines: Iterable[LineMemory], text: str) -> Iterator[FunctionMemory]:
-    sizes = {line.line: line.size_bytes for line in lines}
+def _functions(lines: Sequence[LineMemory], text: str) -> Iterator[FunctionMemory]:
     for name, first, last in functions_in(text):
-        if size_bytes := sum(size for line, size in sizes.items() if first <= line <= last):
+        if size_bytes := sum(line.size_bytes for line in lines if first <= line.line <= last):
             yield FunctionMemory(name, first, last, size_bytes)
 
 

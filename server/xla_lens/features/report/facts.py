@@ -171,14 +171,10 @@ class Report:
         return len(self.dump.values) if self.dump.assignment or self.dump.used else None
 
     @property
-    def allocation_count(self) -> int | None:
-        """The number of allocations, None without a buffer assignment."""
-        return len(self.dump.allocations) if self.dump.assignment else None
-
-    @property
-    def reserved_bytes(self) -> int | None:
-        """The bytes of all allocations in all memory spaces, None without a buffer assignment."""
-        return sum(one.space.reserved_bytes for one in self.spaces) if self.dump.assignment else None
+    def reserved(self) -> tuple[int, int] | None:
+        """The number of allocations in all memory spaces and their bytes, None without a buffer assignment."""
+        size_bytes = sum(one.space.reserved_bytes for one in self.spaces)
+        return (len(self.dump.allocations), size_bytes) if self.dump.assignment else None
 
     @property
     def printed(self) -> tuple[int, int] | None:

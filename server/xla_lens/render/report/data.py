@@ -141,7 +141,7 @@ def report_data(report: Report) -> Json:
     if Part.PEAK in parts:
         explained = explained_peak(report)
         printed["explained"] = explained and _facts(dump, explained)
-    reserved = {"allocations": report.allocation_count, "reserved_bytes": report.reserved_bytes}
+    reserved = dict(zip(("allocations", "reserved_bytes"), report.reserved or (None, None), strict=True))
     known: Json = {
         **_facts(dump, report),
         "findings": [*map(finding_data, report.analysis.findings)],
@@ -273,24 +273,20 @@ def _alive(report: Report, one: SpaceReport) -> list[Json]:
 
 
 def _padding(report: Report, one: SpaceReport) -> Json:
-    at_peak, biggest = padding_at_peak(report, one)
-    return {
-        "padding_bytes": at_peak.total_bytes,
-        "unknown_bytes": at_peak.unknown_bytes,
-        "values": [_padded_value(report.dump, *row) for row in biggest],
-    }
-
-
-def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> Json:
-    padding = padding_of(dump, value)
-    return {
-        **value_name(dump, value, "size_bytes"),
-        "shape": shape_text(dump, value),
-        "logical_bytes": padding.logical_bytes if padding else None,
-        "padding_bytes": padding_bytes,
-        "causes": _facts(dump, padding.parts) if padding else [],
-        "unexplained": padding.unexplained if padding else None,
-    }
+    dump, (at_peak, biggest) = report.dump, padding_at_peak(report, one)
+    values = [
+        {
+            **value_name(dump, value, "size_bytes"),
+            "shape": shape_text(dump, value),
+            "logical_bytes": padding and padding.logical_bytes,
+            "padding_bytes": padding_bytes,
+            "causes": _facts(dump, padding.parts) if padding else [],
+            "unexplained": padding and padding.unexplained,
+        }
+        for value, padding_bytes in biggest
+        for padding in [padding_of(dump, value)]
+    ]
+    return {"padding_bytes": at_peak.total_bytes, "unknown_bytes": at_peak.unknown_bytes, "values": values}
 
 
 def _arena(report: Report, arena: AllocationHistory) -> Json:

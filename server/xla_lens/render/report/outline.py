@@ -110,14 +110,14 @@ def _is_big(one: SpaceReport, size_bytes: int) -> bool:
 def _head(report: Report) -> Iterator[tuple[str, Text]]:
     first, bound = next(iter(report.files.values())), report.warrants.of(Quantity.RESERVED).bound
     yield "files", (f"{', '.join(report.files)} in ", Name(first.rpartition("/")[0] or ".", role=Role.PATH))
-    if report.reserved_bytes is not None and report.allocation_count is not None:
-        allocations = bounded(counted(report.allocation_count, "allocation"), bound)
+    if report.reserved:
+        allocations = bounded(counted(report.reserved[0], "allocation"), bound)
         sizes = [(one, one.space.reserved_bytes) for one in report.spaces]
         small = sum(not _is_big(*each) for each in sizes)
         parts = [f"{bounded_size(size, bound)} of {one.name}" for one, size in sizes if size and _is_big(one, size)]
         more = f" and {counted(small, 'small memory space')}" if small else ""
         by_space = f": {', '.join(parts)}{more}" if len(parts) + small > 1 else ""
-        yield "reserved", f"{bounded_size(report.reserved_bytes, bound)} in {allocations}{by_space}"
+        yield "reserved", f"{bounded_size(report.reserved[1], bound)} in {allocations}{by_space}"
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     counts = (

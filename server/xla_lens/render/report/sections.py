@@ -355,16 +355,15 @@ def padding_sections(report: Report, one: SpaceReport) -> Sections:
     at_peak, biggest = padding_at_peak(report, one)
     unknown = f" (unknown for {human(at_peak.unknown_bytes)})" if at_peak.unknown_bytes else ""
     title = f"Padding at the {one.name} peak: {human(at_peak.total_bytes)}{unknown}"
-    rows = [_padding_row(report.dump, *row) for row in biggest]
+    dump, rows = report.dump, list[Cells]()
+    for value, padding_bytes in biggest:
+        padding = padding_of(dump, value)
+        causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
+        if padding and padding.unexplained:
+            causes = causes or padding.unexplained.value
+        sizes = human(padding_bytes), size_text(dump, value)
+        rows.append((*sizes, value_link(dump, value), shape_name(dump, value), causes))
     return section(title, *([table("padding | size | <value | <shape | <cause", rows)] if rows else []))
-
-
-def _padding_row(dump: DumpSet, value: int, padding_bytes: int) -> Cells:
-    padding = padding_of(dump, value)
-    causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
-    if padding and padding.unexplained:
-        causes = causes or padding.unexplained.value
-    return human(padding_bytes), size_text(dump, value), value_link(dump, value), shape_name(dump, value), causes
 
 
 # ---------------------------------------------------------------- a budget
