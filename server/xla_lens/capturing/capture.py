@@ -210,14 +210,7 @@ class Capture:
 
     # ------------------------------------------------------------ limits
 
-    def assert_fits(
-        self,
-        *,
-        hbm: Limit = None,
-        vmem: Limit = None,
-        smem: Limit = None,
-        host: Limit = None,
-    ) -> None:
+    def assert_fits(self, *, hbm: Limit = None, vmem: Limit = None, smem: Limit = None, host: Limit = None) -> None:
         """Raise `AssertionError` if the program needs more than a size, such as "15.75GiB", in a memory space.
 
         The limits apply to all allocations, except buffers in registers and on stacks. `hbm` is the main memory of the
@@ -229,16 +222,13 @@ class Capture:
         budgets = {name: _size(name, size) for name, size in sizes.items() if size is not None}
         if not budgets:
             raise TypeError(f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(sizes)}")
-        problems = [problem for name, budget in budgets.items() if (problem := self._problem(name, budget))]
+        problems = [
+            budget_problem(self._report(replace(_SUMMARY, budget_bytes=budget)), space)
+            for name, budget in budgets.items()
+            if (space := self._space(name)) and over_bytes(space, budget) != 0
+        ]
         if problems or self.error:
             raise AssertionError(printable(fit_problems(self.name, self.error, problems))) from self.error
-
-    def _problem(self, name: str, budget: int) -> str | None:
-        space = self._space(name)
-        if space is None or over_bytes(space, budget) == 0:
-            return None
-        options = replace(_SUMMARY, budget_bytes=budget)
-        return budget_problem(self._report(options), space)
 
     # ------------------------------------------------------------ pictures
 

@@ -30,14 +30,14 @@ def capacity_data(space: MemorySpace, capacity: Capacity | None) -> contract.Cap
 
 def source_text(capacity: Capacity) -> str:
     """Return what states a capacity."""
-    file = re.split(r"[/\\]", capacity.file or "")[-1]
-    match capacity.source:
-        case CapacitySource.GIVEN:
-            return f"the setting {SETTING}"
-        case CapacitySource.OOM_MESSAGE:
-            return f"the out-of-memory message in {file}"
-        case CapacitySource.TARGET_CONFIG:
-            return f"{file}: all memory of the GPU, of which the runtime keeps some"
+    return _SOURCES[capacity.source].format(file=re.split(r"[/\\]", capacity.file or "")[-1])
+
+
+_SOURCES: Final = {
+    CapacitySource.GIVEN: f"the setting {SETTING}",
+    CapacitySource.OOM_MESSAGE: "the out-of-memory message in {file}",
+    CapacitySource.TARGET_CONFIG: "{file}: all memory of the GPU, of which the runtime keeps some",
+}
 
 
 def device_text(dump: DumpSet, space: MemorySpace, capacity: Capacity) -> str:
