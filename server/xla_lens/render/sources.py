@@ -45,9 +45,9 @@ def call_chain(frames: Sequence[StackFrame], links: CommandLinks = NO_LINKS) -> 
     """Yield a call stack as a line of Markdown, innermost call first. The title has the line of the user's program, so
     that this one has the function only. A loop such as `lax.scan` repeats calls, which are shown once.
     """
-    calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
+    calls: dict[StackFrame, StackFrame] = {}
     for frame in frames:
-        calls.setdefault((frame.file, frame.line, frame.function), frame)
+        calls.setdefault(replace(frame, column=None), frame)
     own = user_frame(frames)
     # Where the user cannot follow a link, the whole path helps to find the file.
     path = code(own.file) if own and not links.uri and own.file != _name(own) else ""

@@ -28,15 +28,14 @@ _CUT: Final = (
 
 def shortened(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines that fit into a comment on GitHub, and a sentence if that is not all of them."""
-    room = LONGEST_COMMENT - sum(len(line) + 1 for line in _CUT)
-    held: list[str] = []
+    length, last, held = 0, sum(len(line) + 1 for line in _CUT), list[str]()
     for line in lines:
-        room -= len(line) + 1
+        length += len(line) + 1
         held.append(line)
-        if room >= 0:
+        if length <= LONGEST_COMMENT - last:
             yield from held
             held.clear()
-        elif room < -sum(len(line) + 1 for line in _CUT):
+        elif length > LONGEST_COMMENT:
             yield from _CUT
             return
     yield from held
