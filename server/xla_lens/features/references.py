@@ -227,12 +227,11 @@ def highlights(
         place, uses = definition_place(module, mention.target), references_to(module, mention.target)
         reads = (Highlight(use.start, use.end, HighlightKind.READ) for use in islice(uses, limit - 1))
         return [Highlight(place.start, place.end, HighlightKind.WRITE), *reads]
-    kinds = {role: _kind(mention.target, role) for role in Role}
     found = [
-        Highlight(occurrence.word.start, occurrence.word.end, kinds[occurrence.role])
-        for occurrence in islice(occurrences(dump, mention.target, file), limit)
+        Highlight(one.word.start, one.word.end, _kind(mention.target, one.role))
+        for one in islice(occurrences(dump, mention.target, file), limit)
     ]
-    if not any(word.start == mention.start and word.end == mention.end for word in found):
+    if (mention.start, mention.end) not in {word[:2] for word in found}:
         found = [Highlight(mention.start, mention.end, HighlightKind.TEXT), *found[: limit - 1]]
     return found
 

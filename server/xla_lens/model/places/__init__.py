@@ -1,3 +1,3 @@
-"""Places in a dump: what the text at a byte means (`mentions`), where a thing is mentioned (`occurrences`), the bytes
-of rows and blocks (`places`, `blocks`), and stable names of things and pages (`entities`, `pages`).
+"""Places in a dump: what the text at a byte means (`mentions`), the bytes of rows (`places`), and stable names of
+things and pages (`entities`, `pages`).
 """
