@@ -118,7 +118,8 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Iterator[Findi
         indices = np.array([*map(dump.index_number, paths)])
         output, source = np.where(indices != NONE, dump.values_at(names, indices), NONE)
         is_known = NONE not in (root, parameter, *names, output, source)
-        places = zip(values.allocation[[output, source]], values.offset[[output, source]], strict=True)
+        rows = np.array((output, source))
+        places = zip(taken(values.allocation, rows), taken(values.offset, rows), strict=True)
         if not is_known or len({*places}) > 1:
             problem = Problem.ALIAS_MISMATCH(alias[1], integer(alias[2]), alias[3])
             yield error(Place(module.file, *alias.span()), problem)
