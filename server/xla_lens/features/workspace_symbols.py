@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.summary import Entries, EntryKind, SetSummary
 from xla_lens.model.tables.backend import SpaceId
@@ -19,7 +18,7 @@ from xla_lens.model.warrants import Quantity, Warrants
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, parse_size
 from xla_lens.render.warrants import warranted_size
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Mask
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
 
@@ -112,7 +111,7 @@ with it, else 2.
 """
 
 
-def _fits(entries: Entries, query: Query) -> NDArray[np.bool_]:
+def _fits(entries: Entries, query: Query) -> Mask:
     """Which entries match the bounds. An empty query leaves out values."""
     fits = entries.kind != EntryKind.VALUE if query == Query() else np.ones(len(entries), np.bool_)
     if query.least_bytes is not None:
@@ -122,7 +121,7 @@ def _fits(entries: Entries, query: Query) -> NDArray[np.bool_]:
     return fits
 
 
-def _matches(entries: Entries, text: bytes, fits: NDArray[np.bool_]) -> _Matches:
+def _matches(entries: Entries, text: bytes, fits: Mask) -> _Matches:
     """The entries that match the bounds and have a text in their label."""
     if not text:
         rows = np.flatnonzero(fits)

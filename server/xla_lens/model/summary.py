@@ -20,7 +20,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.model.warrants import Warrants
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Mask
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_positions, width
@@ -59,7 +59,7 @@ class Entries:
     size_bytes: NarrowColumn
     color: NarrowColumn
     allocation_kind: NarrowColumn
-    is_at_peak: NDArray[np.bool_]
+    is_at_peak: Mask
     file: NarrowColumn
     row: NarrowColumn
     column: NarrowColumn
@@ -132,7 +132,7 @@ def _entries(dump: DumpSet, memory: Memory, encoding: Encoding) -> Entries:
     labels += [b"allocation %d" % index for index in table.index[allocations].tolist()] + texts
     peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)
 
-    def joined(*parts: Column | NDArray[np.bool_] | int) -> Column:
+    def joined(*parts: Column | Mask | int) -> Column:
         """The cells of the module, of the allocations and of the values."""
         return np.concatenate([np.broadcast_to(part, count) for part, count in zip(parts, counts, strict=True)])
 

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Column: TypeAlias = NDArray[np.signedinteger]
+Mask: TypeAlias = NDArray[np.bool_]
+"""A column that says of each row whether something holds."""
 
 NONE: Final = -1
 """In any column: the line does not contain the value."""

@@ -1,14 +1,13 @@
 """Checks of the allocations: their numbers, kinds, sizes and headers, and whether their values fit."""
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, RelatedRows, marked
-from xla_lens.model.checks.findings import Finding, Relation, error
+from xla_lens.model.checks.findings import Finding, Findings, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.structure import misplaced_allocation
 from xla_lens.model.places.places import Place, total_place
@@ -20,7 +19,7 @@ from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layou
 from xla_lens.syntax.human_sizes import human_size
 
 
-def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Findings:
     """Allocations are numbered 0, 1, 2, … in the order of the text (BufferAssigner::CombineTempAllocations)."""
     allocations, index = dump.allocations, dump.allocations.index
     yield from context.repeats(allocations, (index,), Problem.DUPLICATE_ALLOCATION, index, known=index != NONE)
@@ -32,7 +31,7 @@ def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Iterator[Findi
         context.broken_files.add(id(dump.assignment))
 
 
-def allocation_kinds_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def allocation_kinds_agree(dump: DumpSet, context: Context) -> Findings:
     """Each allocation has a kind, and one has the output, which is `maybe-live-out`."""
     allocations, kind = dump.allocations, dump.allocations.kind
     yield from context.found(allocations, kind == 0, Problem.NO_KIND, allocations.index)
@@ -49,7 +48,7 @@ _ALIGNMENT: Final = 4
 """The least alignment of an offset, that of the sync flags of TPUs. Other memory spaces align to 16 bytes or more."""
 
 
-def slices_fit_allocations(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def slices_fit_allocations(dump: DumpSet, context: Context) -> Findings:
     """Each value lies inside its allocation (CHECK_LE in BufferAllocation::AddAssignment), at an aligned offset."""
     slices, allocations, owner = dump.slices, dump.allocations, dump.slices.allocation
     offset, size, whole = slices.offset, slices.size_bytes, taken(allocations.size_bytes, owner)
@@ -60,7 +59,7 @@ def slices_fit_allocations(dump: DumpSet, context: Context) -> Iterator[Finding]
     yield from context.found(slices, is_wrong, Problem.SLICE_OUT_OF_BOUNDS, *facts, related=related)
 
 
-def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Findings:
     """The printed total is the sum of all allocations, and its rounded form agrees with it."""
     sizes, place = dump.allocations.size_bytes, total_place(dump)
     if place is None:
@@ -73,7 +72,7 @@ def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Iterator[Fin
     context.cover(allocations=range(len(sizes)))
 
 
-def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
+def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Findings:
     """The rounded form of a size, if it is printed, agrees with the bytes."""
     start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
     printed, expected = file.document.data[start:end], human_size(size_bytes)
@@ -85,7 +84,7 @@ def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) 
 # ---------------------------------------------------------------- headers
 
 
-def parameters_are_numbered(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def parameters_are_numbered(dump: DumpSet, context: Context) -> Findings:
     """Each allocation of a parameter holds that parameter, and parameters are numbered 0, 1, 2, … without gaps."""
     allocations, is_parameter = dump.allocations, dump.allocations.kind & int(Kind.PARAMETER) != 0
 
@@ -105,7 +104,7 @@ def parameters_are_numbered(dump: DumpSet, context: Context) -> Iterator[Finding
         yield from context.found(allocations, gaps, Problem.PARAMETER_GAP, *facts)
 
 
-def header_shapes_match_values(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def header_shapes_match_values(dump: DumpSet, context: Context) -> Findings:
     """The shapes in the header of an allocation are shapes of its values."""
     allocations, data = dump.allocations, dump.assignment.document.data if dump.assignment else b""
     # A value that is in no allocation may belong to any.
@@ -157,7 +156,7 @@ _PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")
 # ---------------------------------------------------------------- memory spaces
 
 
-def memory_spaces_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def memory_spaces_agree(dump: DumpSet, context: Context) -> Findings:
     """The header of an allocation, the header of a value in the used values and its row in the allocation give the same
     memory space (BufferAllocation::AddAssignment). The one that most disagree with is wrong.
     """

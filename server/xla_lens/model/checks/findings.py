@@ -1,9 +1,9 @@
 """Findings: contradictions in a dump set, each with the places that show it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Occurrence, Problem
@@ -54,6 +54,10 @@ class Finding:
     def code(self) -> Code:
         """The code of the problem."""
         return self.problem.kind.code
+
+
+Findings: TypeAlias = Iterator[Finding]
+"""What a check yields."""
 
 
 def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:

@@ -4,14 +4,13 @@ and each value has a live range that fits the schedule and its uses.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import Finding, Relation
+from xla_lens.model.checks.findings import Finding, Findings, Relation
 from xla_lens.model.checks.overlaps import is_passed_on
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.values import views_in_live_ranges
@@ -21,7 +20,7 @@ from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Section, cells
 
 
-def steps_ascend(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def steps_ascend(dump: DumpSet, context: Context) -> Findings:
     """The schedule has steps 0, 1, 2, …, each instruction once, and `max` is their number (HloLiveRange::ToString).
     Reports the first row that is wrong.
     """
@@ -44,7 +43,7 @@ def _maximum(dump: DumpSet) -> int:
 # ---------------------------------------------------------------- instructions
 
 
-def mentioned_instructions_are_scheduled(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def mentioned_instructions_are_scheduled(dump: DumpSet, context: Context) -> Findings:
     """Instructions that hold or read live values are scheduled. One finding for each name."""
     schedule, uses = dump.schedule, dump.uses
     if not len(schedule):
@@ -74,7 +73,7 @@ def mentioned_instructions_are_scheduled(dump: DumpSet, context: Context) -> Ite
 # ---------------------------------------------------------------- live ranges
 
 
-def live_ranges_lie_in_schedule(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def live_ranges_lie_in_schedule(dump: DumpSet, context: Context) -> Findings:
     """Live ranges end after they start and within the schedule (HloLiveRange::CalculateBufferStartEndMap)."""
     ranges = dump.live_ranges
     start, end = ranges.start_step, ranges.end_step
@@ -86,7 +85,7 @@ def live_ranges_lie_in_schedule(dump: DumpSet, context: Context) -> Iterator[Fin
     yield from context.found(ranges, is_wrong, Problem.INVALID_LIVE_RANGE, *facts, related=related)
 
 
-def values_have_one_live_range(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def values_have_one_live_range(dump: DumpSet, context: Context) -> Findings:
     """Each scheduled value has a live range, and each live range a value."""
     ranges, values, file = dump.live_ranges, dump.values, dump.live
     if file is None or Section.BUFFER_LIVE_RANGES not in file.columns.sections.section:
@@ -114,7 +113,7 @@ def values_have_one_live_range(dump: DumpSet, context: Context) -> Iterator[Find
 # ---------------------------------------------------------------- starts and ends
 
 
-def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Findings:
     """Live ranges start where their instruction runs and do not end before the last use of their value."""
     ranges, values, schedule = dump.live_ranges, dump.values, dump.schedule
     step, value, start = taken(schedule.step, dump.schedule_row_of_name), dump.value_of_live_range, ranges.start_step

@@ -3,14 +3,13 @@ all of this follows from the live ranges.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from itertools import zip_longest
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Relation
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Findings, Relation
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
@@ -20,7 +19,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE
 
 
-def printed_peak_is_highest(dump: DumpSet, context: Context, memory: Memory) -> Iterator[Finding]:
+def printed_peak_is_highest(dump: DumpSet, context: Context, memory: Memory) -> Findings:
     """No step has more live bytes of memory space 0 than the printed one, if that follows XLA's rule."""
     space = memory.space(DEFAULT_COLOR)
     if len(dump.peaks) != 1 or space is None or space.peak_step is None:
@@ -33,7 +32,7 @@ def printed_peak_is_highest(dump: DumpSet, context: Context, memory: Memory) -> 
         yield from context.found(dump.peaks, [0], Problem.PEAK_UNDERSTATED, *facts, severity=severity, related=related)
 
 
-def printed_peak_matches_live_ranges(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def printed_peak_matches_live_ranges(dump: DumpSet, context: Context) -> Findings:
     """The printed peak is at the step that XLA's rule gives, and its list and breakdown show what is live there."""
     if len(dump.peaks) != 1 or not context.is_whole(dump.live):
         return
@@ -54,7 +53,7 @@ def printed_peak_matches_live_ranges(dump: DumpSet, context: Context) -> Iterato
 # ---------------------------------------------------------------- the list
 
 
-def _list(dump: DumpSet, context: Context, step: int) -> Iterator[Finding]:
+def _list(dump: DumpSet, context: Context, step: int) -> Findings:
     """The list has each value that is live at the step once, with the size of its shape. With cumulative sizes, it is
     sorted by size, else in the order of the live ranges. Until jaxlib 0.6.0 it had no indices, and the sizes of the
     whole shapes of the instructions.
@@ -96,7 +95,7 @@ def _list(dump: DumpSet, context: Context, step: int) -> Iterator[Finding]:
 # ---------------------------------------------------------------- the stack trace breakdown
 
 
-def _stack_traces(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def _stack_traces(dump: DumpSet, context: Context) -> Findings:
     """The header has the sum of the list, the total of a frame is the sum of its subtree, and the bytes that remain
     after it are right (HloStackTrace). Reports the first number that is wrong.
     """

@@ -13,7 +13,7 @@ import numpy as np
 from xla_lens.model.checks.allocations import rounded_size_agrees
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import Finding, Related, Relation, error, of_another_compilation
+from xla_lens.model.checks.findings import Finding, Findings, Related, Relation, error, of_another_compilation
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.places.places import Place, report_table_allocations, row_place
@@ -27,7 +27,7 @@ from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
 
 
-def reports_match_allocations(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def reports_match_allocations(dump: DumpSet, context: Context) -> Findings:
     """A memory usage report agrees with the allocations, and is complete."""
     for file in dump.files:
         if file.kind is not FileKind.MEMORY_USAGE_REPORT:
@@ -67,7 +67,7 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     return bool(listed.sum() < len(allocations) or len(columns.report_tables) < tables)
 
 
-def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
+def _totals(dump: DumpSet, file: DumpFile) -> Findings:
     """The totals of all allocations and of each memory space are sums of their allocations, and their rounded forms
     agree with them.
     """
@@ -83,7 +83,7 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
                 yield from rounded_size_agrees(file, table, row)
 
 
-def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
+def _spaces(dump: DumpSet, file: DumpFile) -> Findings:
     """The report has a part for each memory space, in the order of their numbers. Reports the first that is wrong."""
     spaces, colors = file.columns.report_spaces, distinct(dump.allocations.color).tolist()
     both = zip(spaces.color.tolist(), [*colors, *[NONE] * len(spaces)], strict=False)
@@ -94,7 +94,7 @@ def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
             return
 
 
-def _difference(place: Place, printed: bytes, expected: bytes, *related: Related) -> Iterator[Finding]:
+def _difference(place: Place, printed: bytes, expected: bytes, *related: Related) -> Findings:
     """A finding for the first cell of a line that is not as expected."""
     cells = zip_longest(printed.split(b";"), expected.split(b";"), fillvalue=b"") if expected else [(printed, b"")]
     for one, other in ((one.strip(), other.strip()) for one, other in cells):
@@ -116,7 +116,7 @@ _SIZE: Final = re.compile(rb"size -?\d+")
 _ADDRESS: Final = re.compile(rb"^(allocation \d+: )0x[0-9a-f]+, ")
 
 
-def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Iterator[Finding]:
+def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     """Both lists have all allocations, the largest first. Reports the first line of each list that is wrong."""
     allocations, table, document = dump.allocations, file.columns.report_allocations, file.document
     is_by_size, sizes = table.cumulative_start != NONE, allocations.size_bytes
@@ -159,7 +159,7 @@ def _has_unknown(file: DumpFile, start: int) -> bool:
 # ---------------------------------------------------------------- the tables of an allocation
 
 
-def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Iterator[Finding]:
+def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     """The table of an allocation has a row for each offset at which values start, with the size of the largest value
     there, the number and the shapes of the values, and the sum of the sizes up to the row. Reports the first row of
     each table that is wrong, else a wrong number of rows.

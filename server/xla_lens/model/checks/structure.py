@@ -1,7 +1,7 @@
 """Checks of the structure of files: unknown lines, missing headers, and files that are cut off."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import marked
-from xla_lens.model.checks.findings import Finding, error
+from xla_lens.model.checks.findings import Finding, Findings, error
 from xla_lens.model.checks.problems import Cut, Problem
 from xla_lens.model.checks.resemblance import Damage, UnknownLine
 from xla_lens.model.checks.values import views_in_used_values
@@ -23,7 +23,7 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import end_of_lines
 
 
-def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Iterator[Finding]:
+def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Findings:
     """Each file consists of known lines below their headers, and is complete. `lines` are the unknown ones."""
     of_file: dict[int, list[UnknownLine]] = {}
     for line in lines:
@@ -46,7 +46,7 @@ def unreadable(file: DumpFile) -> Finding:
     return error(Place(file, 0, 0), Problem.UNREADABLE_FILE(file.unreadable))
 
 
-def _lines(dump: DumpSet, file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
+def _lines(dump: DumpSet, file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Findings:
     cut = _cut(dump, file, [line for line in lines if line.key in damage])
     truncation = truncated(file, cut) if cut else None
     end = truncation.place.start if truncation else file.document.content_end
@@ -64,7 +64,7 @@ def truncated(file: DumpFile, cut: Cut) -> Finding:
     return error(Place(file, last_line, end), Problem.TRUNCATED_FILE(cut))
 
 
-def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Iterator[Finding]:
+def _unknown_lines(file: DumpFile, lines: list[UnknownLine], damage: Damage) -> Findings:
     """One finding for each run of unknown lines, which are either all damaged rows or all notes."""
     keys = [(file.document.row(line.start) - place, line.key in damage) for place, line in enumerate(lines)]
     for (_, is_damaged), group in groupby(zip(keys, lines, strict=True), itemgetter(0)):
@@ -82,7 +82,7 @@ _LARGEST: Final = float(1 << 62)
 """From which sum on, a further one may not fit into 64 bits."""
 
 
-def _large_sizes(dump: DumpSet) -> Iterator[Finding]:
+def _large_sizes(dump: DumpSet) -> Findings:
     """Sums of sizes fit into 64 bits."""
     tables: tuple[tuple[DumpFile | None, Table, tuple[Column, ...]], ...] = (
         (dump.assignment, dump.allocations, (dump.allocations.size_bytes,)),
@@ -95,14 +95,14 @@ def _large_sizes(dump: DumpSet) -> Iterator[Finding]:
             yield error(row_place(file, table, int(sizes.argmax())), Problem.SIZES_TOO_LARGE(len(sizes)))
 
 
-def _second_module(file: DumpFile) -> Iterator[Finding]:
+def _second_module(file: DumpFile) -> Findings:
     others = file.columns.other_modules
     if len(others):
         name = file.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
         yield Finding(Severity.INFORMATION, row_place(file, others, 0), Problem.SECOND_MODULE(name))
 
 
-def _missing_headers(file: DumpFile) -> Iterator[Finding]:
+def _missing_headers(file: DumpFile) -> Findings:
     """The printed peak, the total and the headers of used values are there. Without other headers, nothing is missing:
     all rows are read.
     """

@@ -1,6 +1,5 @@
 """Checks of the values: both lists have the same ones, and they fit the instructions that the dump quotes."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -9,7 +8,7 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, Fact, Marks, Named, RelatedRows, marked
-from xla_lens.model.checks.findings import Finding, Relation, error
+from xla_lens.model.checks.findings import Findings, Relation, error
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
@@ -21,7 +20,7 @@ from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.texts import number_texts
 
 
-def rows_are_unique(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def rows_are_unique(dump: DumpSet, context: Context) -> Findings:
     """Each list has an id, a position (HloDataflowAnalysis in SSA form), a use or a live range once."""
     slices, used, positions, uses, ranges = dump.slices, dump.used_values, dump.positions, dump.uses, dump.live_ranges
     lists: tuple[tuple[Named, tuple[Column, ...], Problem], ...] = (
@@ -45,7 +44,7 @@ files belong to different dumps.
 """
 
 
-def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Iterator[Finding]:
+def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Findings:
     """Most used values and live ranges are those of the allocations. If not, no other check is meaningful. Where a list
     `is_cut` off, only values in both can tell.
     """
@@ -65,7 +64,7 @@ def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Iterator[Finding]:
             yield error(row_place(dump.live, ranges, 0), problem)
 
 
-def first_positions_define_values(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def first_positions_define_values(dump: DumpSet, context: Context) -> Findings:
     """The first position of a used value is the instruction that defines it (HloValue::SetPositions)."""
     used, positions, value = dump.used_values, dump.positions, dump.value_of_used_value
     if context.is_whole(dump.used):
@@ -76,7 +75,7 @@ def first_positions_define_values(dump: DumpSet, context: Context) -> Iterator[F
         yield from context.found(used, differs & (value != NONE), Problem.DEFINITION_MISMATCH, label, names=names)
 
 
-def value_names_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def value_names_agree(dump: DumpSet, context: Context) -> Findings:
     """A value has the same name in its allocation and in the used values."""
     slices, used = dump.slices, dump.used_values
     other = dump.values.used_value[dump.value_of_slice]
@@ -87,7 +86,7 @@ def value_names_agree(dump: DumpSet, context: Context) -> Iterator[Finding]:
     yield from context.found(slices, rows, Problem.LISTS_DIFFER, *facts, names=names, related=related)
 
 
-def values_are_in_both_lists(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def values_are_in_both_lists(dump: DumpSet, context: Context) -> Findings:
     """The values of the allocations are used values, and used values are in an allocation."""
     slices, table, values = dump.slices, dump.used_values, dump.values
     # A file may have the header of the used values without values.
@@ -122,7 +121,7 @@ def views_in_live_ranges(dump: DumpSet) -> Marks:
     return is_view
 
 
-def values_quote_their_instruction(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def values_quote_their_instruction(dump: DumpSet, context: Context) -> Findings:
     """If any value quotes its instruction, each does."""
     used = dump.used_values
     is_missing = used.instruction_start == NONE
@@ -133,7 +132,7 @@ def values_quote_their_instruction(dump: DumpSet, context: Context) -> Iterator[
 # ---------------------------------------------------------------- operands
 
 
-def uses_match_operands(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def uses_match_operands(dump: DumpSet, context: Context) -> Findings:
     """An instruction reads the values that list a use by it (HloValue::ComputeUses)."""
     uses = dump.uses
     if not len(uses):
@@ -150,9 +149,7 @@ def uses_match_operands(dump: DumpSet, context: Context) -> Iterator[Finding]:
     yield from wrong_uses(context, is_quoted, source, related)
 
 
-def wrong_uses(
-    context: Context, is_known: Marks, source: tuple[Column, Column], related: RelatedRows
-) -> Iterator[Finding]:
+def wrong_uses(context: Context, is_known: Marks, source: tuple[Column, Column], related: RelatedRows) -> Findings:
     """Find uses whose operand shows another value. `source` are the names and the indices of the operands; NONE stands
     for those that are not there.
     """
@@ -189,7 +186,7 @@ def operand_label(dump: DumpSet, operand: int, index: int) -> str:
 # ---------------------------------------------------------------- shapes
 
 
-def shapes_match_instructions(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def shapes_match_instructions(dump: DumpSet, context: Context) -> Findings:
     """A value has the shape that its instruction has at its index."""
     slices, used, quote = dump.slices, dump.used_values, dump.first_quote[dump.slices.name]
     known = np.flatnonzero((quote != NONE) & context.free(values=dump.value_of_slice, names=slices.name))
@@ -209,7 +206,7 @@ def wrong_shapes(
     shapes_of_instructions: tuple[bytes, Column, Column],
     where: str,
     related: RelatedRows,
-) -> Iterator[Finding]:
+) -> Findings:
     """Find rows of `DumpSet.slices` with another shape than their instruction has at their index. The instruction of
     each row is one of those with whole shapes at some spans of a text, NONE if they are unknown.
     """
@@ -240,7 +237,7 @@ def wrong_shapes(
     yield from context.found(slices, [*wrong], Problem.SHAPE_MISMATCH, *facts, related=related, span=span)
 
 
-def sizes_hold_shapes(dump: DumpSet, context: Context) -> Iterator[Finding]:
+def sizes_hold_shapes(dump: DumpSet, context: Context) -> Findings:
     """An array has at least the bytes that its shape needs, and a tuple those of its table of pointers.
 
     Skips layouts that are split between cores, where a value holds only a part of the array.

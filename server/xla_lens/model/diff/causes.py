@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.changes import Change, ValueClass
@@ -21,7 +20,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
 from xla_lens.text.positions import decode
@@ -121,14 +120,14 @@ def _donation(compared: Comparison) -> Iterator[ChangeCause]:
         yield _cause("donation", sizes, copies=copies)
 
 
-def _is_donated(dump: DumpSet, values: Column) -> NDArray[np.bool_]:
+def _is_donated(dump: DumpSet, values: Column) -> Mask:
     """Whether each of some values is in the allocation of a parameter that also holds an output."""
     wanted = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
-    found: NDArray[np.bool_] = dump.allocations.kind[dump.values.allocation[values]] & wanted == wanted
+    found: Mask = dump.allocations.kind[dump.values.allocation[values]] & wanted == wanted
     return found
 
 
-def _copies(dump: DumpSet, parameters: Column, is_unmatched: NDArray[np.bool_]) -> tuple[str, ...]:
+def _copies(dump: DumpSet, parameters: Column, is_unmatched: Mask) -> tuple[str, ...]:
     """The names of the copies of some parameters whose values only this dump has."""
     is_read = np.isin(taken(dump.value_of_used_value, dump.uses.value), parameters)
     readers = np.intersect1d(dump.uses.name[is_read], dump.values.name[is_unmatched]).tolist()

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.diff.matching import Confidence, Matching, Side
 from xla_lens.model.diff.traits import Traits
 from xla_lens.model.memory.over_time import Memory, live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Columns
+from xla_lens.syntax.columns import NONE, Column, Columns, Mask
 
 
 class ValueClass(IntEnum):
@@ -68,8 +67,8 @@ class ValueChanges(Columns):
     change: Column
     confidence: Column
     longer_by: Column
-    is_at_old_peak: NDArray[np.bool_]
-    is_at_new_peak: NDArray[np.bool_]
+    is_at_old_peak: Mask
+    is_at_new_peak: Mask
 
     def count(self, value_class: ValueClass) -> int:
         """Return the number of values of a class."""
@@ -121,7 +120,7 @@ def _rows_of(values: Column) -> Column:
     return rows[np.argsort(values[rows])]
 
 
-def _at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bool_]:
+def _at_peak(dump: DumpSet, memory: Memory, values: Column) -> Mask:
     return np.append(live_at_peak(dump, memory, np.arange(len(dump.values))), False)[values]
 
 

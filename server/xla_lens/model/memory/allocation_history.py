@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +85,9 @@ class AllocationHistory:
         return union(self.start_step[self._is_reaching], self.end_step[self._is_reaching] + 1)
 
     @property
-    def _is_reaching(self) -> NDArray[np.bool_]:
+    def _is_reaching(self) -> Mask:
         is_placed = (self.start_step != NONE) & (self.offset < self.end_offset)
-        is_reaching: NDArray[np.bool_] = is_placed & (self.end_offset == self.end_offset[is_placed].max(initial=0))
+        is_reaching: Mask = is_placed & (self.end_offset == self.end_offset[is_placed].max(initial=0))
         return is_reaching
 
 
