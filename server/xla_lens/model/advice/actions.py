@@ -64,10 +64,10 @@ class Action:
     `groups` are the buffers that it concerns, most bytes first. After this action alone the program needs
     `needed_bytes` of the memory space, `saved_needed_bytes` less than now, and the space peaks at `peak_bytes`,
     `saved_bytes` less, first at `peak_step`. `outputs` are rows of the allocations that the program would no longer
-    need. `edit` is what it changes. `layers` is the number of layers that each value stacks, 1 if it does not. `factor`
-    is the number of parts into which the rule divides the buffers, None if it does not. `call` is what most of the
-    buffers have in common in the program, None if that is unknown. `with_products_bytes` is `saved_needed_bytes` if
-    products with weights are kept, which are among the buffers; None if none are.
+    need. `edit` is what it changes. `factor` is the number of parts into which the rule divides the buffers, None if it
+    does not. `call` is what most of the buffers have in common in the program, None if that is unknown.
+    `with_products_bytes` is `saved_needed_bytes` if products with weights are kept, which are among the buffers; None
+    if none are.
     """
 
     rule: Rule
@@ -80,7 +80,6 @@ class Action:
     peak_bytes: int
     peak_step: int | None
     outputs: tuple[int, ...]
-    layers: int
     factor: int | None
     call: "Call | None"
     with_products_bytes: int | None = None

@@ -2,9 +2,12 @@
 both after each action.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
 from xla_lens.model.advice.codes import Rule
@@ -18,11 +21,12 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.columns import NONE, Kind
 
 MOST_ACTIONS: Final = 12
-"""Maximum number of actions, because the live bytes after each are computed over all steps."""
+"""Maximum number of actions."""
 
 LEAST_SHARE: Final = 40
 """An action that saves less than the peak divided by this is left out: XLA's new schedule changes about as much."""
@@ -42,23 +46,30 @@ def advise(
         return None
     search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
     actions = search.actions()
-    together, states = search.plan(actions, 0)
+    together, everything = search.plan(actions, 0)
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
         color=color,
         needed_bytes=space.needed_bytes,
         peak_bytes=space.peak_live_bytes,
         peak_step=space.peak_step,
-        rematerialized=sum(b".remat" in analysis.dump.names[name] for name in analysis.dump.schedule.name.tolist()),
+        rematerialized=_rematerialized(analysis.dump),
         actions=actions,
-        together=tuple(sorted(together)),
-        all_needed_bytes=states[-1].needed_bytes,
-        all_peak_bytes=states[-1].peak_bytes,
-        all_peak_step=states[-1].peak_step,
+        together=together,
+        all_needed_bytes=everything.needed_bytes,
+        all_peak_bytes=everything.peak_bytes,
+        all_peak_step=everything.peak_step,
         arguments=argument_trees(search.facts),
         argument_bytes=argument_bytes,
         budget=search.budget(actions, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
+
+
+def _rematerialized(dump: DumpSet) -> int:
+    """The number of instructions that XLA repeats to save memory."""
+    names = dump.names
+    found = (place.start() for place in re.finditer(rb"\.remat", names.block))
+    return int(np.isin(dump.schedule.name, names.offsets.searchsorted([*found], "right") - 1).sum())
 
 
 class After(NamedTuple):
@@ -78,46 +89,23 @@ class _Search:
 
     def actions(self) -> tuple[Action, ...]:
         """Run the rules and return what saves memory, the greatest saving of what the program needs first."""
-        drafts = [(self._most_saved(changes), row, changes) for row, changes in self._drafts()]
-        drafts.sort(key=lambda draft: -draft[0])
         least = max(1, self.facts.space.peak_live_bytes // LEAST_SHARE)
-        found = [self._action(row, changes) for most, row, changes in drafts[:MOST_ACTIONS] if most >= least]
-        # What raises the peak may raise what the program needs once XLA schedules it anew.
-        found = [action for action in found if action.saved_bytes >= 0 and action.saved_needed_bytes >= least]
-        return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes)))
-
-    def _drafts(self) -> Iterator[tuple[RuleRow, list[Change]]]:
-        """What each rule finds, divided into actions."""
-        for row in RULES:
-            parts: dict[int, list[Change]] = {}
-            for change in self.facts.found(row.find):
-                # Loops over so many layers are one thing to change.
-                part = change.layers if row.rule is Rule.REMATERIALIZE else 0
-                parts.setdefault(part, []).append(change)
-            yield from ((row, changes) for changes in parts.values())
-
-    def _most_saved(self, changes: Sequence[Change]) -> int:
-        """The bytes that changes save at most, at the peak or of the needed bytes. At the peak these are the bytes that
-        the values own and do not keep.
-        """
-        facts, step, found = self.facts, self.facts.peak_step, 0
-        for value, pieces, *_ in changes:
-            if value == NONE:
-                continue
-            kept = (piece.size_bytes for piece in pieces if piece.start_step <= step <= piece.end_step)
-            found += max(0, min(facts.owned.get(value, 0), facts.size[value] - max(kept, default=0)))
-        return max(found, self._unneeded_bytes({row for change in changes for row in change.outputs}))
-
-    def _unneeded_bytes(self, allocations: set[int]) -> int:
-        return sum(self.facts.dump.allocations.size_bytes[[*allocations]].tolist())
+        found = [
+            action
+            for row in RULES
+            for changes in _parts(row.rule, self.facts.found(row.find))
+            # What raises the peak may raise what the program needs once XLA schedules it anew.
+            if (action := self._action(row, changes)).saved_bytes >= 0 and action.saved_needed_bytes >= least
+        ]
+        return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes))[:MOST_ACTIONS])
 
     def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action:
-        space, edit = self.facts.space, _edit(changes)
+        space, edit = self.facts.space, {change.value: change.pieces for change in changes}
         outputs = tuple(output for change in changes for output in change.outputs)
-        after = self._after([edit], [outputs])
-        others = [change for change in changes if not is_product(self.facts, change)]
-        is_policy = row.rule is Rule.REMATERIALIZE and len(others) < len(changes)
-        kept = self._after([_edit(others)], [()]) if is_policy else None
+        after, kept = self._after(edit, outputs), None
+        if row.rule is Rule.REMATERIALIZE:
+            others = {change.value: change.pieces for change in changes if not is_product(self.facts, change)}
+            kept = self._after(others, ()) if len(others) < len(edit) else None
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
@@ -129,7 +117,6 @@ class _Search:
             peak_bytes=after.peak_bytes,
             peak_step=after.peak_step,
             outputs=outputs,
-            layers=changes[0].layers,
             factor=row.factor,
             call=self.facts.call(changes, is_part=row.rule is Rule.REMATERIALIZE),
             with_products_bytes=space.needed_bytes - kept.needed_bytes if kept else None,
@@ -137,74 +124,69 @@ class _Search:
 
     def after(self, actions: Sequence[Action]) -> After:
         """Return what the program needs after some actions, and the peak."""
-        return self._after([action.edit for action in actions], [action.outputs for action in actions])
+        edit = combined([action.edit for action in actions])
+        return self._after(edit, {output for action in actions for output in action.outputs})
 
-    def _after(self, edits: Sequence[Edit], outputs: Sequence[tuple[int, ...]]) -> After:
-        """Actions save allocations that the program no longer needs, what they take off arguments, and as many bytes as
-        the peak of the temporaries falls.
+    def _after(self, edit: Edit, outputs: Collection[int]) -> After:
+        """Actions save outputs that take over the buffers of arguments, what they take off arguments, and as many bytes
+        as the peak of the temporaries falls.
         """
-        space, edit = self.facts.space, combined(edits)
-        changes, unneeded = self.edited.changes(edit), {row for rows in outputs for row in rows}
-        live = self.edited.live_after(changes)
-        saved = self._unneeded_bytes(unneeded) + self._smaller_arguments(edit, unneeded)
+        space, dump, changes = self.facts.space, self.facts.dump, self.edited.changes(edit)
+        live, arguments = self.edited.live_after(changes), dict[int, int]()
+        for value, pieces in edit.items():
+            if value != NONE and self.facts.kind[value] & Kind.PARAMETER:
+                row = int(dump.values.allocation[value])
+                arguments[row] = max(arguments.get(row, 0), *(piece.size_bytes for piece in pieces))
+        saved = sum(dump.allocations.size_bytes[[*outputs, *arguments]].tolist()) - sum(arguments.values())
         saved += self.edited.temporaries.peak_bytes - self.edited.temporaries_after(changes).peak_bytes
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
 
-    def _smaller_arguments(self, edit: Edit, unneeded: set[int]) -> int:
-        """The bytes that an edit takes off the allocations of arguments."""
-        allocations, left = self.facts.dump.values.allocation, dict[int, int]()
-        for value, pieces in edit.items():
-            row = int(allocations[value])
-            if value != NONE and row not in unneeded and self.facts.kind[value] & Kind.PARAMETER:
-                left[row] = max(left.get(row, 0), *(piece.size_bytes for piece in pieces))
-        return self._unneeded_bytes(set(left)) - sum(left.values())
-
-    def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[list[int], list[After]]:
+    def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[tuple[int, ...], After]:
         """Take the actions that help, one after another until the budget is reached. Return their rows, and what the
-        program needs before them and after each.
+        program needs after them.
         """
-        taken, states = list[int](), [self.after(())]
+        space, taken = self.facts.space, list[int]()
+        best = After(space.needed_bytes, space.peak_live_bytes, space.peak_step)
         for row in range(len(actions)):
-            if states[-1].needed_bytes <= budget_bytes:
-                break
-            after = self.after([actions[other] for other in (*taken, row)])
-            if after.needed_bytes < states[-1].needed_bytes:
-                taken.append(row)
-                states.append(after)
-        return taken, states
+            if best.needed_bytes > budget_bytes:
+                after = self.after([actions[other] for other in (*taken, row)])
+                if after.needed_bytes < best.needed_bytes:
+                    taken, best = [*taken, row], after
+        return tuple(taken), best
 
     def budget(self, actions: Sequence[Action], budget_bytes: int, argument_bytes: int) -> Budget:
         """Plan how to reach a budget, without actions that turn out not to be needed."""
-        taken, states = self.plan(actions, budget_bytes)
-        is_reached = states[-1].needed_bytes <= budget_bytes
-        for row in reversed(taken) if is_reached else ():
-            others = [other for other in taken if other != row]
+        taken, best = self.plan(actions, budget_bytes)
+        for row in reversed(taken) if best.needed_bytes <= budget_bytes else ():
+            others = tuple(other for other in taken if other != row)
             if self.after([actions[other] for other in others]).needed_bytes <= budget_bytes:
                 taken = others
-        afters = [self.after([actions[row] for row in taken[:count]]) for count in range(1, len(taken) + 1)]
+        afters = [self.after([actions[row] for row in taken[: number + 1]]) for number in range(len(taken))]
         return Budget(
             budget_bytes=budget_bytes,
-            actions=tuple(taken),
+            actions=taken,
             needs=tuple(after.needed_bytes for after in afters),
             peaks=tuple(after.peak_bytes for after in afters),
-            is_reached=is_reached,
+            is_reached=best.needed_bytes <= budget_bytes,
             argument_bytes=argument_bytes,
         )
 
 
-def _edit(changes: Sequence[Change]) -> Edit:
-    """What is left of each changed value."""
-    return {change.value: change.pieces for change in changes}
+def _parts(rule: Rule, changes: Iterable[Change]) -> Iterable[list[Change]]:
+    """What a rule finds, divided into actions: loops over different numbers of layers are changed one by one."""
+    parts: dict[int, list[Change]] = {}
+    for change in changes:
+        parts.setdefault(change.layers if rule is Rule.REMATERIALIZE else 0, []).append(change)
+    return parts.values()
 
 
 def measured(advice: Advice, rule: Rule, after: MemorySpace | None) -> Advice:
     """Return advice with what came of the action of a rule: the memory space of the changed program."""
     needed, peak, step = (after.needed_bytes, after.peak_live_bytes, after.peak_step) if after else (0, 0, None)
-
-    def with_numbers(action: Action) -> Action:
-        return replace(
+    actions = [
+        replace(
             action,
             certainty=Certainty.MEASURED,
             saved_bytes=advice.peak_bytes - peak,
@@ -213,8 +195,10 @@ def measured(advice: Advice, rule: Rule, after: MemorySpace | None) -> Advice:
             peak_bytes=peak,
             peak_step=step,
         )
-
-    actions = (with_numbers(action) if action.rule is rule else action for action in advice.actions)
+        if action.rule is rule
+        else action
+        for action in advice.actions
+    ]
     return replace(advice, actions=tuple(actions))
 
 
@@ -231,11 +215,8 @@ def argument_trees(facts: Facts) -> tuple[ArgumentTree, ...]:
     for value, path in paths.items():
         name = argument_of(folded[path]) if path is not None else ""
         found.setdefault((name, not name and value in facts.idle_arguments), []).append(value)
-    trees = [_tree(facts, name, values) for (name, _), values in found.items()]
+    trees = list[ArgumentTree]()
+    for (name, _), values in found.items():
+        size, idle = (sum(facts.size[value] for value in some) for some in (values, facts.idle_arguments & {*values}))
+        trees.append(ArgumentTree(name, len(values), size, is_idle=idle * 2 > size))
     return tuple(sorted(trees, key=lambda tree: (-tree.size_bytes, tree.name)))
-
-
-def _tree(facts: Facts, name: str, values: list[int]) -> ArgumentTree:
-    size_bytes = sum(facts.size[value] for value in values)
-    idle_bytes = sum(facts.size[value] for value in values if value in facts.idle_arguments)
-    return ArgumentTree(name, len(values), size_bytes, is_idle=idle_bytes * 2 > size_bytes)

@@ -55,14 +55,9 @@ class Ending:
 
 def last_uses(dump: DumpSet, value: int) -> Ending | None:
     """Return why the live range of a value, a row of `DumpSet.values`, ends. None if it has no live range."""
-    values = dump.values
-    if values.live_range[value] == NONE:
+    if dump.values.live_range[value] == NONE:
         return None
-    end, row = int(values.end_step[value]), int(values.used_value[value])
-    uses = dump.uses_of(row) if row != NONE else range(0)
-    positions = dump.positions_of(row) if row != NONE else range(0)
-    use_steps = _steps(dump, dump.uses.name[uses])
-    position_steps = _steps(dump, dump.positions.name[positions])
+    end, (uses, use_steps, positions, position_steps) = int(dump.values.end_step[value]), steps_of(dump, value)
     later = use_steps[use_steps > end]
     ending = Ending(
         value=value,
@@ -119,20 +114,35 @@ def neighbours(dump: DumpSet, value: int) -> Column:
     return by_start
 
 
+def on_same_bytes(dump: DumpSet, value: int) -> Column:
+    """Return the other values with a live range on exactly the bytes of a value, in the order of their starts."""
+    values, others = dump.values, neighbours(dump, value)
+    is_same = (values.offset[others] == values.offset[value]) & (values.size_bytes[others] == values.size_bytes[value])
+    same: Column = others[is_same]
+    return same
+
+
+def steps_of(dump: DumpSet, value: int) -> tuple[range, Column, range, Column]:
+    """Return the uses of a value and the steps of the instructions there, then the same of its positions. The steps are
+    NONE for instructions that are not scheduled.
+    """
+    row = int(dump.values.used_value[value])
+    uses, positions = (dump.uses_of(row), dump.positions_of(row)) if row != NONE else (range(0), range(0))
+    use_steps, position_steps = (
+        taken(dump.schedule.step, dump.schedule_row_of_name[names])
+        for names in (dump.uses.name[uses], dump.positions.name[positions])
+    )
+    return uses, use_steps, positions, position_steps
+
+
 CALLING: Final = ("call", "conditional", "while")
 """Opcodes that run another computation of the schedule."""
 
 
-def _steps(dump: DumpSet, names: Column) -> Column:
-    """The steps of the instructions with some names, NONE for those that are not scheduled."""
-    return taken(dump.schedule.step, dump.schedule_row_of_name[names])
-
-
 def _successor(dump: DumpSet, value: int) -> int:
-    values, others = dump.values, neighbours(dump, value)
-    is_same = (values.offset[others] == values.offset[value]) & (values.size_bytes[others] == values.size_bytes[value])
-    late = values.start_step[others] - values.end_step[value]
-    return int(next(iter(others[is_same & (late >= 0) & (late <= 1)]), NONE))
+    others = on_same_bytes(dump, value)
+    late = dump.values.start_step[others] - dump.values.end_step[value]
+    return int(next(iter(others[(late >= 0) & (late <= 1)]), NONE))
 
 
 def _is_call(dump: DumpSet, name: int) -> bool:

@@ -10,6 +10,7 @@ be from the smallest one:
 - At each step, at least as many values must go as it takes of the biggest ones there to make up for the excess.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -56,7 +57,7 @@ def smallest_set(
     edited = EditableSpace(dump, space)
     excess = _Excess(edited, budget_bytes, edited.slots.value if candidates is None else candidates)
     at_least = excess.lower_bound()
-    values = np.array(_few_values(excess), np.int64)
+    values = np.array([*_few_values(excess)], np.int64)
     after = edited.after(removal(values.tolist()))
     is_reached = after.peak_bytes <= budget_bytes
     return BudgetPlan(
@@ -82,26 +83,23 @@ def fewest(dump: DumpSet, memory: Memory, color: int, budget_bytes: int) -> int:
 class _Excess:
     """The bytes over the budget at each step, while values are removed and restored. Values are rows of slots.
 
-    Steps are numbered. Only those are kept at which a value starts, and another one ends before the next value starts:
-    the live values of any other step are a subset of those of a kept one.
+    Steps are numbered; only those are kept at which a value starts, because the most bytes are live there.
     """
 
     def __init__(self, edited: EditableSpace, budget_bytes: int, candidates: Column) -> None:
         self.edited, slots = edited, edited.slots
-        self.value, self.sizes = slots.value, slots.end_offset - slots.offset
+        self.sizes, may_go = slots.end_offset - slots.offset, np.isin(slots.value, candidates)
         is_too_big = self.sizes > budget_bytes
-        self.too_big: list[int] = slots.value[is_too_big & np.isin(slots.value, candidates)].tolist()
+        self.too_big: list[int] = slots.value[is_too_big & may_go].tolist()
         self.gone = set(self.too_big)
-        starts, ends = np.unique(slots.start_step), np.unique(slots.end_step + 1)
-        following = np.append(starts[1:], np.iinfo(np.int64).max)
-        steps = starts[ends.searchsorted(starts, "right") < ends.searchsorted(following, "right")]
+        steps = np.unique(slots.start_step)
         excess = edited.after(removal(self.too_big)).at_each(steps) - budget_bytes
         self.steps, self.excess = steps[excess > 0], excess[excess > 0]
         self.first = self.steps.searchsorted(slots.start_step)
         self.last = self.steps.searchsorted(slots.end_step, "right")
-        may_go = np.flatnonzero(~is_too_big & np.isin(slots.value, candidates) & (self.first < self.last))
+        rows = np.flatnonzero(~is_too_big & may_go & (self.first < self.last))
         # The biggest first; of the same size, the one with the most steps over the budget.
-        self.candidates = may_go[np.lexsort(((self.first - self.last)[may_go], -self.sizes[may_go]))]
+        self.candidates = rows[np.lexsort(((self.first - self.last)[rows], -self.sizes[rows]))]
 
     @property
     def is_within_budget(self) -> bool:
@@ -116,16 +114,23 @@ class _Excess:
             most = max(most, int(self.sizes[live].cumsum().searchsorted(over)) + 1)
         return len(self.too_big) + most
 
-    def change(self, row: int, sign: int) -> None:
-        """Remove a value (-1) or restore it (1)."""
-        value = int(self.value[row])
-        self.gone.discard(value)
-        freed = self.edited.freed(removal([value]), self.gone)
-        numbers = self.steps.searchsorted(freed.steps).tolist()
-        for first, last, size in zip(numbers, numbers[1:], freed.live_bytes.tolist(), strict=False):
-            self.excess[first:last] += sign * size
-        if sign < 0:
-            self.gone.add(value)
+    def value(self, row: int) -> int:
+        """Return the value of a row."""
+        return int(self.edited.slots.value[row])
+
+    def remove(self, row: int) -> None:
+        """Remove a value."""
+        self.excess -= self.edited.freed(removal([self.value(row)]), self.gone).at_each(self.steps)
+        self.gone.add(self.value(row))
+
+    def restore(self, row: int) -> None:
+        """Bring a value back if the live bytes stay within the budget."""
+        self.gone.discard(self.value(row))
+        excess = self.excess + self.edited.freed(removal([self.value(row)]), self.gone).at_each(self.steps)
+        if excess.max(initial=0) <= 0:
+            self.excess = excess
+        else:
+            self.gone.add(self.value(row))
 
     def covered(self, row: int) -> int:
         """Return how much of the excess over all steps a value covers."""
@@ -133,7 +138,7 @@ class _Excess:
         return int(np.minimum(np.maximum(excess, 0), self.sizes[row]).sum())
 
 
-def _few_values(excess: _Excess) -> list[int]:
+def _few_values(excess: _Excess) -> Collection[int]:
     """Return few values to remove, none if removing all candidates is not enough."""
     taken: list[int] = []
     waiting = [(-excess.covered(row), row) for row in excess.candidates.tolist()]
@@ -143,17 +148,12 @@ def _few_values(excess: _Excess) -> list[int]:
         # What a value covers only falls, so one that still covers the most is the best one.
         current = -excess.covered(row)
         if waiting and current > waiting[0][0]:
-            if current:
-                heappush(waiting, (current, row))
-            continue
-        excess.change(row, -1)
-        taken.append(row)
+            heappush(waiting, (current, row))
+        elif current:
+            excess.remove(row)
+            taken.append(row)
     if not excess.is_within_budget:
-        return []
-    needed = list(excess.too_big)
+        return ()
     for row in sorted(taken, key=lambda row: int(excess.sizes[row])):
-        excess.change(row, 1)
-        if not excess.is_within_budget:
-            excess.change(row, -1)
-            needed.append(int(excess.value[row]))
-    return needed
+        excess.restore(row)
+    return excess.gone

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.advice.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE, Kind
@@ -107,15 +108,18 @@ class Donation:
 
 def find_donation(dump: DumpSet) -> Donation:
     """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
-    is_known = dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
-    donated, missed = tuple(_donated(dump)), tuple(_missed(dump)) if is_known else ()
-    kept_apart = tuple(_kept_apart(dump)) if is_known else ()
-    return Donation(
-        donated=tuple(sorted(donated, key=lambda row: (-row.size_bytes, row.parameter))),
-        missed=tuple(sorted(missed, key=lambda row: (-row.size_bytes, row.output))),
-        kept_apart=tuple(sorted(kept_apart, key=lambda row: (-row.size_bytes, row.copy))),
-        is_known=is_known,
-    )
+    donated, is_known = sorted(_donated(dump), key=lambda row: (-row.size_bytes, row.parameter)), _is_known(dump)
+    kept_apart = sorted(_kept_apart(dump), key=lambda row: (-row.size_bytes, row.copy)) if is_known else ()
+    return Donation(tuple(donated), missed_donations(dump), tuple(kept_apart), is_known)
+
+
+def missed_donations(dump: DumpSet) -> tuple[Missed, ...]:
+    """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes."""
+    return tuple(sorted(_missed(dump) if _is_known(dump) else (), key=lambda row: (-row.size_bytes, row.output)))
+
+
+def _is_known(dump: DumpSet) -> bool:
+    return dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
 
 
 def parameters_of(dump: DumpSet) -> Iterator[tuple[int, list[int]]]:
@@ -147,7 +151,7 @@ def _is_parameter(dump: DumpSet, value: int) -> bool:
 
 def _has_kind(dump: DumpSet, value: int, kind: Kind) -> bool:
     """Whether the allocation of a value has a kind."""
-    return kind in Kind(int(dump.allocations.kind[dump.values.allocation[value]]))
+    return bool(dump.allocations.kind[dump.values.allocation[value]] & int(kind))
 
 
 def _allocated_bytes(dump: DumpSet, value: int) -> int:
@@ -173,21 +177,20 @@ def _donated(dump: DumpSet) -> Iterator[Donated]:
 
 def _missed(dump: DumpSet) -> Iterator[Missed]:
     """Match each output with at most one parameter of the same shape and size. `Fit.SHARED` comes last."""
-    parameters: dict[tuple[bytes | None, int], list[tuple[int, int]]] = {}
-    for value, _ in parameters_of(dump):
-        last_read = _last_read(dump, value)
-        if last_read is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
-            key = dump.shape(value), _allocated_bytes(dump, value)
-            parameters.setdefault(key, []).append((value, last_read))
     outputs = list(_outputs(dump))
+    parameters = {_key(dump, output): list[tuple[int, int]]() for _, output in outputs}
+    for value, _ in parameters_of(dump):
+        here = parameters.get(_key(dump, value))
+        if here is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
+            last_read = _last_read(dump, value)
+            here += [(value, last_read)] if last_read is not None else []
     for is_shared in (False, True):
         # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
-        made = sorted((int(dump.values.start_step[row[is_shared]]), row[1], row) for row in outputs)
-        for birth, output, (first, _) in made:
-            size_bytes = _allocated_bytes(dump, output)
-            here = parameters.get((dump.shape(output), size_bytes), [])
-            maker = output if is_shared else first
-            in_place = [row for row in here if row[1] == birth and _may_write_over(dump, *row, maker)]
+        makers = ((output if is_shared else first, first, output) for first, output in outputs)
+        births = sorted((int(dump.values.start_step[maker]), output, maker, first) for maker, first, output in makers)
+        for birth, output, maker, first in births:
+            here = parameters[_key(dump, output)]
+            in_place = [row for row in here if row[1] == birth and _may_write_over(dump, row[0], maker)]
             # A parameter that is read to make the output is most likely its previous version.
             chosen = next(iter(in_place or [row for row in here if row[1] < birth]), None)
             if chosen is None or (is_shared and not _may_move(dump, output)):
@@ -196,7 +199,14 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
             outputs.remove((first, output))
             parameter, last_read = chosen
             fit = Fit.SHARED if is_shared else Fit.IN_PLACE if in_place else Fit.FREE
-            yield Missed(parameter, output, first, last_read if last_read != NONE else None, birth, fit, size_bytes)
+            yield Missed(
+                parameter, output, first, last_read if last_read != NONE else None, birth, fit, _key(dump, output)[1]
+            )
+
+
+def _key(dump: DumpSet, value: int) -> tuple[bytes | None, int]:
+    """What a parameter and an output must have in common: the shape, and the bytes of the allocation."""
+    return dump.shape(value), _allocated_bytes(dump, value)
 
 
 def _outputs(dump: DumpSet) -> Iterator[tuple[int, int]]:
@@ -214,22 +224,16 @@ def _last_read(dump: DumpSet, value: int) -> int | None:
     """The last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads it, None if
     that is unknown.
     """
-    row = int(dump.values.used_value[value])
-    if row == NONE:
-        return None
-    uses, positions = dump.uses_of(row), dump.positions_of(row)
-    if not len(uses):
-        return NONE
-    rows = dump.schedule_row_of_name[np.append(dump.uses.name[uses], dump.positions.name[positions])]
-    return None if NONE in rows else int(dump.schedule.step[rows].max())
+    uses, use_steps, _, position_steps = steps_of(dump, value)
+    steps = np.append(use_steps, position_steps) if uses else np.full(1, NONE)
+    is_known = dump.values.used_value[value] != NONE and not (uses and NONE in steps)
+    return int(steps.max()) if is_known else None
 
 
-def _may_write_over(dump: DumpSet, parameter: int, last_read: int, made: int) -> bool:
-    """Whether the last reader of a parameter defines a value and may do so in place."""
-    row, name = dump.schedule_row(last_read), int(dump.values.name[made])
-    uses = dump.uses_of(int(dump.values.used_value[parameter]))
-    is_reader = row != NONE and dump.schedule.name[row] == name and name in dump.uses.name[uses]
-    return bool(is_reader) and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
+def _may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
+    """Whether the instruction that defines a value reads a parameter and may do so in place."""
+    name, uses = int(dump.values.name[made]), dump.uses_of(int(dump.values.used_value[parameter]))
+    return name in dump.uses.name[uses] and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
 
 
 def _may_move(dump: DumpSet, value: int) -> bool:

@@ -124,17 +124,18 @@ class EditableSpace:
 
     def _near(self, changed: Column, gone: Collection[int]) -> Column:
         """The rows among which all are that share bytes and steps with one of `changed`, these included."""
-        slots = self.slots
-        bounds = slots.allocation[changed].min(), slots.allocation[changed].max() + 1
-        first, last = slots.allocation.searchsorted(bounds).tolist()
+        slots, some = self.slots, self.slots.take(changed)
         is_near = (
-            (slots.offset[first:last] < slots.end_offset[changed].max())
-            & (slots.offset[changed].min() < slots.end_offset[first:last])
-            & (slots.start_step[first:last] <= slots.end_step[changed].max())
-            & (slots.start_step[changed].min() <= slots.end_step[first:last])
+            (some.allocation.min() <= slots.allocation)
+            & (slots.allocation <= some.allocation.max())
+            & (slots.offset < some.end_offset.max())
+            & (some.offset.min() < slots.end_offset)
+            & (slots.start_step <= some.end_step.max())
+            & (some.start_step.min() <= slots.end_step)
         )
-        near: Column = np.flatnonzero(is_near) + first
-        return near[~np.isin(near, self.rows(gone))] if gone else near
+        is_near[self.rows(gone)] = False
+        near: Column = np.flatnonzero(is_near)
+        return near
 
     def _left(self, changed: Column, edit: Edit) -> Slots:
         """The slots of what an edit leaves of some rows."""
@@ -187,9 +188,7 @@ def next_peaks(
         return NextPeaks(*np.zeros((4, 0), np.int64))
     edited = EditableSpace(dump, space)
     wanted = edited.rows((covering(dump, space.peak_step, color) if values is None else values).tolist())
-    least = _least_peaks(edited, wanted)
-    found: list[tuple[int, int, int, int]] = []
-    best: list[tuple[int, int]] = []
+    least, found, best = _least_peaks(edited, wanted), list[tuple[int, int, int, int]](), list[tuple[int, int]]()
     for row in range(len(wanted)) if top is None else sorted(range(len(wanted)), key=least.__getitem__):
         if top is not None and len(best) >= top and (not top or least[row] > best[top - 1]):
             break

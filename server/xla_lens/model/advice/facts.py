@@ -6,7 +6,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -26,10 +26,10 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.numbers import integer
 
-MOST_CANDIDATES: Final = 4000
+MOST_CANDIDATES: Final = 3000
 """Maximum number of values that the rules look at."""
 
-SMALLEST_SHARE: Final = 4096
+SMALLEST_SHARE: Final = 1024
 """Sizes whose values take less of the peak than one part in so many are not looked at."""
 
 FLOATS: Final = ("f32", "bf16", "f16")
@@ -93,7 +93,6 @@ class Facts:
         self.size: list[int] = values.size_bytes.tolist()
         self.kind: list[int] = np.maximum(kind, 0).tolist()
         self.origins = Origins(dump, module)
-        self.op_name = cache(self._op_name)
         self.reads = cache(self._reads)
         self.is_backward = cache(is_backward)
         self._is_view = cache(self._passes_on)
@@ -114,27 +113,18 @@ class Facts:
 
     @cached_property
     def candidates(self) -> tuple[int, ...]:
-        """The values of the memory space that matter, by their start: those of the sizes that take most bytes at some
-        step. Of sizes with too many values, only those live at the peak.
+        """The values of the memory space that matter, by their start: the biggest of those of whose size so many are
+        live at once that they take a part of the peak.
         """
         values, placed = self.dump.values, placed_values(self.dump)
         found = placed[values.color[placed] == self.space.color]
-        start, end = values.start_step[found], values.end_step[found]
-        sizes, which, counts = np.unique(values.size_bytes[found], return_inverse=True, return_counts=True)
-        of_size, is_start = np.tile(which, 2), np.repeat((True, False), len(found))
-        events = np.lexsort((is_start, np.append(start, end + 1), of_size))
-        most = np.zeros(len(sizes), np.int64)
-        np.maximum.at(most, of_size[events], np.where(is_start[events], 1, -1).cumsum())
-        totals, chosen = most * sizes, list[Column]()
-        is_at_peak = (start <= self.peak_step) & (self.peak_step <= end)
-        for number in np.argsort(-totals, kind="stable").tolist():
-            if totals[number] * SMALLEST_SHARE < self.space.peak_live_bytes:
-                break
-            left = MOST_CANDIDATES - sum(map(len, chosen))
-            wanted = which == number if counts[number] <= left else (which == number) & is_at_peak
-            if np.count_nonzero(wanted) <= left:
-                chosen.append(found[wanted])
-        found = np.concatenate([*chosen, found[:0]])
+        start, end, size = values.start_step[found], values.end_step[found], values.size_bytes[found]
+        sizes, which = np.unique(size, return_inverse=True)
+        deltas, most = np.repeat((1, -1), len(found)), np.zeros(len(sizes), np.int64)
+        events = np.lexsort((deltas, np.append(start, end + 1), np.tile(which, 2)))
+        np.maximum.at(most, np.tile(which, 2)[events], deltas[events].cumsum())
+        found = found[(sizes * most)[which] * SMALLEST_SHARE >= self.space.peak_live_bytes]
+        found = found[np.lexsort((found, -values.size_bytes[found]))][:MOST_CANDIDATES]
         return tuple(found[np.lexsort((found, values.start_step[found]))].tolist())
 
     # ------------------------------------------------------------ values
@@ -207,10 +197,9 @@ class Facts:
         """The opcode of the instruction that defines a value, None if the dump does not quote it."""
         return self.dump.opcode(self.name[value])
 
-    def _op_name(self, name: int) -> str | None:
+    def op_name(self, name: int) -> str | None:
         """The op_name of an instruction."""
-        instruction = self.dump.instruction(name)
-        return instruction.op_name if instruction else None
+        return self.origins.of_name(name).op_name
 
     def _reads(self, value: int) -> list[Read]:
         """The instructions that read a value, by step. Those that only pass it on are left out."""
@@ -246,20 +235,24 @@ class Facts:
         return known[name]
 
     def _passes_to_backward(self, name: int) -> bool:
-        readers = {read.name for value in self._values_of_name.get(name, ()) for read in self.reads(value)}
+        readers = {read.name for value in self._defined_by(name) for read in self.reads(value)}
         # A `copy-done` defines no value; the readers of what it shows are those of the `copy-start`.
-        readers = {reader for reader in readers if reader in self._values_of_name or self.op_name(reader) is not None}
+        readers = {reader for reader in readers if self.op_name(reader) is not None or self._defined_by(reader)}
         # What an asynchronous slice reads is passed on in a computation of its own.
         is_late = self.backward_step is not None and self._steps[name] >= self.backward_step
         return all(map(self.is_for_backward, readers)) if readers else is_late
 
+    def _defined_by(self, name: int) -> list[int]:
+        """The values that an instruction defines."""
+        order, names = self._values_by_name
+        values: list[int] = order[slice(*names.searchsorted((name, name + 1)))].tolist()
+        return values
+
     @cached_property
-    def _values_of_name(self) -> dict[int, list[int]]:
-        """The values that each instruction defines."""
-        found: dict[int, list[int]] = {}
-        for value, name in enumerate(self.name):
-            found.setdefault(name, []).append(value)
-        return found
+    def _values_by_name(self) -> tuple[Column, Column]:
+        """The values by the instructions that define them, and these."""
+        order = np.argsort(self.dump.values.name, kind="stable")
+        return order, self.dump.values.name[order]
 
     @cached_property
     def backward_step(self) -> int | None:
@@ -282,37 +275,40 @@ class Facts:
             return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
         return str(dimensions.of_one_layer if layers > 1 else dimensions)
 
-    def alike(self, change: Change) -> tuple[str, object]:
-        """What values have in common that are alike except for the number of their layer: the shape of one layer, and
-        the line of the content, or its op_name if no line is known.
+    def grouped(self, changes: Iterable[Change]) -> list[list[Change]]:
+        """Group changes of values that are alike except for the number of their layer: with the same shape of one
+        layer, and the same line of the content, or op_name if no line is known.
         """
-        origin = self.origins.of_value(change.source_value)
-        return self.shape(change.value, change.layers), origin.line or folded(origin.op_name)
+        members: dict[tuple[str, object], list[Change]] = {}
+        for change in changes:
+            origin = self.origins.of_value(change.source_value)
+            source = origin.line or folded(origin.op_name)
+            members.setdefault((self.shape(change.value, change.layers), source), []).append(change)
+        return list(members.values())
 
     def groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
-        members: dict[tuple[str, object], list[Change]] = {}
         owned = {change.value: change for change in changes if change.value in self.owned}
-        for value in sorted(owned, key=lambda value: (-self.owned[value], value)):
-            members.setdefault(self.alike(owned[value]), []).append(owned[value])
-        origins = (self.origins.of_value(rows[0].source_value) for rows in members.values())
-        groups = [
-            Buffers(
-                values=tuple(change.value for change in rows),
-                count=sum(change.layers for change in rows),
-                shape=shape,
-                size_bytes=sum(self.owned[change.value] for change in rows),
-                line=origin.line,
-                op_name=folded(origin.op_name),
+        by_size = sorted(owned, key=lambda value: (-self.owned[value], value))
+        groups = list[Buffers]()
+        for rows in self.grouped(owned[value] for value in by_size):
+            origin = self.origins.of_value(rows[0].source_value)
+            groups.append(
+                Buffers(
+                    values=tuple(change.value for change in rows),
+                    count=sum(change.layers for change in rows),
+                    shape=self.shape(rows[0].value, rows[0].layers),
+                    size_bytes=sum(self.owned[change.value] for change in rows),
+                    line=origin.line,
+                    op_name=folded(origin.op_name),
+                )
             )
-            for ((shape, _), rows), origin in zip(members.items(), origins, strict=True)
-        ]
         return tuple(sorted(groups, key=lambda group: -group.size_bytes))
 
     @cached_property
     def _whole_pass(self) -> frozenset[str | None]:
         """The functions that compute all that is differentiated."""
-        origins = (self.origins.of_value(value) for value in self.candidates)
+        origins = (self.origins.of_name(self.name[value]) for value in self.candidates)
         differentiated = [one for one in origins if one.frames and _DIFFERENTIATED.search(one.op_name or "")]
         stacks = [frozenset(frame.function for frame in one.frames) for one in differentiated]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
@@ -388,11 +384,6 @@ def is_backward(op_name: str | None) -> bool:
 def folded(op_name: str | None) -> str | None:
     """Return an op_name with ``*`` in place of the numbers of layers."""
     return _LAYER.sub("*", op_name) if op_name is not None else None
-
-
-def layers_in(op_name: str | None) -> tuple[str, ...]:
-    """Return the numbers of layers in an op_name."""
-    return tuple(_LAYER.findall(op_name or ""))
 
 
 _COPIES: Final = frozenset(

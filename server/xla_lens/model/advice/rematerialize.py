@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import zip_longest
 from typing import Final
 
-from xla_lens.model.advice.alive import neighbours
+from xla_lens.model.advice.alive import on_same_bytes
 from xla_lens.model.advice.edits import Piece
-from xla_lens.model.advice.facts import Change, Dimensions, Facts, layers_in
+from xla_lens.model.advice.facts import Change, Dimensions, Facts
 from xla_lens.model.tables.backend import Backend
-from xla_lens.syntax.columns import Kind
+from xla_lens.syntax.columns import NONE, Kind
 
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditional", b"call", None))
 
@@ -35,21 +35,13 @@ def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
         if change.value not in others and (change.layers > 1 or facts.dump.backend is not Backend.CPU):
             found.setdefault(change.layers, []).append(change)
-    carried = _carried_dimensions(facts) if found else set()
+    carried = _carried_dimensions(facts) if found else set[Dimensions | None]()
     for layers, changes in found.items():
-        groups = _groups(facts, changes)
+        groups = facts.grouped(changes)
         inputs, count = _inputs(facts, groups, layers, carried), _layer_count(facts, groups)
         for group in groups:
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (change for change in one_by_one if change.value not in inputs)
-
-
-def _groups(facts: Facts, changes: Iterable[Change]) -> list[list[Change]]:
-    """Changes of values that are alike except for the number of their layer."""
-    found: dict[object, list[Change]] = {}
-    for change in changes:
-        found.setdefault(facts.alike(change), []).append(change)
-    return list(found.values())
 
 
 def _until_next_layer(group: list[Change], layers: int) -> Iterator[Change]:
@@ -68,50 +60,44 @@ def _until_next_layer(group: list[Change], layers: int) -> Iterator[Change]:
 def saved(facts: Facts) -> Iterator[Change]:
     """Yield what is left of each value that the forward pass saves."""
     for value in facts.candidates:
-        if not facts.is_computed(value) or facts.opcode(value) in _NOT_COMPUTED:
+        reads = facts.reads(value)
+        late = [read.step for read in reads if facts.is_for_backward(read.name)]
+        if not late or not facts.is_computed(value) or facts.opcode(value) in _NOT_COMPUTED:
             continue
         origin = facts.origins.of_value(value)
         # The op_name of an argument has no slash before its first key.
         if "/" not in (origin.op_name or "").partition("[")[0] or facts.is_backward(origin.op_name):
             continue
-        stored = origin.derived and origin.derived.stored
-        if stored or facts.opcode(value) == b"while":
-            yield from _stacked(facts, value)
-        else:
-            yield from _single(facts, value)
+        early = [read.step for read in reads if not facts.is_for_backward(read.name)]
+        if (origin.derived and origin.derived.stored) or facts.opcode(value) == b"while":
+            yield from _stacked(facts, value, early, late)
+        elif max(early, default=-1) < min(late):
+            start, end = facts.start[value], facts.end[value]
+            pieces = facts.piece(value, start, max(early, default=start)), facts.piece(value, min(late), end)
+            yield Change(value, pieces)
 
 
-def _single(facts: Facts, value: int) -> Iterator[Change]:
-    """A value that the backward pass reads."""
-    reads = facts.reads(value)
-    late = [read.step for read in reads if facts.is_for_backward(read.name)]
-    early = [read.step for read in reads if not facts.is_for_backward(read.name)]
-    if late and max(early, default=-1) < min(late):
-        start, end = facts.start[value], facts.end[value]
-        pieces = facts.piece(value, start, max(early, default=start)), facts.piece(value, min(late), end)
-        yield Change(value, pieces)
-
-
-def _stacked(facts: Facts, value: int) -> Iterator[Change]:
-    """What a loop of the forward pass stacks, or a copy of it, that another loop of the backward pass reads."""
-    stack, start, reads = facts.dimensions(value), facts.start[value], facts.reads(value)
-    late = [read.step for read in reads if facts.is_for_backward(read.name) and read.step >= start]
-    if stack is None or len(stack.lengths) < 2 or stack.lengths[0] < 2 or not late:
+def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]) -> Iterator[Change]:
+    """What a loop of the forward pass stacks, or a copy of it, that another loop of the backward pass reads. `early`
+    are the steps of reads in the forward pass, `late` those in the backward pass.
+    """
+    stack, start = facts.dimensions(value), facts.start[value]
+    first = min((step for step in late if step >= start), default=NONE)
+    if stack is None or len(stack.lengths) < 2 or stack.lengths[0] < 2 or first == NONE:
         return
-    if any(start < read.step < min(late) and not facts.is_for_backward(read.name) for read in reads):
+    if any(start < step < first for step in early):
         return
     layers = stack.lengths[0]
-    yield Change(value, (Piece(min(late), facts.end[value], facts.size[value] // layers),), layers)
+    yield Change(value, (Piece(first, facts.end[value], facts.size[value] // layers),), layers)
     if facts.opcode(value) == b"while":
         yield from (Change(other, (), layers, content=value) for other in _in_place(facts, value))
 
 
 def _in_place(facts: Facts, value: int) -> Iterator[int]:
     """The values before one in the same buffer, the last one first: a loop writes a stack in place."""
-    values, start = facts.dump.values, facts.start[value]
-    for other in reversed(neighbours(facts.dump, value).tolist()):
-        is_same = values.offset[other] == values.offset[value] and facts.size[other] == facts.size[value]
-        if facts.start[other] < start and is_same and facts.dimensions(other) == facts.dimensions(value):
+    start = facts.start[value]
+    for other in reversed(on_same_bytes(facts.dump, value).tolist()):
+        if facts.start[other] < start and facts.dimensions(other) == facts.dimensions(value):
             if facts.end[other] < start - 1:
                 return
             start = facts.start[other]
@@ -133,7 +119,7 @@ _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 # ---------------------------------------------------------------- layer inputs
 
 
-def _inputs(facts: Facts, changes: list[list[Change]], layers: int, carried: set[Dimensions]) -> set[int]:
+def _inputs(facts: Facts, changes: list[list[Change]], layers: int, carried: set[Dimensions | None]) -> set[int]:
     """The values that are the inputs of layers: those of the smallest group with the dimensions of what one layer
     passes to the next.
     """
@@ -150,23 +136,8 @@ def _layer_count(facts: Facts, groups: list[list[Change]]) -> int:
     return counts.most_common(1)[0][0]
 
 
-def _carried_dimensions(facts: Facts) -> set[Dimensions]:
-    """Return the dimensions of what one layer of the forward pass passes to the next: what a loop carries, and what an
-    instruction of one layer reads from another layer.
-    """
-    found: set[Dimensions] = set()
-    for value in facts.candidates:
-        shape = facts.squeezed(value)
-        if shape is None or shape in found or facts.is_backward(facts.op_name(facts.name[value])):
-            continue
-        if _is_carried(facts, value):
-            found.add(shape)
-    return found
-
-
-def _is_carried(facts: Facts, value: int) -> bool:
-    if facts.opcode(value) in (b"parameter", b"while"):
-        return not facts.kind[value] & Kind.PARAMETER
-    layers = layers_in(facts.op_name(facts.name[value]))
-    readers = (facts.op_name(read.name) for read in facts.reads(value)) if layers else ()
-    return any(layers_in(reader) not in ((), layers) for reader in readers if not facts.is_backward(reader))
+def _carried_dimensions(facts: Facts) -> set[Dimensions | None]:
+    """Return the dimensions of what one layer of the forward pass passes to the next: what a loop carries."""
+    carried = (value for value in facts.candidates if facts.opcode(value) in (b"parameter", b"while"))
+    computed = (value for value in carried if not facts.kind[value] & Kind.PARAMETER)
+    return {facts.squeezed(value) for value in computed if not facts.is_backward(facts.op_name(facts.name[value]))}

@@ -5,12 +5,12 @@ Saved activations, which take the most words, are in `model/advice/rematerialize
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import find_donation
+from xla_lens.model.advice.donation import missed_donations
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.rematerialize import rematerialize, saved
@@ -36,7 +36,7 @@ def donate(facts: Facts) -> Iterator[Change]:
     is live only until it is read for the last time.
     """
     dump, color = facts.dump, facts.space.color
-    rows = [row for row in find_donation(dump).missed if dump.values.color[row.parameter] == color]
+    rows = [row for row in missed_donations(dump) if dump.values.color[row.parameter] == color]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     for row in rows:
         value, last = row.parameter, row.birth - 1
@@ -77,30 +77,28 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     """Values of attention that have a row and a column for each position of sequences, computed for some rows at a
     time; not those of kernels. What the forward pass saves of them is gone.
     """
-    shapes = {value: shape for value in facts.candidates if (shape := _in_layer(facts, value))}
-    squares = [(value, shape) for value, shape in shapes.items() if _is_square(facts, value, shape)]
+    stored = {change.value: change for change in facts.found(saved)}
+    shapes = {
+        value: shape
+        for value in dict.fromkeys((*facts.candidates, *stored))
+        if facts.is_computed(value)
+        and (shape := facts.of_layer(value, is_stacked=value in stored and stored[value].layers > 1))
+    }
+    squares = ((value, shape) for value, shape in shapes.items() if _is_square(facts, shape))
     told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
-    stored = {change.value: change for change in facts.found(saved)} if scores else {}
-    for value in dict.fromkeys((*stored, *shapes)):
-        change = stored.get(value, Change(value, (facts.piece(value, facts.start[value], facts.end[value]),)))
-        one = facts.of_layer(value, is_stacked=change.layers > 1) or shapes.get(value)
-        if one and one.lengths in scores and facts.is_computed(value):
-            pieces = (piece._replace(size_bytes=piece.size_bytes // CHUNKS) for piece in change.pieces)
-            yield change._replace(pieces=tuple(pieces))
+    for value in (value for value, shape in shapes.items() if shape.lengths in scores):
+        whole = Change(value, (facts.piece(value, facts.start[value], facts.end[value]),))
+        change = stored.get(value, whole)
+        pieces = (piece._replace(size_bytes=piece.size_bytes // CHUNKS) for piece in change.pieces)
+        yield change._replace(pieces=tuple(pieces))
 
 
-def _in_layer(facts: Facts, value: int) -> Dimensions | None:
-    """The dimensions of a value in the layer that computes it."""
-    derived = facts.origins.of_value(value).derived
-    return facts.of_layer(value, is_stacked=derived is not None and derived.stored is not None)
-
-
-def _is_square(facts: Facts, value: int, shape: Dimensions) -> bool:
+def _is_square(facts: Facts, shape: Dimensions) -> bool:
     long = [length for length in shape.lengths if length >= SHORTEST_SEQUENCE]
     is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
-    return shape.type in FLOATS and (len(long) > len({*long}) or is_cross) and facts.is_computed(value)
+    return shape.type in FLOATS and (len(long) > len({*long}) or is_cross)
 
 
 def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
@@ -134,17 +132,12 @@ def logits(facts: Facts) -> Iterator[Change]:
     for value in found:
         yield _divided(facts, value, CHUNKS)
     if found and facts.dump.backend is Backend.CPU:
-        # The loop adds up the gradient of the table: in f32, from products in the type of the logits.
-        tables = (value for value in facts.arguments if _is_trained_table(facts, value, words))
-        size = max((facts.size[value] for value in tables), default=0) * len({shapes[value].type for value in found})
+        # The loop adds up the gradient of the table: in f32, from products in the type of the activations.
+        arguments = ((facts.size[value], facts.squeezed(value)) for value in facts.arguments)
+        tables = (size for size, shape in arguments if shape and len(shape.lengths) == 2 and {*shape.lengths} & words)
+        size = max(tables, default=0) * len({shape.type for shape in shapes.values()} & {*FLOATS})
         start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
         yield Change(NONE, (Piece(start, end, size),))
-
-
-def _is_trained_table(facts: Facts, value: int, words: Collection[int]) -> bool:
-    shape = facts.squeezed(value)
-    is_table = shape is not None and len(shape.lengths) == 2 and max(shape.lengths) in words
-    return is_table and facts.dimensions(value) in facts.returned
 
 
 def _vocabulary(facts: Facts) -> set[int]:
