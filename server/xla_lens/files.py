@@ -48,7 +48,7 @@ from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.text.document import Document, document_of_file
+from xla_lens.text.document import Document, IsCancelled, document_of_file
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
@@ -207,7 +207,7 @@ def _is_dump(files: SetFiles) -> bool:
         return True
 
 
-def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
+def walk_sets(folders: Iterable[Path], is_cancelled: IsCancelled) -> Iterator[SetFiles]:
     """Find the dump sets in some folders and their subfolders, each once, also those whose files cannot be read. Hidden
     subfolders, package folders and the output of XLA are skipped. Compressed files count for sets that have no others.
     Links to folders are not followed; links to files are, if they stay in one of the folders.
@@ -285,7 +285,7 @@ def load_set(
     files: SetFiles,
     opened: Mapping[Path, Document],
     known: Mapping[Path, LoadedFile],
-    is_cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     before: Analysis | None = None,
@@ -419,7 +419,7 @@ def load_files(
     files: SetFiles,
     opened: Mapping[Path, Document],
     known: Mapping[Path, LoadedFile],
-    is_cancelled: Callable[[], bool],
+    is_cancelled: IsCancelled,
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     share: int = 1,
@@ -483,7 +483,7 @@ def load_module(
     files: SetFiles,
     opened: Mapping[Path, Document],
     known: LoadedModule | None,
-    is_cancelled: Callable[[], bool],
+    is_cancelled: IsCancelled,
     report_progress: Callable[[float], None] = lambda _: None,
     *,
     share: int = 1,
@@ -519,7 +519,7 @@ def load_module_or_finding(
     files: SetFiles,
     opened: Mapping[Path, Document],
     analysis: Analysis,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
     *,
     share: int = 1,
 ) -> "tuple[Analysis, HloModule | None]":
@@ -570,7 +570,7 @@ def file_time(path: Path) -> float:
 
 
 def _sets_in(
-    folder: str, names: Iterable[str], is_wanted: Callable[[Path], bool], is_cancelled: Callable[[], bool]
+    folder: str, names: Iterable[str], is_wanted: Callable[[Path], bool], is_cancelled: IsCancelled
 ) -> Iterator[SetFiles]:
     """The dump sets of the files of a folder for which `is_wanted` is true. What is named like a dump but is no file,
     such as a FIFO, is a set of its own if no file belongs to the same set.

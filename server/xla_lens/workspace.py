@@ -17,6 +17,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.syntax.tree import Cancelled
+from xla_lens.text.document import IsCancelled
 from xla_lens.text.encoding import Encoding
 
 SET_LIMIT: Final = 5_000
@@ -71,7 +72,7 @@ def index(
     left_out: Collection[Path] = (),
     encoding: Encoding,
     convert: Callable[[Finding], Converted],
-    is_cancelled: Callable[[], bool],
+    is_cancelled: IsCancelled,
     report_progress: Callable[[Progress], None],
 ) -> Iterator[Indexed[Converted]]:
     """Index the dump sets in some folders and their subfolders, the smallest first. Entries in `known`, by the stem of
@@ -137,7 +138,7 @@ def _load(
     stamp: Mapping[Path, Stamp],
     encoding: Encoding,
     convert: Callable[[Finding], Converted],
-    is_cancelled: Callable[[], bool],
+    is_cancelled: IsCancelled,
 ) -> Indexed[Converted] | None:
     """Load a set and return its index entry, None if the set is gone or fails to load. A failure is logged, so that it
     does not stop the index.

@@ -19,6 +19,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
+from xla_lens.text.document import IsCancelled
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
@@ -43,7 +44,7 @@ class Analysis:
         capacity = given_capacity(size_bytes)
         return replace(self, capacity=capacity) if capacity else self
 
-    def with_module(self, module: "HloModule | None", is_cancelled: Callable[[], bool] | None = None) -> "Analysis":
+    def with_module(self, module: "HloModule | None", is_cancelled: IsCancelled | None = None) -> "Analysis":
         """Return this analysis with the findings of the dump against its HLO module, itself if there are none or the
         module is None. Raises `Cancelled`.
         """
@@ -90,7 +91,7 @@ _MEASURED: Final = 0.4
 
 def analyse(
     files: Iterable[DumpFile],
-    is_cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
     report_progress: Callable[[float], None] = lambda _: None,
 ) -> Analysis:
     """Analyse the files of one dump set. Missing and broken parts become findings. `report_progress` is called with the

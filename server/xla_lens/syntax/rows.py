@@ -9,10 +9,11 @@ from tree_sitter_xla_dump import read_rows
 from xla_lens.syntax.columns import Column, FileColumns, Texts, narrowed
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
+from xla_lens.text.document import IsCancelled
 
 
 def read_columns(
-    data: bytes, is_cancelled: Callable[[], bool], report_progress: Callable[[int], None] = lambda _: None
+    data: bytes, is_cancelled: IsCancelled, report_progress: Callable[[int], None] = lambda _: None
 ) -> FileColumns:
     """Return the tables of a dump file. Any bytes give tables; lines that are no part of a dump are `unknown_lines`.
 
@@ -42,7 +43,7 @@ def _column(field: Field[Column], cells: tuple[bytes, int]) -> Column:
 
 
 def read_whole_lines(
-    data: bytes, is_cancelled: Callable[[], bool], report_progress: Callable[[int], None] = lambda _: None
+    data: bytes, is_cancelled: IsCancelled, report_progress: Callable[[int], None] = lambda _: None
 ) -> FileColumns:
     """Return the tables of a dump file like `read_columns`, without a last line that has no line end: it is cut off,
     perhaps in the middle of a number or a name.

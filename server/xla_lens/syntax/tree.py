@@ -1,11 +1,12 @@
 """Parse bytes into syntax trees. Only the package `syntax` imports tree-sitter."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from tree_sitter import Language, Node, Parser, Point, Range
 
 import tree_sitter_xla_dump
+from xla_lens.text.document import IsCancelled
 
 XLA_DUMP: Final = Language(tree_sitter_xla_dump.language_xla_dump())
 HLO: Final = Language(tree_sitter_xla_dump.language_hlo())
@@ -15,7 +16,7 @@ class Cancelled(Exception):
     """Raised by a load that was cancelled."""
 
 
-def check_cancelled(is_cancelled: Callable[[], bool]) -> None:
+def check_cancelled(is_cancelled: IsCancelled) -> None:
     """Raise `Cancelled` if a load was cancelled."""
     if is_cancelled():
         raise Cancelled

@@ -5,6 +5,7 @@ answers are converted for the editor. Lines end as the Language Server Protocol 
 """
 
 import codecs
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 
 Offsets: TypeAlias = NDArray[np.signedinteger]
 """Offsets or rows, in 32 bits if they fit."""
+
+IsCancelled: TypeAlias = Callable[[], bool]
+"""Whether what is being computed is no longer wanted."""
 
 _TAIL: Final = 1 << 10
 

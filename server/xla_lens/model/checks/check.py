@@ -16,6 +16,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Section, place_in
 from xla_lens.syntax.tree import Cancelled
+from xla_lens.text.document import IsCancelled
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
@@ -50,7 +51,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
 def check(
     dump: DumpSet,
     memory: Memory,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: IsCancelled = lambda: False,
     report_progress: Callable[[float], None] = lambda _: None,
     module: "HloModule | None" = None,
 ) -> list[Finding]:
@@ -92,7 +93,7 @@ def _checked(
     lines: tuple[UnknownLine, ...],
     damage: Damage,
     *,
-    is_cancelled: Callable[[], bool],
+    is_cancelled: IsCancelled,
     report_progress: Callable[[float], None],
     module: "HloModule | None",
 ) -> list[Finding]:

@@ -21,6 +21,7 @@ from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo.quotes import Difference, differences
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.tree import Cancelled
+from xla_lens.text.document import IsCancelled
 
 
 def _in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
@@ -317,7 +318,7 @@ compilations.
 """
 
 
-def differences_from_module(context: Context, module: HloModule, is_cancelled: Callable[[], bool]) -> list[Finding]:
+def differences_from_module(context: Context, module: HloModule, is_cancelled: IsCancelled) -> list[Finding]:
     """Find where a dump set without errors contradicts its module, which is complete. Raises `Cancelled`."""
     if context.dump.used is None:
         return []

@@ -6,7 +6,7 @@ element of a tuple ends with its numbers: ``%while.5#1``, ``%fusion#7#1``.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -25,6 +25,7 @@ from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, oper
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
+from xla_lens.text.document import IsCancelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class HloModule:
         is_whole = ends_with_empty_line(self.data) or _END.search(self.data, entry)
         return entry < 0 or not is_whole or not len(self.columns.instructions)
 
-    def prepare(self, is_cancelled: Callable[[], bool]) -> None:
+    def prepare(self, is_cancelled: IsCancelled) -> None:
         """Build all derived tables now, so that the first request does not pay for them. Raises `Cancelled` once
         `is_cancelled` returns True.
         """

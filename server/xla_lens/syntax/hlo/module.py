@@ -19,7 +19,7 @@ from xla_lens.syntax.columns import NONE, Column, Table
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
-from xla_lens.text.document import Document
+from xla_lens.text.document import Document, IsCancelled
 
 
 class Computations(Table):
@@ -107,7 +107,7 @@ _CHUNK: Final = 1 << 12
 
 
 def read_module(
-    document: Document, is_cancelled: Callable[[], bool], report_progress: Callable[[float], None] = lambda _: None
+    document: Document, is_cancelled: IsCancelled, report_progress: Callable[[float], None] = lambda _: None
 ) -> ModuleColumns:
     """Read the columns of a module's text. Never fails: lines that it does not recognize are skipped. `report_progress`
     is called with the fraction that is read.
@@ -131,7 +131,7 @@ def read_module(
 
 
 def _stack_tables(
-    data: bytes, starts: Column, is_cancelled: Callable[[], bool]
+    data: bytes, starts: Column, is_cancelled: IsCancelled
 ) -> tuple[StackTables, Strings, Strings, FileLocations, StackFrames]:
     """The tables of stack frames, from the starts of the lines that may be their headers and rows."""
     # Arrays, because lists of a hundred thousand numbers take five times as much memory.
@@ -168,7 +168,7 @@ _FIELDS: Final = {
 """The names of the printed fields behind the id; tables of strings have none."""
 
 
-def _line_starts(document: Document, is_cancelled: Callable[[], bool]) -> Column:
+def _line_starts(document: Document, is_cancelled: IsCancelled) -> Column:
     """The starts of lines, without those inside a string: an instruction may continue there."""
     data, starts = document.data, document.line_starts
     is_within, count = np.zeros(len(starts), np.bool_), 0
