@@ -152,15 +152,12 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
   const { capacity } = space;
   const limit: Fact[] = capacity ? [["limit", `${human(capacity.sizeBytes)} (${capacity.source})`]] : [];
   if (capacity && space.isOver) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
-  const needed: Fact = [
-    "needed",
-    space.needed + (capacity ? `, ${percent(space.neededBytes, capacity.sizeBytes)} of the limit` : ""),
-  ];
+  const shareOfLimit = (bytes: number) => (capacity ? `, ${percent(bytes, capacity.sizeBytes)} of the limit` : "");
+  const needed: Fact = ["needed", space.needed + shareOfLimit(space.neededBytes)];
   if (space.peakStep < 0) return [needed, ["reserved", space.reserved], ...limit];
   const byKind = sums(peak, (value) => model.map.values.kind[value] ?? NONE).map(({ key, ownedBytes }): Fact => {
     const share = shareOfPeak(ownedBytes, space);
-    const ofLimit = capacity ? `, ${percent(ownedBytes, capacity.sizeBytes)} of the limit` : "";
-    return [stringAt(model, key) || "no kind", human(ownedBytes) + (share && `, ${share}`) + ofLimit];
+    return [stringAt(model, key) || "no kind", human(ownedBytes) + (share && `, ${share}`) + shareOfLimit(ownedBytes)];
   });
   return [
     needed,

@@ -35,9 +35,7 @@ export function createCurveTable(actions: Actions, scene: () => Scene) {
     };
   });
   const table = createTable("curve", "Steps at which the live bytes change", (row, isOpen) => {
-    const step = scene().space.curveStep[row]!;
-    if (isOpen) actions.goToStep(step);
-    else actions.setStep(step);
+    (isOpen ? actions.goToStep : actions.setStep)(scene().space.curveStep[row]!);
   });
   const draw = ({ model, space, step }: Scene) =>
     table.draw(content(model, space), Math.max(0, bisectRight(space.curveStep, step) - 1));
@@ -73,9 +71,9 @@ export function createValueTable(actions: Actions) {
       };
     },
   );
-  const table = createTable("values", "Values in the plot", (row, isOpen) =>
-    isOpen ? actions.goToValue(row) : actions.select(row),
-  );
+  const table = createTable("values", "Values in the plot", (row, isOpen) => {
+    (isOpen ? actions.goToValue : actions.select)(row);
+  });
   const draw = ({ model, layout, emphasis, search, state }: Scene) =>
     table.draw(content(model, layout, emphasis, search), state.selected);
   return { element: table.element, draw };

@@ -47,6 +47,11 @@ export function counted(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+/** Facts in one line, without those that are missing. */
+export function joined(...facts: (string | false | undefined)[]): string {
+  return facts.filter(Boolean).join(" · ");
+}
+
 /** A text with a capital first letter. */
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -6,7 +6,7 @@
 import { dirname } from "node:path";
 import * as vscode from "vscode";
 
-import { human, percent } from "../shared/numbers";
+import { human, joined, percent } from "../shared/numbers";
 import type { FoundValue } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
 import { latestOnly } from "./latest";
@@ -75,8 +75,4 @@ function itemOf(found: FoundValue): vscode.QuickPickItem & { found: FoundValue }
     alwaysShow: true,
     found,
   };
-}
-
-function joined(...texts: (string | false)[]): string {
-  return texts.filter(Boolean).join(" · ");
 }

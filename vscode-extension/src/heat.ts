@@ -42,10 +42,8 @@ export function showHeatOfSteps(server: Server): vscode.Disposable {
     if (!found || !isLatest()) return;
     const ranges = found.level.map((_, run) => new vscode.Range(found.firstRow[run]!, 0, found.lastRow[run]!, 0));
     for (const [level, type] of HEATS.entries()) {
-      editor.setDecorations(
-        type,
-        ranges.filter((_, run) => found.level[run] === level),
-      );
+      const own = ranges.filter((_, run) => found.level[run] === level);
+      editor.setDecorations(type, own);
     }
   };
   const drawAll = () => {

@@ -38,11 +38,8 @@ export async function explain(server: Server, sets: Sets, given?: vscode.Uri): P
   const text = selected ?? (isOnDisk ? undefined : document?.getText());
   const dump = sets.inView?.toString();
   const title = "Explaining the out-of-memory message";
+  const argument = { uri: uri.toString(), ...(text !== undefined && { text }), ...(dump !== undefined && { dump }) };
   await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, async () =>
-    server.execute("xla-lens.showOutOfMemory", {
-      uri: uri.toString(),
-      ...(text !== undefined && { text }),
-      ...(dump !== undefined && { dump }),
-    }),
+    server.execute("xla-lens.showOutOfMemory", argument),
   );
 }

@@ -34,8 +34,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
-    this.item.dispose();
+    for (const one of [...this.subscriptions, this.item]) one.dispose();
   }
 
   private async update(): Promise<void> {

@@ -6,7 +6,7 @@
 import { dirname, sep } from "node:path";
 import * as vscode from "vscode";
 
-import { capitalized, counted } from "../shared/numbers";
+import { capitalized, counted, joined } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
 import { type Change, changeSince, groupByRun, type Run, runName } from "../shared/runs";
 import { mainSpace, splitSmall } from "../shared/spaces";
@@ -174,8 +174,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const limit = main?.limit;
     // A narrow view shows only the first fact.
     const isFirst = main?.isOver;
-    const facts = [isFirst && limit, folder, sign, !isFirst && (limit || main?.name)];
-    const item = row(main ? main.needed : "", name, facts.filter(Boolean).join(" · "), ...moduleIcon(sign, main));
+    const facts = joined(isFirst && limit, folder, sign, !isFirst && (limit || main?.name));
+    const item = row(main ? main.needed : "", name, facts, ...moduleIcon(sign, main));
     item.id = module.uri;
     item.tooltip = moduleTooltip(module);
     item.contextValue = "module";

@@ -6,7 +6,7 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 
-import { counted, grouped, human, percent } from "../shared/numbers";
+import { counted, grouped, human, joined, percent } from "../shared/numbers";
 import type {
   AllocationEntry,
   Location,
@@ -310,10 +310,6 @@ function group(
 /** A node that opens what a list leaves out. */
 function rest(count: number, parent: Node, children: (self: Node) => Promise<Node[]>): Node {
   return new Node(row("", `and ${grouped(count)} smaller`, "", "ellipsis"), parent, {}, children);
-}
-
-function joined(...facts: (string | undefined)[]): string {
-  return facts.filter(Boolean).join(" · ");
 }
 
 function goToCommand(location: Location): vscode.Command {
