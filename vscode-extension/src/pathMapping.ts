@@ -6,9 +6,9 @@
  */
 export function mappingFor(there: string, here: string): [there: string, here: string] {
   const [thereParts, hereParts] = [there.split(/[/\\]+/), here.split(/[/\\]+/)];
+  const shorter = Math.min(thereParts.length, hereParts.length);
   let common = 0;
-  while (common < shorter(thereParts, hereParts) && thereParts.at(-1 - common) === hereParts.at(-1 - common))
-    common += 1;
+  while (common < shorter && thereParts.at(-1 - common) === hereParts.at(-1 - common)) common += 1;
   // A root needs a name: the empty one of `/` is that of an absolute path, but a relative path has none.
   if (common === thereParts.length) common -= 1;
   return [root(there, thereParts, common), root(here, hereParts, common)];
@@ -17,10 +17,6 @@ export function mappingFor(there: string, here: string): [there: string, here: s
 /** Returns the name of a file from its path on any machine. */
 export function nameOf(path: string): string {
   return path.split(/[/\\]/).at(-1) ?? path;
-}
-
-function shorter(one: readonly string[], other: readonly string[]): number {
-  return Math.min(one.length, other.length);
 }
 
 /** The path without its last parts, in its own spelling. */

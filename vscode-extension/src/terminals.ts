@@ -18,13 +18,10 @@ export async function offerInTerminals(
     await writeFile(join(folder, "xla-lens.cmd"), `@${command.map((word) => `"${word}"`).join(" ")} %*\r\n`);
   } else {
     const program = join(folder, "xla-lens");
-    await writeFile(program, `#!/bin/sh\nexec ${command.map(quoted).join(" ")} "$@"\n`);
+    const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`);
+    await writeFile(program, `#!/bin/sh\nexec ${quoted.join(" ")} "$@"\n`);
     await chmod(program, 0o755);
   }
   variables.description = "Adds `xla-lens` to the `PATH`";
   variables.append("PATH", delimiter + folder);
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }

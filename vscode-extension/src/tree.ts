@@ -102,7 +102,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   /** The nodes of all modules, whether of a run or not. */
   private async moduleNodes(): Promise<Node[]> {
     const roots = await this.getChildren();
-    return (await Promise.all(roots.map((node) => (isRun(node) ? node.children() : [node])))).flat();
+    const nodes = roots.map((node) => (node.item.contextValue === "run" ? node.children() : [node]));
+    return (await Promise.all(nodes)).flat();
   }
 
   private async rootNodes(): Promise<Node[]> {
@@ -209,10 +210,6 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     }
     return undefined;
   }
-}
-
-function isRun({ item }: Node): boolean {
-  return item.contextValue === "run";
 }
 
 function taskText({ title, message, text }: Task): string {
