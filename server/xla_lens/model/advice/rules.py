@@ -193,15 +193,17 @@ def microbatches(facts: Facts) -> Iterator[Change]:
     if any(_LOSS.search(facts.op_name(facts.name[value]) or "") for value in of_pairs):
         # A contrastive loss compares each example with all others of the batch.
         return
+    kept = [value for value, shape in arguments.items() if shape in returned]
+    names = {facts.op_name(facts.name[value]) for value in kept}
     for value, shape in computed.items():
-        op_name = facts.op_name(facts.name[value]) or ""
+        op_name = facts.op_name(facts.name[value]) or facts.origins.of_value(value).op_name or ""
         # A batch may have the dimensions of a weight.
         is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
         is_forward = shape.lengths[0] == batch and not is_gradient
         is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
-        if is_forward or not is_weight:
+        # XLA gives copies of a weight its name, such as one with padding.
+        if op_name not in names and (is_forward or not is_weight):
             yield _divided(facts, value, MICROBATCHES)
-    kept = (value for value, shape in arguments.items() if shape in returned)
     trained = (value for value in kept if any(0 <= read.step < begin for read in facts.reads(value)))
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
