@@ -16,11 +16,9 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.places import Place
-from xla_lens.render.messages import finding_data, message
+from xla_lens.render.messages import finding_data, message, position
 from xla_lens.render.numbers import counted
 from xla_lens.render.terminal import Piece, Style, Terminal
-from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import to_position
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -70,9 +68,9 @@ _STYLES: Final = {
 
 
 def _position(place: Place, terminal: Terminal | None) -> Piece:
-    row, column = to_position(place.file.document, place.start, Encoding.UTF32)
-    url = terminal.url_of(place.file.label, row + 1) if terminal else None
-    return Piece(f"{place.file.label}:{row + 1}:{column + 1}", Style.SOURCE, url=url)
+    row, column = position(place.file, place.start).values()
+    url = terminal.url_of(place.file.label, row) if terminal else None
+    return Piece(f"{place.file.label}:{row}:{column}", Style.SOURCE, url=url)
 
 
 def _summary(findings: list[Finding], sets: int) -> str:

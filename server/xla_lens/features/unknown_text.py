@@ -14,6 +14,7 @@ from xla_lens.model.checks.resemblance import section_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.render.messages import position
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.columns import NONE, Column, Section, cells
 from xla_lens.syntax.file_names import FileKind
@@ -21,8 +22,6 @@ from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.tree import first_error
-from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import to_position
 
 
 class TextKind(StrEnum):
@@ -151,7 +150,7 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
             "",
             f"{one.count:,} × {one.kind} of {file}{section}",
             f"  form   {one.form}",
-            f"  first  {one.first.file.label}:{_position(one)['row']}",
+            f"  first  {one.first.file.label}:{position(one.first.file, one.first.start)['row']}",
             f"  text   {_example(one)}",
         ]
     return lines
@@ -180,7 +179,7 @@ def unknown_text_data(found: Sequence[UnknownText]) -> list[dict[str, Any]]:
             "count": one.count,
             "text": _example(one),
             "filename": one.first.file.label,
-            "location": _position(one),
+            "location": position(one.first.file, one.first.start),
         }
         for one in found
     ]
@@ -196,8 +195,3 @@ def _example(one: UnknownText) -> str:
     line_start = max(document.line_span(document.row(start))[0], start - _TEXT_BEFORE)
     text = document.data[line_start : min(one.first.end, line_start + _LONGEST_EXAMPLE)]
     return text.decode("utf-8", "replace").partition("\n")[0]
-
-
-def _position(one: UnknownText) -> dict[str, int]:
-    row, column = to_position(one.first.file.document, one.first.start, Encoding.UTF32)
-    return {"row": row + 1, "column": column + 1}

@@ -11,8 +11,8 @@ from string import Formatter
 from typing import Any, Final, TypeAlias
 
 from xla_lens.model.checks.findings import Finding
-from xla_lens.model.places.places import Place
 from xla_lens.model.tables.backend import SpaceId
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
 from xla_lens.text.encoding import Encoding
@@ -35,19 +35,19 @@ def worded(template: str, facts: Mapping[str, Any]) -> str:
 
 
 def finding_data(finding: Finding) -> Json:
-    """A finding in the schema of `xla-lens check --output-format json`; rows and columns count from 1."""
+    """A finding in the schema of `xla-lens check --output-format json`."""
     place = finding.place
     return {
         "code": finding.code.value,
         "severity": finding.severity.value,
         "message": message(finding),
         "filename": place.file.label,
-        "location": _location(place, place.start),
-        "end_location": _location(place, place.end),
+        "location": position(place.file, place.start),
+        "end_location": position(place.file, place.end),
         "related": [
             {
                 "filename": related.place.file.label,
-                "location": _location(related.place, related.place.start),
+                "location": position(related.place.file, related.place.start),
                 "message": related.relation.value,
             }
             for related in finding.related
@@ -55,8 +55,9 @@ def finding_data(finding: Finding) -> Json:
     }
 
 
-def _location(place: Place, offset: int) -> dict[str, int]:
-    row, column = to_position(place.file.document, offset, Encoding.UTF32)
+def position(file: DumpFile, offset: int) -> dict[str, int]:
+    """The row and the column of a byte as people count them: from 1, columns in characters."""
+    row, column = to_position(file.document, offset, Encoding.UTF32)
     return {"row": row + 1, "column": column + 1}
 
 
