@@ -29,7 +29,6 @@ _LAYERS = (
     "reading",
     "source_files",
     "files",
-    "workspace",
 )
 """Each layer may import those before it. The edges may import all of them, but not each other."""
 

@@ -10,8 +10,8 @@ import pytest
 
 from lsp.wire import FULL, InProcess
 from xla_lens.files import SetFiles
+from xla_lens.lsp.indexing import IndexedSet
 from xla_lens.model.summary import SetSummary
-from xla_lens.workspace import Indexed
 
 _SETS = 2_000
 
@@ -31,9 +31,9 @@ async def test_sets_can_be_listed_while_they_are_read(monkeypatch: pytest.Monkey
     """
     summary: Any = object.__new__(SetSummary)
 
-    def read_many(*_: Any, **__: Any) -> Iterator[Indexed[Any]]:
+    def read_many(*_: Any, **__: Any) -> Iterator[IndexedSet]:
         for number in range(_SETS):
-            yield Indexed(SetFiles(tmp_path / f"{number}", {}), {}, summary, {})
+            yield IndexedSet(SetFiles(tmp_path / f"{number}", {}), {}, summary, {})
 
     monkeypatch.setattr("xla_lens.lsp.index.index", read_many)
     editor = InProcess()

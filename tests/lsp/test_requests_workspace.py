@@ -11,8 +11,8 @@ from lsprotocol.types import SymbolKind
 from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, read_page, short_name, sibling
 from lsp.wire import FULL, PATIENCE, RequestFailed, eventually
 from samples import SEED, SPLIT, TPU
-from xla_lens import workspace
 from xla_lens.files import load_set
+from xla_lens.lsp import indexing
 from xla_lens.lsp.requests import workspace as symbols
 
 
@@ -98,7 +98,7 @@ async def test_truncated_symbols_are_logged(reader: Reader, monkeypatch: pytest.
 
 
 async def test_truncated_index_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(workspace, "SET_LIMIT", 2)
+    monkeypatch.setattr(indexing, "SET_LIMIT", 2)
     for number in range(3):
         copied(SEED, tmp_path / str(number))
     await reader.start(FULL, tmp_path)
@@ -209,7 +209,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
         found.wait()
         return load(*arguments, **named)
 
-    monkeypatch.setattr(workspace, "load_set", held)
+    monkeypatch.setattr(indexing, "load_set", held)
     yield found
     found.resume(999)
 

@@ -14,7 +14,6 @@ from xla_lens.model.checks.resemblance import section_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.render.messages import position
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.columns import NONE, Column, Section, cells
 from xla_lens.syntax.file_names import FileKind
@@ -22,6 +21,7 @@ from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.tree import first_error
+from xla_lens.text.positions import position_from_1
 
 
 class TextKind(StrEnum):
@@ -150,7 +150,7 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
             "",
             f"{one.count:,} × {one.kind} of {file}{section}",
             f"  form   {one.form}",
-            f"  first  {one.first.file.label}:{position(one.first.file, one.first.start)['row']}",
+            f"  first  {one.first.file.label}:{position_from_1(one.first.file.document, one.first.start)['row']}",
             f"  text   {_example(one)}",
         ]
     return lines
@@ -179,7 +179,7 @@ def unknown_text_data(found: Sequence[UnknownText]) -> list[dict[str, Any]]:
             "count": one.count,
             "text": _example(one),
             "filename": one.first.file.label,
-            "location": position(one.first.file, one.first.start),
+            "location": position_from_1(one.first.file.document, one.first.start),
         }
         for one in found
     ]

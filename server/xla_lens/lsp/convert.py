@@ -53,7 +53,7 @@ class Converter:
     def __init__(self, opened: OpenDocuments, encoding: Encoding, largest_bytes: int | None = None) -> None:
         # By label: constructing a `Path` takes longer than the rest of a conversion.
         self._opened = {str(path): document for path, document in opened.items()}
-        self._encoding = encoding
+        self.encoding = encoding
         self._largest_bytes = largest_bytes
 
     def is_too_large(self, size_bytes: int) -> bool:
@@ -78,7 +78,7 @@ class Converter:
         document = file.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
-        return to_position(document, offset, self._encoding)
+        return to_position(document, offset, self.encoding)
 
     def range(self, place: Place) -> lsp.Range:
         """Convert a place in a file."""
@@ -90,7 +90,7 @@ class Converter:
         if len(offsets) < _MANY or (opened and opened.edits):
             places = [self._position(file, offset) for offset in offsets]
             return [row for row, _ in places], [column for _, column in places]
-        rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._encoding)
+        rows, columns = to_positions(file.document, np.array(offsets, np.int64), self.encoding)
         return rows.tolist(), columns.tolist()
 
     def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:

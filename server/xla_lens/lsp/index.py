@@ -11,17 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from lsprotocol import types as lsp
-
 from xla_lens.files import SetFiles
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
+from xla_lens.lsp.indexing import SET_LIMIT, IndexedSet, Progress, index, index_set
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.workspace import SET_LIMIT, Indexed, Progress, index, index_set
 
 _FRESH_SECONDS: Final = 5.0
 """How long the index is used without checking the disk again."""
@@ -29,7 +27,6 @@ _FRESH_SECONDS: Final = 5.0
 _POLLING_SHARE: Final = 0.01
 """Maximum share of the time that checking the disk takes where no user waits for it."""
 
-IndexedSet: TypeAlias = Indexed[lsp.Diagnostic]
 IndexedSets: TypeAlias = Mapping[Path, IndexedSet]
 """Sets by their keys."""
 
@@ -124,7 +121,7 @@ class WorkspaceIndex:
 
     async def _read_folders(self) -> None:
         self._read = read = _Read(self.folders, self._keys_in_memory())
-        encoding, started = self._client.capabilities.encoding, time.monotonic()
+        started = time.monotonic()
 
         def report_progress(progress: Progress) -> None:
             # Called in a worker thread. The event loop only reads it.
@@ -135,8 +132,7 @@ class WorkspaceIndex:
             read.folders,
             self._known,
             left_out=read.excluded,
-            encoding=encoding,
-            convert=Converter({}, encoding).diagnostic,
+            convert=Converter({}, self._client.capabilities.encoding),
             is_cancelled=lambda: self._is_closed,
             report_progress=report_progress,
         )
@@ -183,9 +179,8 @@ class WorkspaceIndex:
         if known and known[0] == state.generation:
             return known[1]
         files = SetFiles(state.key, {file.kind: Path(file.label) for file in analysis.dump.files})
-        encoding = self._client.capabilities.encoding
-        generation, convert = state.generation, Converter(state.open, encoding)
-        indexed = await in_thread(index_set, files, {}, analysis, encoding, convert.diagnostic)
+        generation, convert = state.generation, Converter(state.open, self._client.capabilities.encoding)
+        indexed = await in_thread(index_set, files, {}, analysis, convert)
         if state in self._sets:
             self._in_memory[state.key] = generation, indexed
         return indexed

@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.indexing import IndexedSet
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import Shown, State
 from xla_lens.lsp.uris import uri_of

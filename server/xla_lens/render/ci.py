@@ -22,8 +22,9 @@ from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
 from xla_lens.render.diff.words import violation_rule, violation_text
-from xla_lens.render.messages import Json, message, position
+from xla_lens.render.messages import Json, message
 from xla_lens.render.numbers import human
+from xla_lens.text.positions import position_from_1
 
 
 class CiPlace(NamedTuple):
@@ -93,7 +94,8 @@ _NUMBERS: Final = re.compile(r"\d[\d.,]*(?: [KMGT]?i?B\b)?")
 
 def place_in_dump(finding: Finding) -> CiPlace:
     """Return the place of a finding in the dump."""
-    return CiPlace(finding.place.file.label, *position(finding.place.file, finding.place.start).values())
+    file = finding.place.file
+    return CiPlace(file.label, *position_from_1(file.document, finding.place.start).values())
 
 
 def finding_annotation(finding: Finding, meaning: str, checked: str, anchor: Anchor) -> Annotation:

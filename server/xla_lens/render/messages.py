@@ -12,11 +12,9 @@ from typing import Any, Final, TypeAlias
 
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
-from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import to_position
+from xla_lens.text.positions import position_from_1
 
 Json: TypeAlias = dict[str, Any]
 """An object of JSON."""
@@ -42,23 +40,17 @@ def finding_data(finding: Finding) -> Json:
         "severity": finding.severity.value,
         "message": message(finding),
         "filename": place.file.label,
-        "location": position(place.file, place.start),
-        "end_location": position(place.file, place.end),
+        "location": position_from_1(place.file.document, place.start),
+        "end_location": position_from_1(place.file.document, place.end),
         "related": [
             {
                 "filename": related.place.file.label,
-                "location": position(related.place.file, related.place.start),
+                "location": position_from_1(related.place.file.document, related.place.start),
                 "message": related.relation.value,
             }
             for related in finding.related
         ],
     }
-
-
-def position(file: DumpFile, offset: int) -> dict[str, int]:
-    """The row and the column of a byte as people count them: from 1, columns in characters."""
-    row, column = to_position(file.document, offset, Encoding.UTF32)
-    return {"row": row + 1, "column": column + 1}
 
 
 # ---------------------------------------------------------------- facts

@@ -22,6 +22,12 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
     return row, width(document.data[start : max(start, min(offset, end))], encoding)
 
 
+def position_from_1(document: Document, offset: int) -> dict[str, int]:
+    """Return the row and the column of a byte offset as people count them: from 1, the column in characters."""
+    row, column = to_position(document, offset, Encoding.UTF32)
+    return {"row": row + 1, "column": column + 1}
+
+
 def to_positions(document: Document, offsets: Numbers, encoding: Encoding) -> tuple[Numbers, Numbers]:
     """Return the lines and columns of many byte offsets, equal to those of `to_position`."""
     rows = np.maximum(document.line_starts.searchsorted(offsets, "right") - 1, 0)

@@ -18,7 +18,7 @@ from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.documents import OpenDocuments, texts_of, uri_in
 from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.indexing import IndexedSet, worst_first
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import Snapshot
@@ -48,7 +48,6 @@ from xla_lens.render.peak_groups import peak_groups_data
 from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.workspace import worst_first
 
 _TOP: Final = 100
 """The length of the lists of an overview, unless the client asks for another."""

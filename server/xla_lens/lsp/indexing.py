@@ -8,9 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
+
+from lsprotocol import types as lsp
 
 from xla_lens.files import SetFiles, Stamp, load_module_or_finding, load_set, stamps, walk_sets
+from xla_lens.lsp.convert import Converter
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.findings import Finding
@@ -18,7 +21,6 @@ from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled
-from xla_lens.text.encoding import Encoding
 
 SET_LIMIT: Final = 5_000
 """Maximum number of indexed dump sets in a workspace."""
@@ -28,20 +30,19 @@ FINDING_LIMIT: Final = 1_000
 
 logger = logging.getLogger(__name__)
 
-Converted = TypeVar("Converted")
-"""The converted form of a finding. Findings are converted at once: each keeps the texts of its set in memory."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FileFindings(Generic[Converted]):
-    """The first findings of a file, converted, and the number of all its findings."""
+class FileFindings:
+    """The first findings of a file, and the number of all its findings. Findings are converted at once: each keeps the
+    texts of its set in memory.
+    """
 
-    shown: tuple[Converted, ...]
+    shown: tuple[lsp.Diagnostic, ...]
     count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Indexed(Generic[Converted]):
+class IndexedSet:
     """The index entry of a dump set. `stamps` are those of its files when they were loaded. `findings` has an entry for
     the label of each file, also for files without findings.
     """
@@ -49,7 +50,7 @@ class Indexed(Generic[Converted]):
     files: SetFiles
     stamps: Mapping[Path, Stamp]
     summary: SetSummary
-    findings: Mapping[str, FileFindings[Converted]]
+    findings: Mapping[str, FileFindings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +68,17 @@ class Progress:
 
 def index(
     folders: Iterable[Path],
-    known: Mapping[Path, Indexed[Converted]],
+    known: Mapping[Path, IndexedSet],
     *,
     left_out: Collection[Path] = (),
-    encoding: Encoding,
-    convert: Callable[[Finding], Converted],
+    convert: Converter,
     is_cancelled: IsCancelled,
     report_progress: Callable[[Progress], None],
-) -> Iterator[Indexed[Converted]]:
+) -> Iterator[IndexedSet]:
     """Index the dump sets in some folders and their subfolders, the smallest first. Entries in `known`, by the stem of
     their files, are yielded again if the files have not changed. Entries in `known` that are not yielded are gone.
 
-    The result of `convert` must not refer to the finding. Raises `Cancelled`.
+    Raises `Cancelled`.
     """
     walked = (files for files in walk_sets(folders, is_cancelled) if files.stem not in left_out)
     found = list(islice(walked, SET_LIMIT + 1))
@@ -92,32 +92,26 @@ def index(
         before = known.get(files.stem)
         if before and before.stamps == stamp and before.files.paths == files.paths:
             yield before
-        elif indexed := _load(files, stamp, encoding, convert, is_cancelled):
+        elif indexed := _load(files, stamp, convert, is_cancelled):
             yield indexed
         size_bytes += _size(stamp)
     report_progress(Progress(len(stamped), len(stamped), all_bytes, all_bytes, is_truncated))
 
 
-def index_set(
-    files: SetFiles,
-    stamp: Mapping[Path, Stamp],
-    analysis: Analysis,
-    encoding: Encoding,
-    convert: Callable[[Finding], Converted],
-) -> Indexed[Converted]:
+def index_set(files: SetFiles, stamp: Mapping[Path, Stamp], analysis: Analysis, convert: Converter) -> IndexedSet:
     """Return the index entry of a loaded dump set."""
     found: dict[str, list[Finding]] = {file.label: [] for file in analysis.dump.files}
     for finding in analysis.findings:
         # A finding may be in the HLO module, which is no file of the dump.
         found.setdefault(finding.place.file.label, []).append(finding)
     findings = {
-        label: FileFindings(tuple(map(convert, of_file[:FINDING_LIMIT])), len(of_file))
+        label: FileFindings(tuple(map(convert.diagnostic, of_file[:FINDING_LIMIT])), len(of_file))
         for label, of_file in found.items()
     }
-    return Indexed(files, stamp, summarise(analysis, encoding), findings)
+    return IndexedSet(files, stamp, summarise(analysis, convert.encoding), findings)
 
 
-def worst_first(sets: Iterable[Indexed[Converted]], given: Capacity | None) -> list[Indexed[Converted]]:
+def worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[IndexedSet]:
     """Sort dump sets: first those that do not fit their device, then by the peak of its main memory. `given` is the
     capacity that the user states.
     """
@@ -134,12 +128,8 @@ def worst_first(sets: Iterable[Indexed[Converted]], given: Capacity | None) -> l
 
 
 def _load(
-    files: SetFiles,
-    stamp: Mapping[Path, Stamp],
-    encoding: Encoding,
-    convert: Callable[[Finding], Converted],
-    is_cancelled: IsCancelled,
-) -> Indexed[Converted] | None:
+    files: SetFiles, stamp: Mapping[Path, Stamp], convert: Converter, is_cancelled: IsCancelled
+) -> IndexedSet | None:
     """Load a set and return its index entry, None if the set is gone or fails to load. A failure is logged, so that it
     does not stop the index.
     """
@@ -150,7 +140,7 @@ def _load(
         if not any(one.stamp for one in loaded.values()):
             return None
         analysis, module = load_module_or_finding(files, {}, analysis, is_cancelled, share=OVERVIEW_SHARE)
-        return index_set(files, stamp, analysis.with_module(module, is_cancelled), encoding, convert)
+        return index_set(files, stamp, analysis.with_module(module, is_cancelled), convert)
     except Cancelled:
         raise
     except Exception:

@@ -9,38 +9,46 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lsprotocol import types as lsp
 
 from samples import DUMPS, SEED, SPLIT, TPU, WHILE, never
-from xla_lens import files, workspace
+from xla_lens import files
 from xla_lens.files import SetFiles, find_sets, walk_sets
+from xla_lens.lsp import indexing
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.indexing import FileFindings, IndexedSet, Progress, index
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
-from xla_lens.workspace import Indexed, Progress, index
 
 _BROKEN = b"BufferAssignment:\nallocation 0: size 4, constant:\n?!\n"
+
+_CONVERT = Converter({}, Encoding.UTF16)
 
 
 def _index(
     *folders: Path,
-    known: Mapping[Path, Indexed[str]] | None = None,
+    known: Mapping[Path, IndexedSet] | None = None,
     left_out: Collection[Path] = (),
-    convert: Callable[[Finding], str] = lambda finding: finding.code,
+    convert: Converter = _CONVERT,
     is_cancelled: Callable[[], bool] = never,
     report_progress: Callable[[Progress], None] = lambda _: None,
-) -> Iterator[Indexed[str]]:
+) -> Iterator[IndexedSet]:
     return index(
         folders,
         known or {},
         left_out=left_out,
-        encoding=Encoding.UTF16,
         convert=convert,
         is_cancelled=is_cancelled,
         report_progress=report_progress,
     )
+
+
+def _codes(found: FileFindings) -> list[object]:
+    return [diagnostic.code for diagnostic in found.shown]
 
 
 def _copied(folder: Path, *paths: Path) -> Path:
@@ -71,7 +79,7 @@ def test_findings_beside_the_module_are_indexed(tmp_path: Path) -> None:
     (before,) = _index(folder)
     module.write_text(module.read_text().replace("copy(%arg_tuple.1#1)", "copy(%arg_tuple.1#2)"))
     (after,) = _index(folder, known={before.files.stem: before})
-    codes = [[code for found in one.findings.values() for code in found.shown] for one in (before, after)]
+    codes = [[code for found in one.findings.values() for code in _codes(found)] for one in (before, after)]
     assert [code for code in codes[1] if code not in codes[0]] == ["operand-mismatch"]
     assert not after.summary.warrants.of(Quantity.USES).is_exact
 
@@ -93,7 +101,7 @@ def test_compressed_sets_are_indexed_like_others(tmp_path: Path) -> None:
     assert [("jit_g",), *sizes[0]] == sizes[1]
     assert len(sizes[0]) == 2
     (damaged,) = (one for one in _index(compressed) if one.summary.module == "jit_g")
-    assert [found.shown for found in damaged.findings.values()] == [("syntax",)]
+    assert [_codes(found) for found in damaged.findings.values()] == [["syntax"]]
     # Editors show the files that are not compressed, so those count.
     both = _copied(tmp_path / "compressed", SPLIT)
     found = {files.stem.name: files for files in walk_sets([both], never)}
@@ -159,14 +167,15 @@ def test_unreadable_files_are_skipped(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_at_most_one_set_is_in_memory(tmp_path: Path) -> None:
     documents: list[weakref.ref[Document]] = []
 
-    def convert(finding: Finding) -> str:
-        documents.append(weakref.ref(finding.place.file.document))
-        return finding.code
+    class Recording(Converter):
+        def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
+            documents.append(weakref.ref(finding.place.file.document))
+            return super().diagnostic(finding)
 
     for number in range(3):
         (tmp_path / f"{number}.txt").write_bytes(_BROKEN)
     kept = []
-    for indexed in _index(tmp_path, convert=convert):
+    for indexed in _index(tmp_path, convert=Recording({}, Encoding.UTF16)):
         kept.append(indexed)
         assert len(documents) == len(kept)
         assert {document() for document in documents} == {None}
@@ -183,15 +192,15 @@ def test_findings_are_grouped_by_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert dump == set(indexed.findings)
     counts = {Path(label).name: findings.count for label, findings in indexed.findings.items()}
     assert counts.pop(SPLIT.name) > 2
-    assert "syntax" in indexed.findings[str(assignment)].shown
-    monkeypatch.setattr(workspace, "FINDING_LIMIT", 1)
+    assert "syntax" in _codes(indexed.findings[str(assignment)])
+    monkeypatch.setattr(indexing, "FINDING_LIMIT", 1)
     (cut,) = _index(folder)
     before, after = indexed.findings[str(assignment)], cut.findings[str(assignment)]
     assert (after.shown, after.count) == (before.shown[:1], before.count)
 
 
 def test_too_many_sets_are_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "SET_LIMIT", 2)
+    monkeypatch.setattr(indexing, "SET_LIMIT", 2)
     reported: list[Progress] = []
     found = list(_index(DUMPS, report_progress=reported.append))
     assert len(found) == 2
@@ -216,7 +225,7 @@ def test_file_names_can_be_invalid_text(tmp_path: Path) -> None:
 # ------------------------------------------------------------ reloading
 
 
-def _known(found: Iterator[Indexed[str]]) -> dict[Path, Indexed[str]]:
+def _known(found: Iterator[IndexedSet]) -> dict[Path, IndexedSet]:
     return {indexed.files.stem: indexed for indexed in found}
 
 
@@ -267,7 +276,7 @@ def test_set_deleted_during_indexing_is_skipped(tmp_path: Path) -> None:
 
 def test_an_index_can_be_cancelled(tmp_path: Path) -> None:
     _copied(tmp_path, SEED, SPLIT, TPU)
-    found: list[Indexed[str]] = []
+    found: list[IndexedSet] = []
     with pytest.raises(Cancelled):
         found.extend(_index(tmp_path, is_cancelled=lambda: len(found) > 0))
     is_cancelled = False
@@ -283,14 +292,14 @@ def test_a_set_that_fails_does_not_stop_the_others(
 ) -> None:
     _copied(tmp_path, SEED, TPU)
 
-    real = vars(workspace)["load_set"]
+    real = vars(indexing)["load_set"]
 
     def load_set(files: SetFiles, *more: object, **named: object) -> object:
         if len(files.paths) == 1:
             raise ZeroDivisionError
         return real(files, *more, **named)
 
-    monkeypatch.setattr(workspace, "load_set", load_set)
+    monkeypatch.setattr(indexing, "load_set", load_set)
     (indexed,) = _index(tmp_path)
     assert len(indexed.files.paths) > 1
     assert str(tmp_path / SEED.name) in caplog.text
