@@ -29,6 +29,7 @@ from xla_lens.render.numbers import shortened
 from xla_lens.render.warrants import real_peak
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import split_name
+from xla_lens.text.document import Span
 
 _MOST: Final = 2
 """Maximum number of actions of one kind, so that all fit into a menu."""
@@ -53,7 +54,7 @@ _PAGES: Final = (
 )
 
 
-def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int]) -> list[Action]:
+def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: Span) -> list[Action]:
     """Return the actions for some bytes of a file, most helpful first; never more than twelve. In an HLO module, they
     go to the source lines of an instruction. Since jaxlib 0.8.2 the source lines of a dump are in its module.
     """

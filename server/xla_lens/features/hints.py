@@ -30,6 +30,7 @@ from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, human, percent, signed
 from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_suffix
 from xla_lens.syntax.columns import NONE, Column, Table, cells, place_in
+from xla_lens.text.document import Span
 
 
 class Hint(NamedTuple):
@@ -39,9 +40,7 @@ class Hint(NamedTuple):
     label: str
 
 
-def hints(
-    analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int], limit: int
-) -> list[Hint]:
+def hints(analysis: Analysis, module: HloModule | None, file: DumpFile, span: Span, limit: int) -> list[Hint]:
     """Return the first `limit` hints at some bytes of a file, in the order of its tables. Those of a module follow the
     names, because the rest of the lines is long.
     """
@@ -58,7 +57,7 @@ def hints(
     return list(islice(chain.from_iterable(found), limit))
 
 
-def _instructions(analysis: Analysis, module: HloModule, span: tuple[int, int], limit: int) -> Iterator[Hint]:
+def _instructions(analysis: Analysis, module: HloModule, span: Span, limit: int) -> Iterator[Hint]:
     dump, table = analysis.dump, module.columns.instructions
     first, last = place_in(table.name_end, span[0]), place_in(table.name_end, span[1] + 1)
     names = [dump.name_number(module.name(row)) for row in range(first, last)]
@@ -69,7 +68,7 @@ def _instructions(analysis: Analysis, module: HloModule, span: tuple[int, int], 
         yield from (Hint(int(table.name_end[first + row]), text) for text in (size, label) if text)
 
 
-def _rows(table: Table, span: tuple[int, int]) -> Column:
+def _rows(table: Table, span: Span) -> Column:
     """The rows of a table that end at some bytes."""
     return np.arange(place_in(table.end, span[0]), place_in(table.end, span[1], "right"))
 

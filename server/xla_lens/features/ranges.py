@@ -13,8 +13,9 @@ import numpy as np
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Column, cells, place_in
+from xla_lens.syntax.columns import NONE, Column, Pairs, cells, place_in
 from xla_lens.syntax.hlo.enclosing import enclosing, nested
+from xla_lens.text.document import Span
 
 
 def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[int, int]]:
@@ -37,7 +38,7 @@ def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[in
     return found
 
 
-def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int) -> list[tuple[int, int]]:
+def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int) -> list[Span]:
     """Return at most `limit` spans around a byte of a file, smallest first: word, list or attribute, instruction or
     line, then what folds. Each is within the next, the last is the file. A place right behind a word belongs to the
     word.
@@ -50,7 +51,7 @@ def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int)
     return nested((*around, *blocks), offset, len(data), limit)
 
 
-def _row(file: DumpFile, module: HloModule | None, offset: int) -> tuple[int, int]:
+def _row(file: DumpFile, module: HloModule | None, offset: int) -> Span:
     """The instruction around a byte, else its line."""
     if module and file is module.file:
         instruction = module.instruction_at(offset)
@@ -82,7 +83,7 @@ def _blocks(file: DumpFile, module: HloModule | None) -> tuple[Column, ...]:
     return _BLOCKS[file]
 
 
-def _indented(file: DumpFile) -> tuple[Column, Column]:
+def _indented(file: DumpFile) -> Pairs:
     """The lines of a dump that are neither empty nor rules, each with the deeper lines below it."""
     document = file.document
     starts, data = document.line_starts, np.frombuffer(document.data + b"\n", np.uint8)

@@ -6,7 +6,7 @@ of an instruction is that of the values that it defines, and the entry computati
 
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.numbers import counted, human
 from xla_lens.syntax.columns import NONE, Column, Section, Table
+from xla_lens.text.document import Span
 from xla_lens.text.positions import decode
 
 
@@ -40,19 +41,16 @@ class Symbol(NamedTuple):
     name: str
     detail: str
     kind: SymbolKind
-    span: tuple[int, int]
-    name_span: tuple[int, int]
+    span: Span
+    name_span: Span
     children: "tuple[Symbol, ...]" = ()
     is_truncated: bool = False
-
-
-_Span: TypeAlias = tuple[int, int]
 
 
 def _symbol(
     kind: SymbolKind,
     name: str,
-    spans: tuple[_Span, _Span],
+    spans: tuple[Span, Span],
     *facts: str,
     children: Sequence[Symbol] = (),
     of: tuple[int, str] = (0, ""),

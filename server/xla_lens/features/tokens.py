@@ -18,7 +18,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import words
 from xla_lens.syntax.hlo.words import module_words
-from xla_lens.text.document import Document
+from xla_lens.text.document import Document, Span
 
 
 class TokenType(IntEnum):
@@ -64,9 +64,7 @@ class Token(NamedTuple):
     is_live_at_peak: bool = False
 
 
-def tokens(
-    analysis: Analysis, module: HloModule | None, file: DumpFile, span: tuple[int, int], limit: int
-) -> list[Token]:
+def tokens(analysis: Analysis, module: HloModule | None, file: DumpFile, span: Span, limit: int) -> list[Token]:
     """Return the first `limit` tokens of a file that overlap some bytes.
 
     A token never spans lines. Only the first part of a long instruction has tokens.
@@ -85,9 +83,7 @@ _LINE_END: Final = re.compile(rb"[\r\n]")
 _PIECE: Final = re.compile(rb"[^\r\n]+")
 
 
-def _by_chunks(
-    document: Document, span: tuple[int, int], limit: int, find: Callable[[int, int], Iterable[Token]]
-) -> list[Token]:
+def _by_chunks(document: Document, span: Span, limit: int, find: Callable[[int, int], Iterable[Token]]) -> list[Token]:
     """The tokens that `find` returns for each chunk of lines, in pieces of one line."""
     data, found, (start, end) = document.data, list[Token](), span
     row, last = document.row(start), document.row(end)

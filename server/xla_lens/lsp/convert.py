@@ -21,6 +21,7 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.package_files import explanation_path
 from xla_lens.render.messages import message
+from xla_lens.text.document import Span
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position, to_positions
@@ -93,7 +94,7 @@ class Converter:
         rows, columns = to_positions(file.document, np.array(offsets, np.int64), self.encoding)
         return rows.tolist(), columns.tolist()
 
-    def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:
+    def ranges(self, file: DumpFile, spans: Sequence[Span]) -> list[Json]:
         """Convert some spans, each to a `Range`."""
         rows, columns = self.positions(file, [*chain.from_iterable(spans)])
         places = [{"line": row, "character": column} for row, column in zip(rows, columns, strict=True)]

@@ -21,7 +21,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.source_memory import SourceMemory
 from xla_lens.syntax.columns import Column
-from xla_lens.text.document import Document
+from xla_lens.text.document import Document, Span
 from xla_lens.text.edits import Edit, backward
 from xla_lens.text.positions import to_offset
 
@@ -74,7 +74,7 @@ class Snapshot:
         encoding = self.capabilities.encoding
         return backward(self.edits, to_offset(self.document, position.line, position.character, encoding))
 
-    def span(self, where: lsp.Range) -> tuple[int, int]:
+    def span(self, where: lsp.Range) -> Span:
         """Return the bytes at a range."""
         return self.offset(where.start), self.offset(where.end)
 

@@ -20,7 +20,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.model.warrants import Warrants
-from xla_lens.syntax.columns import NONE, Column, Mask
+from xla_lens.syntax.columns import NONE, Column, Mask, Pairs
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_positions, width
@@ -181,7 +181,7 @@ def _number(dump: DumpSet, file: DumpFile | None) -> int:
     return dump.files.index(file) if file else NONE
 
 
-def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:
+def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encoding: Encoding) -> Pairs:
     """The rows and columns of bytes in files."""
     row, column = np.zeros(len(file), np.int64), np.zeros(len(file), np.int64)
     for number, dump_file in enumerate(files):

@@ -14,6 +14,7 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
+from xla_lens.text.document import Span
 from xla_lens.text.positions import position_from_1
 
 Json: TypeAlias = dict[str, Any]
@@ -77,7 +78,7 @@ def _byte_count(number: int) -> str:
     return f"{number:,} byte{'' if number == 1 else 's'}"
 
 
-def _byte_range(span: tuple[int, int]) -> str:
+def _byte_range(span: Span) -> str:
     """The bytes from the first up to, not including, the second."""
     start, end = span
     return f"byte {start:,}" if end == start + 1 else f"bytes {start:,}\N{EN DASH}{end - 1:,}"

@@ -23,6 +23,7 @@ from xla_lens.render import contract
 from xla_lens.render.report.sections import derived_part, unresolved_text, without_source
 from xla_lens.render.report.values import shape_text
 from xla_lens.render.sources import PARAMETERS, frame_text
+from xla_lens.syntax.columns import Rows
 
 
 def peak_groups_data(analysis: Analysis, module: HloModule | None, color: int) -> contract.PeakGroups | None:
@@ -50,7 +51,7 @@ class LikeValues(NamedTuple):
     shape: str
     op_name: str | None
     size_bytes: int
-    values: tuple[int, ...]
+    values: Rows
 
 
 def like_values(origins: Origins, values: Sequence[int], owned: Mapping[int, int]) -> list[LikeValues]:

@@ -38,6 +38,7 @@ from xla_lens.render.report.blocks import Name, Text, bar_text, inlines
 from xla_lens.render.report.sections import freed_by
 from xla_lens.render.sources import short_frame
 from xla_lens.render.warrants import bounded_size, peak_size, reasons, share
+from xla_lens.syntax.columns import Rows
 
 
 class PeakByLine(NamedTuple):
@@ -82,7 +83,7 @@ class LineMemory(NamedTuple):
     savings: tuple[tuple[Action, int], ...]
 
     @property
-    def values(self) -> tuple[int, ...]:
+    def values(self) -> Rows:
         """The rows of all values of the line."""
         return tuple(value for one in self.buffers for value in one.values)
 

@@ -15,9 +15,17 @@ from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, dataclas
 import numpy as np
 from numpy.typing import NDArray
 
+from xla_lens.text.document import Span
+
 Column: TypeAlias = NDArray[np.signedinteger]
 Mask: TypeAlias = NDArray[np.bool_]
 """A column that says of each row whether something holds."""
+
+Pairs: TypeAlias = tuple[Column, Column]
+"""Two columns of equal length: the cells of a row belong together."""
+
+Rows: TypeAlias = tuple[int, ...]
+"""The numbers of some rows of a table, such as values."""
 
 NONE: Final = -1
 """In any column: the line does not contain the value."""
@@ -51,7 +59,7 @@ class Table(Columns):
     start: Column
     end: Column
 
-    def span(self, row: int, start: str = "start", end: str = "end") -> tuple[int, int]:
+    def span(self, row: int, start: str = "start", end: str = "end") -> Span:
         """Return the bytes of a row, from one column to another."""
         return int(getattr(self, start)[row]), int(getattr(self, end)[row])
 

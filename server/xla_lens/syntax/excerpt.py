@@ -17,6 +17,7 @@ from tree_sitter import Node
 from xla_lens.syntax.columns import NONE, FileColumns, place_in
 from xla_lens.syntax.hlo.words import Word, quoted_words
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
+from xla_lens.text.document import Span
 
 
 def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]:
@@ -41,7 +42,7 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     return sorted(found, key=itemgetter(1))
 
 
-def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> tuple[int, int]:
+def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> Span:
     """The span of the lines that some bytes are on, extended to whole rows of the stack trace."""
     traces = columns.stack_traces
     first, last = (place_in(traces.start, place, "right") - 1 for place in (start, end))
@@ -53,7 +54,7 @@ def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> tupl
     return data.rfind(b"\n", 0, start) + 1, line_end if line_end >= 0 else len(data)
 
 
-def _instructions(columns: FileColumns, start: int, end: int) -> list[tuple[int, int]]:
+def _instructions(columns: FileColumns, start: int, end: int) -> list[Span]:
     """The spans of the quoted instructions that some bytes touch, in the order of the file."""
     used = columns.used_values
     first, last = (place_in(used.start, place, "right") for place in (start, end))
@@ -62,7 +63,7 @@ def _instructions(columns: FileColumns, start: int, end: int) -> list[tuple[int,
     return [span for span in spans if span[0] != NONE and start <= span[1] and span[0] <= end]
 
 
-def _unknown_lines(data: bytes, columns: FileColumns, start: int, end: int) -> list[tuple[int, int]]:
+def _unknown_lines(data: bytes, columns: FileColumns, start: int, end: int) -> list[Span]:
     """The spans of the unknown lines among some, without unknown parts of lines."""
     unknown = columns.unknown_lines
     rows = slice(place_in(unknown.start, start), place_in(unknown.start, end, "right"))
@@ -75,9 +76,7 @@ def _is_unknown(columns: FileColumns, start: int) -> bool:
     return row < len(columns.unknown_lines) and int(columns.unknown_lines.start[row]) == start
 
 
-def _parsed(
-    data: bytes, columns: FileColumns, start: int, end: int, instructions: list[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
+def _parsed(data: bytes, columns: FileColumns, start: int, end: int, instructions: list[Span]) -> Iterator[Span]:
     """The spans to parse for the lines from `start` to `end`."""
     yield from _marker(data, columns, start)
     for instruction_start, instruction_end in instructions:
@@ -90,7 +89,7 @@ _MARKER: Final = b"*** "
 _HEAD: Final = 4096
 
 
-def _marker(data: bytes, columns: FileColumns, start: int) -> Iterator[tuple[int, int]]:
+def _marker(data: bytes, columns: FileColumns, start: int) -> Iterator[Span]:
     """In standard output with several files, the marker line of the file that a byte belongs to. Within a section of a
     dump no marker is needed.
     """

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final
 
 # ---------------------------------------------------------------- sizes
+from xla_lens.syntax.columns import Rows
 
 _SIZE: Final = (
     r"\d[\d,]{0,25}(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|B)\b)?"
@@ -149,7 +150,7 @@ class OomBuffer:
     allocation_type: str | None = None
     tag: str | None = None
     is_parameter: bool = False
-    values: tuple[int, ...] = ()
+    values: Rows = ()
     matched_by: MatchedBy | None = None
     is_other_size: bool = False
 

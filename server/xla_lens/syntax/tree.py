@@ -6,7 +6,7 @@ from typing import Final
 from tree_sitter import Language, Node, Parser, Point, Range
 
 import tree_sitter_xla_dump
-from xla_lens.text.document import IsCancelled
+from xla_lens.text.document import IsCancelled, Span
 
 XLA_DUMP: Final = Language(tree_sitter_xla_dump.language_xla_dump())
 HLO: Final = Language(tree_sitter_xla_dump.language_hlo())
@@ -30,7 +30,7 @@ def parse_lines(data: bytes) -> Node:
 _ANYWHERE: Final = Point(0, 0)
 
 
-def parse_parts(data: bytes, parts: Iterable[tuple[int, int]]) -> Node:
+def parse_parts(data: bytes, parts: Iterable[Span]) -> Node:
     """Return the tree of some parts of a dump, as if the text between them did not exist. Nodes have the offsets of the
     dump, but no rows and columns. Takes time proportional to the parts, not to the dump.
     """

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 Offsets: TypeAlias = NDArray[np.signedinteger]
 """Offsets or rows, in 32 bits if they fit."""
 
+Span: TypeAlias = tuple[int, int]
+"""The bytes of a piece of a text: the offset of its first one, and that after its last one."""
+
 IsCancelled: TypeAlias = Callable[[], bool]
 """Whether what is being computed is no longer wanted."""
 
@@ -74,7 +77,7 @@ class Document:
         # For a number of another type, numpy would convert the whole table.
         return int(self.line_starts.searchsorted(self.line_starts.dtype.type(offset), "right")) - 1
 
-    def line_span(self, row: int) -> tuple[int, int]:
+    def line_span(self, row: int) -> Span:
         """Return the start and the end of a line without its line end. Clamps rows outside of the text."""
         starts = self.line_starts
         row = min(max(row, 0), len(starts) - 1)

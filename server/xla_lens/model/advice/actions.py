@@ -10,6 +10,7 @@ from enum import StrEnum
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import Edit
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.syntax.columns import Rows
 
 
 class Certainty(StrEnum):
@@ -32,7 +33,7 @@ class Buffers:
     layer without its layout. `op_name` has ``*`` in place of layer numbers. `line` and `op_name` are None if unknown.
     """
 
-    values: tuple[int, ...]
+    values: Rows
     count: int
     shape: str
     size_bytes: int
@@ -79,7 +80,7 @@ class Action:
     needed_bytes: int
     peak_bytes: int
     peak_step: int | None
-    outputs: tuple[int, ...]
+    outputs: Rows
     factor: int | None
     call: "Call | None"
     with_products_bytes: int | None = None
@@ -115,7 +116,7 @@ class Budget:
     """
 
     budget_bytes: int
-    actions: tuple[int, ...]
+    actions: Rows
     needs: tuple[int, ...]
     peaks: tuple[int, ...]
     is_reached: bool
@@ -151,7 +152,7 @@ class Advice:
     peak_step: int | None
     rematerialized: int
     actions: tuple[Action, ...]
-    together: tuple[int, ...]
+    together: Rows
     all_needed_bytes: int
     all_peak_bytes: int
     all_peak_step: int | None

@@ -23,7 +23,7 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE, Kind, Rows
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions."""
@@ -143,7 +143,7 @@ class _Search:
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
 
-    def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[tuple[int, ...], After]:
+    def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[Rows, After]:
         """Take the actions that help, one after another until the budget is reached. Return their rows, and what the
         program needs after them.
         """

@@ -8,7 +8,7 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, Rows
 
 
 class Reason(Enum):
@@ -47,8 +47,8 @@ class Ending:
     value: int
     end_step: int
     reason: Reason
-    uses: tuple[int, ...]
-    positions: tuple[int, ...]
+    uses: Rows
+    positions: Rows
     later_step: int | None
     successor: int
 

@@ -20,7 +20,7 @@ import numpy as np
 from xla_lens.model.advice.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE, Kind, Rows
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
@@ -31,7 +31,7 @@ class Donated:
     """
 
     parameter: int
-    reused_by: tuple[int, ...]
+    reused_by: Rows
     size_bytes: int
 
 

@@ -23,7 +23,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows
 from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 3000
@@ -60,7 +60,7 @@ class Change(NamedTuple):
     value: int
     pieces: tuple[Piece, ...] = ()
     layers: int = 1
-    outputs: tuple[int, ...] = ()
+    outputs: Rows = ()
     content: int = NONE
 
     @property
@@ -112,7 +112,7 @@ class Facts:
         return {value: size for value, size in zip(values.tolist(), sizes.tolist(), strict=True) if size}
 
     @cached_property
-    def candidates(self) -> tuple[int, ...]:
+    def candidates(self) -> Rows:
         """The values of the memory space that matter, by their start: the biggest of those of whose size so many are
         live at once that they take a part of the peak.
         """
@@ -151,12 +151,12 @@ class Facts:
         return not self.kind[value] & _NOT_COMPUTED
 
     @cached_property
-    def all_arguments(self) -> tuple[int, ...]:
+    def all_arguments(self) -> Rows:
         """The arguments of the program, in all memory spaces."""
         return tuple(sorted(value for value, _ in parameters_of(self.dump) if self.size[value] > 0))
 
     @cached_property
-    def arguments(self) -> tuple[int, ...]:
+    def arguments(self) -> Rows:
         """The arguments of the program that are in the memory space."""
         return tuple(value for value in self.all_arguments if self.dump.values.color[value] == self.space.color)
 
@@ -249,7 +249,7 @@ class Facts:
         return values
 
     @cached_property
-    def _values_by_name(self) -> tuple[Column, Column]:
+    def _values_by_name(self) -> Pairs:
         """The values by the instructions that define them, and these."""
         order = np.argsort(self.dump.values.name, kind="stable")
         return order, self.dump.values.name[order]

@@ -18,6 +18,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.syntax.columns import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class LineBytes:
     frame: StackFrame | None
     argument: str | None
     size_bytes: int
-    values: tuple[int, ...]
+    values: Rows
     stacks: tuple[StackBytes, ...]
     derived_bytes: int
 
@@ -110,7 +111,7 @@ class BytesNode:
     size_bytes: int
     own_bytes: int
     count: int
-    values: tuple[int, ...]
+    values: Rows
     children: tuple["BytesNode", ...]
 
 

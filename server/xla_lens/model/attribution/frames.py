@@ -9,7 +9,7 @@ The metadata of the instruction that defines a value may say nothing about its c
 (`model/attribution/writers.py`). This source is derived from the data flow, and `Origin.derived` says from what.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ from xla_lens.model.places.mentions import Allocation, Instruction, Step, Target
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction as Quoted
+from xla_lens.syntax.hlo.instruction import Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Origins:
         """Return the origin of an instruction by its own metadata."""
         if name not in self._own:
             instruction, writers = self.dump.instruction(name), self._writers
-            metadata: Mapping[str, str] = instruction.metadata() if instruction else {}
+            metadata: Metadata = instruction.metadata() if instruction else {}
             op_name = metadata.get("op_name")
             if writers and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):
                 row = writers.module.row_of(self.dump.names[name])
@@ -118,7 +119,7 @@ class Origins:
                 return self.of_name(int(dump.schedule.name[entry]))
         return None
 
-    def _origin(self, op_name: str | None, metadata: Mapping[str, str], derived: Writer | None = None) -> Origin:
+    def _origin(self, op_name: str | None, metadata: Metadata, derived: Writer | None = None) -> Origin:
         calls, line = self._calls.of(metadata)
         return Origin(op_name, calls, line, not calls and "stack_frame_id" in metadata, derived)
 

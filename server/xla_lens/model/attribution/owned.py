@@ -10,10 +10,10 @@ import numpy as np
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.sweep import segments
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column, cells
+from xla_lens.syntax.columns import NONE, Pairs, cells
 
 
-def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
+def owned_bytes(dump: DumpSet, step: int, color: int) -> Pairs:
     """Return the values that are live in a memory space at a step, by id, and the number of bytes that each owns.
 
     A value owns 0 bytes if all of its bytes belong to others. The sum is `MemorySpace.live.at(step)`.

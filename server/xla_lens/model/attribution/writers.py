@@ -6,14 +6,13 @@ their own. The data flow in the HLO module leads from each of them to an instruc
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import Calls, StackFrame
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import Instruction
+from xla_lens.syntax.hlo.instruction import Instruction, Metadata
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.positions import decode
@@ -55,7 +54,7 @@ class ReadInstruction(NamedTuple):
 
     own: Instruction
     operands: tuple[bytes, ...]
-    metadata: Mapping[str, str]
+    metadata: Metadata
     line: StackFrame | None
 
     @property

@@ -14,7 +14,7 @@ from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Section
+from xla_lens.syntax.columns import NONE, Column, Pairs, Section
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.texts import number_texts
@@ -149,7 +149,7 @@ def uses_match_operands(dump: DumpSet, context: Context) -> Findings:
     yield from wrong_uses(context, is_quoted, source, related)
 
 
-def wrong_uses(context: Context, is_known: Marks, source: tuple[Column, Column], related: RelatedRows) -> Findings:
+def wrong_uses(context: Context, is_known: Marks, source: Pairs, related: RelatedRows) -> Findings:
     """Find uses whose operand shows another value. `source` are the names and the indices of the operands; NONE stands
     for those that are not there.
     """
@@ -202,7 +202,7 @@ def shapes_match_instructions(dump: DumpSet, context: Context) -> Findings:
 
 def wrong_shapes(
     context: Context,
-    rows_and_instructions: tuple[Column, Column],
+    rows_and_instructions: Pairs,
     shapes_of_instructions: tuple[bytes, Column, Column],
     where: str,
     related: RelatedRows,

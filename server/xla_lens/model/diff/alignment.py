@@ -10,7 +10,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Pairs
 
 
 class Alignment:
@@ -43,7 +43,7 @@ class Alignment:
         old = np.flatnonzero(self.is_anchor)
         return np.stack((old, self.partner[old]))
 
-    def _equal(self, old_keys: Column, new_keys: Column, anchors: Column, *, is_unique: bool) -> tuple[Column, Column]:
+    def _equal(self, old_keys: Column, new_keys: Column, anchors: Column, *, is_unique: bool) -> Pairs:
         """The elements that are free and have equal keys between the same anchors, in the order of the old ones: the
         n-th belongs to the n-th; or only those that each side has once.
         """

@@ -10,7 +10,7 @@ from xla_lens.model.diff.traits import Traits
 from xla_lens.model.memory.over_time import Memory, live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Columns, Mask
+from xla_lens.syntax.columns import NONE, Column, Columns, Mask, Pairs
 
 
 class ValueClass(IntEnum):
@@ -124,7 +124,7 @@ def _at_peak(dump: DumpSet, memory: Memory, values: Column) -> Mask:
     return np.append(live_at_peak(dump, memory, np.arange(len(dump.values))), False)[values]
 
 
-def _changes(old: Side, first: Column, new: Side, second: Column, matching: Matching) -> tuple[Column, Column]:
+def _changes(old: Side, first: Column, new: Side, second: Column, matching: Matching) -> Pairs:
     """The `Change` flags of pairs, and by how many aligned steps the new value lives longer."""
     sides = [_facts(*old, first), _facts(*new, second)]
     differs = {flag: sides[0][flag] != sides[1][flag] for flag in sides[0]}

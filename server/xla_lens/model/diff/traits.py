@@ -13,7 +13,7 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Pairs
 from xla_lens.syntax.hlo.shapes import without_layout
 
 Traits: TypeAlias = dict[str, Column]
@@ -71,7 +71,7 @@ _NUMBERS: Final = re.compile(rb"[._]?\d+")
 _OP_NAME: Final = re.compile(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
 
 
-def parameter_values(dump: DumpSet) -> tuple[Column, Column]:
+def parameter_values(dump: DumpSet) -> Pairs:
     """Return the allocations of the parameters of the program that have values, and their first values, which are the
     parameters.
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Texts, cells
+from xla_lens.syntax.columns import NONE, Column, Pairs, Texts, cells
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
@@ -87,7 +87,7 @@ class ModuleGraph:
         """Return the instructions with one of some opcodes."""
         return np.flatnonzero(self.has_opcode(*opcodes))
 
-    def source(self, operand: Column, index: Column) -> tuple[Column, Column]:
+    def source(self, operand: Column, index: Column) -> Pairs:
         """Return the name and the index behind some operands at an index: an element of a tuple is an index further
         down in the tuple.
         """

@@ -13,6 +13,7 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME
+from xla_lens.text.document import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
     return found
 
 
-def _word(data: bytes, offset: int) -> tuple[int, int] | None:
+def _word(data: bytes, offset: int) -> Span | None:
     """The span of the name around a byte, including the ``%`` sign."""
     start = offset
     while start > 0 and offset - start < MAX_NAME_LENGTH and IN_NAME.match(data, start - 1):

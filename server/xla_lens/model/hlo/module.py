@@ -6,7 +6,7 @@ element of a tuple ends with its numbers: ``%while.5#1``, ``%fusion#7#1``.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -20,12 +20,12 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.instruction import Instruction, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
-from xla_lens.text.document import IsCancelled
+from xla_lens.text.document import IsCancelled, Span
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class HloModule:
         """Return the computation around a byte, NONE if there is none."""
         return row_at(self.columns.computations, offset)
 
-    def computation_span(self, row: int) -> tuple[int, int]:
+    def computation_span(self, row: int) -> Span:
         """Return the span of a computation."""
         return self.columns.computations.span(row)
 
@@ -202,17 +202,17 @@ class HloModule:
 
     # ------------------------------------------------------------ texts
 
-    def span(self, row: int) -> tuple[int, int]:
+    def span(self, row: int) -> Span:
         """Return the span of an instruction."""
         return self.columns.instructions.span(row)
 
-    def header(self) -> tuple[int, int]:
+    def header(self) -> Span:
         """Return the span of ``HloModule`` and the module's name, (0, 0) without a header."""
         match = HEADER.search(self.data, 0, _HEAD)
         return match.span() if match else (0, 0)
 
     @property
-    def header_line(self) -> tuple[int, int]:
+    def header_line(self) -> Span:
         """The span of the line that begins with ``HloModule``, and its line end; the first line if there is none."""
         start = self.header()[0]
         return start, self.data.find(b"\n", start) + 1
@@ -221,12 +221,12 @@ class HloModule:
         """Read an instruction. None if its text is not well-formed."""
         return read_instruction(self.data, *self.span(row))
 
-    def metadata(self, row: int) -> Mapping[str, str]:
+    def metadata(self, row: int) -> Metadata:
         """Return the metadata fields of an instruction, empty without any."""
         instruction = self.instruction(row)
         return instruction.metadata() if instruction else {}
 
-    def frames(self, metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
+    def frames(self, metadata: Metadata) -> tuple[StackFrame, ...]:
         """Return the calls that made an instruction with some metadata, innermost first. Releases before jaxlib 0.8.2
         print only one.
         """

@@ -1,10 +1,11 @@
 """The stack frames of an HLO module: the Python calls that made its instructions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.hlo.instruction import Metadata
 from xla_lens.syntax.hlo.lexical import unquoted
 from xla_lens.syntax.hlo.module import ModuleColumns, Strings
 
@@ -62,7 +63,7 @@ MAX_DIGITS: Final = 10
 """A line or an id with as many digits or more is not read."""
 
 
-def metadata_frames(metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
+def metadata_frames(metadata: Metadata) -> tuple[StackFrame, ...]:
     """Return the call that an instruction's metadata contains until jaxlib 0.8.2; empty if there is none."""
     line, file = metadata.get("source_line", ""), metadata.get("source_file")
     is_number = line.isdecimal() and len(line) < MAX_DIGITS
@@ -83,11 +84,11 @@ SOURCE_FIELDS: Final = ("stack_frame_id", "source_file", "source_line")
 class Calls:
     """The calls in metadata, as `frames_of` reads them. Keeps what it reads: thousands of instructions share one."""
 
-    def __init__(self, frames_of: Callable[[Mapping[str, str]], tuple[StackFrame, ...]]) -> None:
+    def __init__(self, frames_of: Callable[[Metadata], tuple[StackFrame, ...]]) -> None:
         self._frames_of = frames_of
         self._known: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
 
-    def of(self, metadata: Mapping[str, str]) -> tuple[tuple[StackFrame, ...], StackFrame | None]:
+    def of(self, metadata: Metadata) -> tuple[tuple[StackFrame, ...], StackFrame | None]:
         """Return the calls, innermost first, and the user frame among them without its column."""
         source = tuple(map(metadata.get, SOURCE_FIELDS))
         if source not in self._known:

@@ -20,6 +20,7 @@ from xla_lens.syntax.columns import (
     Columns,
     LiveRangeHeaders,
     LiveRanges,
+    Pairs,
     PeakBuffers,
     Peaks,
     Positions,
@@ -200,7 +201,7 @@ class DumpSet:
         return taken(values, found(keys, self._keys(name, index)))
 
     @cached_property
-    def position_map(self) -> tuple[Column, Column]:
+    def position_map(self) -> Pairs:
         """The keys of all positions, `name * len(indices) + index`, ascending, and the value of each. A value's own
         name takes precedence over positions that other values list.
         """
@@ -317,7 +318,7 @@ class DumpSet:
         return range(first, first + int(self.used_values.use_count[used_value]))
 
     @cached_property
-    def quoting_rows(self) -> tuple[Column, Column]:
+    def quoting_rows(self) -> Pairs:
         """The rows of `used_values` that quote an instruction, sorted by its name, and the names."""
         rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
         rows = as_rows(rows[np.argsort(self.used_values.name[rows], kind="stable")])

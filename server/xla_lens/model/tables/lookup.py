@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.syntax.columns import NONE, Column, Table, cells, place_in
+from xla_lens.syntax.columns import NONE, Column, Pairs, Table, cells, place_in
 
 
 def taken(column: Column, rows: Column) -> Column:
@@ -40,7 +40,7 @@ def as_rows(rows: Column) -> Column:
     return rows.astype(np.int32) if rows.max(initial=0) <= np.iinfo(np.int32).max else rows
 
 
-def repeated(keys: Iterable[Column]) -> tuple[Column, Column]:
+def repeated(keys: Iterable[Column]) -> Pairs:
     """Return the rows that have the same keys as another row: first those rows, then the next row with the same keys
     for each of them. The last key sorts first.
     """

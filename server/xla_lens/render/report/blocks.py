@@ -14,6 +14,7 @@ from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
 from xla_lens.render.numbers import counted, shortened
+from xla_lens.syntax.columns import Rows
 
 WIDEST_SHAPE: Final = 80
 """Maximum characters of a shape. Tuples have long ones."""
@@ -35,7 +36,7 @@ class Role(Enum):
     BAR = "bar"
 
 
-LinkTarget: TypeAlias = Entity | StackFrame | Rule | tuple[int, ...] | str
+LinkTarget: TypeAlias = Entity | StackFrame | Rule | Rows | str
 """Where a piece leads: to a place in the dump, a line of the program, the explanation of a rule, values in the memory
 map, by their rows, or a place of the same page of HTML.
 """

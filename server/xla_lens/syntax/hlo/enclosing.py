@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from xla_lens.syntax.hlo.lexical import STRING, UNCLOSED, reference_at
+from xla_lens.text.document import Span
 
 _LETTERS: Final = (string.ascii_letters + string.digits + "_.-").encode() + bytes(range(0x80, 0x100))
 _LONGEST_WORD: Final = 256
@@ -17,7 +18,7 @@ _TOKEN: Final = re.compile(
 )
 
 
-def enclosing(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
+def enclosing(text: bytes, offset: int) -> Iterator[Span]:
     """The spans that may be around a byte of an instruction or a shape: its name or word; each string; and for each
     level of brackets the text between blanks, between commas, between the brackets, and including the brackets.
     """
@@ -48,19 +49,19 @@ def enclosing(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
     yield from ((first, len(text.rstrip())) for level in levels for first in level)
 
 
-def nested(spans: Iterable[tuple[int, int]], offset: int, size: int, limit: int) -> list[tuple[int, int]]:
+def nested(spans: Iterable[Span], offset: int, size: int, limit: int) -> list[Span]:
     """Reduce spans to those around a byte, innermost first, each within the next, and append the whole text of `size`
     bytes. Keeps at most `limit`, including the whole text.
     """
     around = [(start, end) for start, end in spans if start <= offset <= end and start < end]
-    found: list[tuple[int, int]] = []
+    found: list[Span] = []
     for start, end in (*sorted(around, key=lambda span: span[1] - span[0]), (0, size)):
         if not found or (start <= found[-1][0] and found[-1][1] <= end and (start, end) != found[-1]):
             found.append((start, end))
     return [*found[: limit - 1], *found[-1:]] if len(found) > limit else found
 
 
-def _word(text: bytes, offset: int) -> tuple[int, int]:
+def _word(text: bytes, offset: int) -> Span:
     name = reference_at(text, offset)
     if name:
         return name.start, name.end

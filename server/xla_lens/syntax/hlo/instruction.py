@@ -6,9 +6,9 @@ grammar on every module and every quoted instruction of the collection.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.syntax.hlo.lexical import (
     ARRAY_SHAPE,
@@ -23,6 +23,9 @@ from xla_lens.syntax.hlo.lexical import (
     unquoted,
 )
 from xla_lens.syntax.numbers import integer
+
+Metadata: TypeAlias = Mapping[str, str]
+"""The metadata fields of an instruction: `op_name`, `source_file`, `source_line`, `stack_frame_id`, …"""
 
 
 class Instruction(NamedTuple):
@@ -101,8 +104,8 @@ class Instruction(NamedTuple):
         match = next(islice(self._operands(), number, None), None)
         return _reference(match) if match else None
 
-    def metadata(self) -> dict[str, str]:
-        """The fields of its metadata (`op_name`, `source_file`, `source_line`, `stack_frame_id`, …), empty if none."""
+    def metadata(self) -> Metadata:
+        """The fields of its metadata, empty if none."""
         text, end = self.text, self.end
         place = self._metadata_start()
         if place < 0:

@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 import tree_sitter_xla_dump
-from xla_lens.syntax.columns import NO_TEXTS, Column, Texts
+from xla_lens.syntax.columns import NO_TEXTS, Column, Pairs, Texts
 from xla_lens.syntax.texts import column, span_cells
 
 
@@ -59,7 +59,7 @@ class Difference(IntEnum):
     ATTRIBUTES = 4
 
 
-def differences(data: bytes, span: tuple[Column, Column], module: bytes, module_span: tuple[Column, Column]) -> Column:
+def differences(data: bytes, span: Pairs, module: bytes, module_span: Pairs) -> Column:
     """Return for each row the `Difference` between a quoted instruction and the one in the module. Constants, metadata,
     backend configurations and whatever is not of the usual form do not count.
     """

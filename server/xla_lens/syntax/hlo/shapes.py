@@ -12,6 +12,7 @@ import numpy as np
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.document import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +153,14 @@ def nests_too_deeply(shape: bytes) -> bool:
 _SUBSHAPE: Final = re.compile(rb"(?<![a-z0-9])" + ARRAY_SHAPE + rb"|b?\(|\)")
 
 
-def subshape_spans(shape: bytes) -> dict[bytes, tuple[int, int]]:
+def subshape_spans(shape: bytes) -> dict[bytes, Span]:
     """Return the span of each subshape in the text of a shape, by shape index: ``{}`` is the whole, ``{1,0}`` the first
     element of the second. A tuple comes after its elements. Text behind the shape is ignored. Empty for a shape that
     nests too deeply.
     """
     if nests_too_deeply(shape):
         return {}
-    found: dict[bytes, tuple[int, int]] = {}
+    found: dict[bytes, Span] = {}
     # The index of the subshape that comes next, and the starts of the tuples that are open around it.
     index: list[int] = []
     starts: list[int] = []
