@@ -28,10 +28,11 @@ def _check(dump: DumpSet) -> Donation:
         assert values.color[row.parameter] == values.color[row.output]
         sizes = dump.allocations.size_bytes[values.allocation[[row.parameter, row.output]]]
         assert (sizes == row.size_bytes).all()
-        assert row.birth == values.start_step[row.output if row.fit is Fit.SHARED else row.first]
+        assert row.birth == values.start_step[row.output if row.fit in (Fit.SHARED, Fit.READ_LATER) else row.first]
         assert row.size_bytes > 0
         if row.last_read is not None:
-            assert row.last_read < row.birth or (row.last_read == row.birth and row.fit is not Fit.FREE)
+            is_read_then = row.last_read == row.birth and row.fit is not Fit.FREE
+            assert row.last_read < row.birth or is_read_then or row.fit is Fit.READ_LATER
     assert len({row.output for row in donation.missed}) == len(donation.missed)
     assert len({row.parameter for row in donation.missed}) == len(donation.missed)
     assert not {row.parameter for row in donation.missed} & {row.parameter for row in donation.donated}
@@ -56,7 +57,7 @@ def _check_analysis(analysis: Analysis) -> Donation:
 def test_donation_on_all_dumps(of_all_dumps: Mapping[str, Donation]) -> None:
     assert sum(len(donation.donated) for donation in of_all_dumps.values()) == 11118
     fits = [row.fit for donation in of_all_dumps.values() for row in donation.missed]
-    assert [fits.count(fit) for fit in Fit] == [54, 81, 49]
+    assert [fits.count(fit) for fit in Fit] == [54, 81, 49, 22]
 
 
 def _named(pattern: str) -> tuple[DumpSet, Donation]:
@@ -70,8 +71,8 @@ def _named(pattern: str) -> tuple[DumpSet, Donation]:
     [
         ("tpu-v5e2x2*/mlp_train/module_0000*-buffer-assignment.txt", "module_0013*-buffer-assignment.txt", 6),
         ("cpu-jaxlib0.12*/mlp_train/module_0000*-buffer-assignment.txt", "module_0002*-buffer-assignment.txt", 6),
-        ("cpu-jaxlib0.4.20/mlp_train/module_0000*-buffer-assignment.txt", "module_0001*-buffer-assignment.txt", 3),
-        ("gpu-h100-jaxlib0.10.2/mlp_train/module_0001*-buffer-assignment.txt", "module_0664*-assignment.txt", 3),
+        ("cpu-jaxlib0.4.20/mlp_train/module_0000*-buffer-assignment.txt", "module_0001*-buffer-assignment.txt", 6),
+        ("gpu-h100-jaxlib0.10.2/mlp_train/module_0001*-buffer-assignment.txt", "module_0664*-assignment.txt", 6),
     ],
 )
 def test_missed_donations_match_those_of_the_donating_program(donating: str, plain: str, count: int) -> None:
@@ -150,7 +151,7 @@ HloLiveRange (max 2):
         ("negate(%a)", ["in place"]),
         ("copy(%a)", ["in place"]),
         ("fusion(%a), kind=kLoop, calls=%f", ["in place"]),
-        ("fusion(%a), kind=kOutput, calls=%f", []),
+        ("fusion(%a), kind=kOutput, calls=%f", ["read later"]),
         ("reverse(%a), dimensions={0}", []),
         ("dynamic-update-slice(%a)", ["in place"]),
     ],

@@ -5,9 +5,8 @@ A caller that donates an argument lets the program write an output into its buff
 allocation, which is a parameter and maybe-live-out. An argument that is not donated is live to the end, and the output
 has its own allocation, which donation would save.
 
-A parameter could hold an output if both have the same shape, layout, memory space and size, and if everything that
-reads the parameter or an alias of it runs before its buffer is overwritten. `Fit` grades how certain that is. The
-result is conservative: donations that XLA would honor by adding copies are not found.
+A parameter could hold an output if both have the same shape, layout, memory space and size. `Fit` grades how certain
+that is: best if everything that reads the parameter or an alias of it runs before its buffer is overwritten.
 """
 
 from collections.abc import Iterator
@@ -43,19 +42,22 @@ class Fit(StrEnum):
       may run in place. The dump does not show whether it can here.
     - `SHARED`: as above, but for the output itself: earlier values in the output's buffer would need another place, so
       donation may save less.
+    - `READ_LATER`: the parameter is still read when the output is made. XLA has to read it earlier, or to copy one of
+      them, so donation may save less.
     """
 
     FREE = "free"
     IN_PLACE = "in place"
     SHARED = "shared"
+    READ_LATER = "read later"
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
     """A parameter that could have been donated to an output. `parameter`, `output` and `first`, the first value in the
     output's buffer, are rows of `DumpSet.values`. `last_read` is the last step that reads the parameter, None if
-    nothing does. `birth` is the step that defines `first`, or the output for `Fit.SHARED`. `size_bytes` is the size of
-    the output's allocation.
+    nothing does. `birth` is the step that defines `first`, or the output for `SHARED` and `READ_LATER`. `size_bytes` is
+    the size of the output's allocation.
     """
 
     parameter: int
@@ -176,7 +178,7 @@ def _donated(dump: DumpSet) -> Iterator[Donated]:
 
 
 def _missed(dump: DumpSet) -> Iterator[Missed]:
-    """Match each output with at most one parameter of the same shape and size. `Fit.SHARED` comes last."""
+    """Match each output with at most one parameter of the same shape and size, the surest fits first."""
     outputs = list(_outputs(dump))
     parameters = {_key(dump, output): list[tuple[int, int]]() for _, output in outputs}
     for value, _ in parameters_of(dump):
@@ -184,21 +186,21 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
         if here is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
             last_read = _last_read(dump, value)
             here += [(value, last_read)] if last_read is not None else []
-    for is_shared in (False, True):
+    for sure in (Fit.FREE, Fit.SHARED, Fit.READ_LATER):
         # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
-        makers = ((output if is_shared else first, first, output) for first, output in outputs)
+        makers = ((first if sure is Fit.FREE else output, first, output) for first, output in outputs)
         births = sorted((int(dump.values.start_step[maker]), output, maker, first) for maker, first, output in makers)
         for birth, output, maker, first in births:
             here = parameters[_key(dump, output)]
             in_place = [row for row in here if row[1] == birth and _may_write_over(dump, row[0], maker)]
             # A parameter that is read to make the output is most likely its previous version.
-            chosen = next(iter(in_place or [row for row in here if row[1] < birth]), None)
-            if chosen is None or (is_shared and not _may_move(dump, output)):
+            fitting = in_place or [row for row in here if row[1] < birth or sure is Fit.READ_LATER]
+            if not fitting or (sure is not Fit.FREE and not _may_move(dump, output)):
                 continue
-            here.remove(chosen)
+            here.remove(fitting[0])
             outputs.remove((first, output))
-            parameter, last_read = chosen
-            fit = Fit.SHARED if is_shared else Fit.IN_PLACE if in_place else Fit.FREE
+            parameter, last_read = fitting[0]
+            fit = Fit.IN_PLACE if in_place and sure is Fit.FREE else sure
             yield Missed(
                 parameter, output, first, last_read if last_read != NONE else None, birth, fit, _key(dump, output)[1]
             )

@@ -10,7 +10,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import missed_donations
+from xla_lens.model.advice.donation import Fit, missed_donations
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.rematerialize import rematerialize, saved
@@ -38,6 +38,9 @@ def donate(facts: Facts) -> Iterator[Change]:
     dump, color = facts.dump, facts.space.color
     rows = [row for row in missed_donations(dump) if dump.values.color[row.parameter] == color]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
+    # What reads an argument while it writes the output, but not in place, reads a copy then.
+    copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]
+    yield Change(NONE, tuple(facts.piece(row.parameter, row.birth, row.birth) for row in copied))
     for row in rows:
         value, last = row.parameter, row.birth - 1
         # At the step that writes in place, both share the bytes.

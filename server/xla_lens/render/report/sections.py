@@ -401,6 +401,7 @@ _FITS: Final = {
     Fit.FREE: "the parameter is dead before the output's buffer is first used",
     Fit.IN_PLACE: "if the parameter's last reader can write in place",
     Fit.SHARED: "other values use the output's buffer first, so less may be saved",
+    Fit.READ_LATER: "if XLA reads the parameter before it makes the output, or a copy of it",
 }
 
 
