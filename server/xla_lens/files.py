@@ -189,22 +189,12 @@ def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]
 
 
 def is_output(files: SetFiles) -> bool:
-    """Whether the only file of a set is the standard output of XLA, with the files of all modules. Raises `DamagedFile`
-    and `OSError`.
+    """Whether the only file of a set is the standard output of XLA, with the files of all modules. False if it cannot
+    be read: loading it tells why.
     """
-    return list(files.paths.values()) == [files.stem] and has_files(_head(files.stem, {}))
-
-
-def _is_dump(files: SetFiles) -> bool:
-    """Whether a set is not the output of XLA. False if it was deleted meanwhile. If it cannot be read, loading it tells
-    why.
-    """
-    try:
-        return not is_output(files)
-    except FileNotFoundError:
-        return False
-    except (OSError, DamagedFile):
-        return True
+    with suppress(OSError, DamagedFile):
+        return list(files.paths.values()) == [files.stem] and has_files(_head(files.stem, {}))
+    return False
 
 
 def walk_sets(folders: Iterable[Path], is_cancelled: IsCancelled) -> Iterator[SetFiles]:
@@ -231,7 +221,7 @@ def walk_sets(folders: Iterable[Path], is_cancelled: IsCancelled) -> Iterator[Se
         walked.add(real)
         below[:] = [name for name in below if not name.startswith(".") and name != _PACKAGES]
         found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_inside(path), is_cancelled)]
-        yield from filter(_is_dump, found)
+        yield from itertools.filterfalse(is_output, found)
         stems = {files.stem for files in found}
         rest = [name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems]
         yield from _sets_in(folder, rest, is_inside, is_cancelled)
@@ -328,7 +318,7 @@ def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:
         if finding.problem.kind in _UNFINISHED
         or (not may_be_edited and finding.severity in (Severity.ERROR, Severity.WARNING))
     }
-    return any(_is_recent(Path(label)) for label in labels)
+    return any(0 <= time.time() - file_time(Path(label)) < _RECENT_SECONDS for label in labels)
 
 
 _UNFINISHED: Final = (
@@ -340,10 +330,6 @@ _UNFINISHED: Final = (
 )
 _RECENT_SECONDS: Final = 2.0
 """XLA writes a file at once, and all files of a set within a second."""
-
-
-def _is_recent(path: Path) -> bool:
-    return 0 <= time.time() - file_time(path) < _RECENT_SECONDS
 
 
 # ---------------------------------------------------------------- the device
@@ -383,17 +369,15 @@ at most so many bytes, and the folder has at most so many such files.
 @lru_cache(maxsize=64)
 def _logs_in(folder: Path, _stamp_of_folder: int) -> tuple[Path, ...]:
     """The files of a folder whose names say that they are logs. Cached until the folder changes."""
-    found: list[Path] = []
     with os.scandir(folder) as entries:
-        for entry in entries:
-            if not _LOG_NAME.fullmatch(entry.name) or module_prefix(entry.name) or split_name(entry.name)[1]:
-                continue
-            if not entry.is_file() or entry.stat().st_size > _LONGEST_LOG:
-                continue
-            if len(found) == _MOST_LOGS:
-                return ()
-            found.append(Path(entry.path))
-    return tuple(sorted(found))
+        logs = (
+            Path(entry.path)
+            for entry in entries
+            if _LOG_NAME.fullmatch(entry.name) and not (module_prefix(entry.name) or split_name(entry.name)[1])
+            if entry.is_file() and entry.stat().st_size <= _LONGEST_LOG
+        )
+        found = sorted(itertools.islice(logs, _MOST_LOGS + 1))
+    return () if len(found) > _MOST_LOGS else tuple(found)
 
 
 @lru_cache(maxsize=256)
@@ -448,7 +432,7 @@ def load_files(
             if before and stamp and before.stamp == stamp:
                 document, unreadable = before.dump_file.document, before.dump_file.unreadable
             else:
-                document = opened[path] if path in opened else read_text(path, share)
+                document = opened.get(path) or read_text(path, share)
         except DamagedFile as error:
             unreadable = error.reason
         except OSError as error:
@@ -496,15 +480,16 @@ def load_module(
     path = files.paths.get(FileKind.HLO)
     if path is None:
         return None
-    before = known.module.file if known and known.module.file.label == str(path) else None
+    if known and known.dump_file.label != str(path):
+        known = None
     try:
         stamp = None if path in opened else _stamp(path)
-        if known and before and stamp and known.stamp == stamp:
+        if known and stamp and known.stamp == stamp:
             return known
-        document = opened[path] if path in opened else read_text(path, share)
+        document = opened.get(path) or read_text(path, share)
     except OSError:
         return None
-    if known and before and before.document.data == document.data:
+    if known and known.dump_file.document.data == document.data:
         return LoadedModule(known.module, stamp)
     file = DumpFile(FileKind.HLO, str(path), document, FileColumns.empty())
     from xla_lens.model.hlo.module import HloModule
@@ -596,33 +581,26 @@ def _sets_in(
 
 
 def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> SetFiles:
+    """The set of a file. If another file is there both compressed and uncompressed, the set has the latter."""
     stem, kind = split_name(path.name)
     kind = kind or kind_of_content(_head(path, opened))
     if kind is None:
         raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
-    siblings = _siblings(path, path.parent / stem, opened, is_there)
+    siblings: dict[FileKind, Path] = {}
+    for other, suffix in itertools.product(FileKind, ("", *COMPRESSED)):
+        sibling = path.with_name(f"{stem}{SUFFIXES[other]}{suffix}")
+        if (
+            (other not in siblings or sibling == path)
+            and is_there(sibling)
+            and _matches_its_name(other, sibling, opened)
+        ):
+            siblings[other] = sibling
     if path not in siblings.values():
         # A file with an unusual name has no siblings.
         return SetFiles(path, {kind: path})
     if set(siblings) == {FileKind.HLO}:
         raise NotADump(f"{path}: {CACHED if is_cached_module(path) else _WITHOUT_ASSIGNMENT}")
     return SetFiles(path.parent / stem, siblings)
-
-
-def _siblings(
-    path: Path, stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]
-) -> dict[FileKind, Path]:
-    """The files of the set of `path`. If a file is there both compressed and uncompressed, the set has the one that is
-    `path`, or else the uncompressed one.
-    """
-    found: dict[FileKind, Path] = {}
-    for kind in FileKind:
-        plain = stem.with_name(stem.name + SUFFIXES[kind])
-        compressed = [plain.with_name(plain.name + suffix) for suffix in COMPRESSED]
-        for sibling in sorted((plain, *compressed), key=lambda sibling: sibling != path):
-            if kind not in found and is_there(sibling) and _matches_its_name(kind, sibling, opened):
-                found[kind] = sibling
-    return found
 
 
 def _is_readable(path: Path) -> bool:
@@ -635,15 +613,12 @@ def _matches_its_name(kind: FileKind, path: Path, opened: Mapping[Path, Document
     try:
         head = _head(path, opened) if kind is FileKind.HLO else b""
         # A module may be cut off in its first word.
-        return kind_of_content(head) is FileKind.HLO or _FIRST_WORD.startswith(head)
+        return kind_of_content(head) is FileKind.HLO or b"HloModule ".startswith(head)
     except DamagedFile:
         # Loading it tells what is wrong.
         return True
     except OSError:
         return False
-
-
-_FIRST_WORD: Final = b"HloModule "
 
 
 def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:

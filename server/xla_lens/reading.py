@@ -11,6 +11,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -116,29 +117,19 @@ def walk(folder: Path | str) -> Iterator[tuple[str, list[str], list[str]]]:
     waiting = [os.fspath(folder)]
     while waiting:
         here = waiting.pop()
-        folders: list[str] = []
-        names: list[str] = []
-        links: set[str] = set()
+        is_folder: dict[str, bool] = {}
         try:
             with os.scandir(here) as entries:
                 for entry in entries:
-                    is_folder = _is_folder(entry)
-                    (folders if is_folder else names).append(entry.name)
-                    if is_folder and entry.is_symlink():
-                        links.add(entry.name)
+                    is_folder[entry.name] = False
+                    with suppress(OSError):
+                        is_folder[entry.name] = entry.is_dir()
         except OSError:
             continue
-        folders.sort()
-        names.sort()
+        folders, names = ([name for name in sorted(is_folder) if is_folder[name] is kind] for kind in (True, False))
         yield here, folders, names
-        waiting += [os.path.join(here, name) for name in reversed(folders) if name not in links]
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
+        paths = (os.path.join(here, name) for name in reversed(folders))
+        waiting += itertools.filterfalse(os.path.islink, paths)
 
 
 # ---------------------------------------------------------------- compressed files

@@ -6,7 +6,7 @@ Dumps are not trusted. No file is opened here: only its existence is checked, an
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -64,17 +64,8 @@ def file_index(folders: Sequence[Path], limit: int) -> FileIndex:
     and follows no links.
     """
     found: dict[str, list[Path]] = {}
-    for count, path in enumerate(_walk(folders)):
-        if count >= limit:
-            break
-        found.setdefault(path.name, []).append(path)
-    return found
-
-
-def _walk(folders: Sequence[Path]) -> Iterator[Path]:
-    """Walk some folders breadth first."""
-    waiting = deque(folders)
-    while waiting:
+    waiting, count = deque(folders), 0
+    while waiting and count < limit:
         try:
             with os.scandir(waiting.popleft()) as entries:
                 inside = sorted(entries, key=lambda entry: entry.name)
@@ -84,8 +75,10 @@ def _walk(folders: Sequence[Path]) -> Iterator[Path]:
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
                     waiting.append(Path(entry.path))
-            elif entry.is_file(follow_symlinks=False):
-                yield Path(entry.path)
+            elif entry.is_file(follow_symlinks=False) and count < limit:
+                found.setdefault(entry.name, []).append(Path(entry.path))
+                count += 1
+    return found
 
 
 def nearest(files: FileIndex, path: str) -> Path | None:

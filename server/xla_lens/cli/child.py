@@ -17,15 +17,9 @@ from xla_lens.cli import inside, tee
 from xla_lens.cli.inside.sitecustomize import FLAGS, RUN, completed, quoted, user_flags
 from xla_lens.cli.output import CannotRun
 
-_COMMAND_NOT_FOUND: Final = 127
-_CANNOT_EXECUTE: Final = 126
-
 _FLAGS: Final = "--xla_dump_hlo_as_text=true --xla_dump_include_timestamp=true"
 """The names of dumps have timestamps, because processes that run no Python of their own environment share a folder with
 the process that started them."""
-
-_NO_CACHE: Final = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-"""A program that JAX loads from its cache has no buffer assignment."""
 
 
 def child_environment(environment: Mapping[str, str], folder: Path, only: str | None) -> dict[str, str]:
@@ -41,7 +35,8 @@ def child_environment(environment: Mapping[str, str], folder: Path, only: str | 
     here = os.path.dirname(os.path.abspath(inside.__file__))
     return {
         **environment,
-        **_NO_CACHE,
+        # A program that JAX loads from its cache has no buffer assignment.
+        "JAX_ENABLE_COMPILATION_CACHE": "false",
         RUN: str(folder),
         FLAGS: ours,
         "XLA_FLAGS": completed(user, ours, str(folder / "other-processes")),
@@ -67,17 +62,11 @@ def run_program(command: Sequence[str], environment: Mapping[str, str], log: Pat
             for stream in {*streams.values()}:
                 os.close(stream)
         forward_to(process)
-        status = _ended(process)
-    return 128 - status if status < 0 else status
-
-
-def _ended(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for a program to end, and return what `Popen.wait` returns. With a timeout, that looks again every 50 ms,
-    and so handles a signal that arrives just before it waits.
-    """
-    while True:
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(timeout=1.0)
+        while process.returncode is None:
+            # With a timeout, this looks again every 50 ms, and so handles a signal that arrives just before it waits.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1.0)
+    return 128 - process.returncode if process.returncode < 0 else process.returncode
 
 
 class CannotStart(CannotRun):
@@ -90,7 +79,7 @@ class CannotStart(CannotRun):
             f"{name}: {'command not found' if is_missing and not is_script else 'not an executable program'}"
             f"{f'; did you mean `xla-lens run python {name}`?' if is_script else ''}"
         )
-        self.status = _COMMAND_NOT_FOUND if is_missing else _CANNOT_EXECUTE
+        self.status = 127 if is_missing else 126
 
 
 # ---------------------------------------------------------------- signals
@@ -179,7 +168,10 @@ def _copied_to(log: Path) -> Iterator[tuple[dict[str, Any], socket.socket | None
         yield {}, None
         return
     with copier:
-        yield dict.fromkeys(("stdout", "stderr") if _is_same(1, 2) else ("stderr",), writing), copier
+        streams = {"stderr": writing}
+        with suppress(OSError):
+            streams |= {"stdout": writing} if os.path.sameopenfile(1, 2) else {}
+        yield streams, copier
         with suppress(OSError, KeyboardInterrupt):
             copier.shutdown(socket.SHUT_WR)
             while copier.recv(64):
@@ -192,7 +184,7 @@ def _copier(log: Path) -> tuple[int, socket.socket]:
     if sys.stderr is None or not sys.executable or not hasattr(socket, "AF_UNIX"):
         raise OSError
     with _opened(log) as file:
-        reading, writing = _terminal(2) if os.isatty(2) else os.pipe()
+        reading, writing = _terminal() if os.isatty(2) else os.pipe()
         ours, theirs = socket.socketpair()
         # Signals that arrive before the copier is ready stay pending until it handles them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in tee.FORWARDED])
@@ -225,21 +217,14 @@ def _opened(log: Path) -> BinaryIO:
         return open(os.devnull, "ab")
 
 
-def _is_same(one: int, other: int) -> bool:
-    try:
-        return os.path.sameopenfile(one, other)
-    except OSError:
-        return False
-
-
-def _terminal(like: int) -> tuple[int, int]:
-    """Open a pseudo-terminal like another, which passes on all bytes unchanged, and return its two ends."""
+def _terminal() -> tuple[int, int]:
+    """Open a pseudo-terminal like the terminal on standard error, which passes on all bytes unchanged, and return its
+    two ends.
+    """
     import termios
 
     reading, writing = os.openpty()
-    attributes = termios.tcgetattr(like)
-    output_flags = 1
-    attributes[output_flags] &= ~termios.OPOST
-    termios.tcsetattr(writing, termios.TCSANOW, attributes)
-    termios.tcsetwinsize(writing, termios.tcgetwinsize(like))
+    input_flags, output_flags, *others = termios.tcgetattr(2)
+    termios.tcsetattr(writing, termios.TCSANOW, [input_flags, output_flags & ~termios.OPOST, *others])
+    termios.tcsetwinsize(writing, termios.tcgetwinsize(2))
     return reading, writing

@@ -32,10 +32,6 @@ class _Printable:
         """Write a text without its control characters."""
         return self.unfiltered.write(printable(text))
 
-    def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts without their control characters."""
-        self.unfiltered.writelines(map(printable, lines))
-
 
 @contextmanager
 def printable_output() -> Iterator[None]:
@@ -62,7 +58,7 @@ def unfiltered(stream: TextIO) -> TextIO:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print each text as one line, whatever names are in it."""
-    sys.stdout.writelines(f"{printable_line(line)}\n" for line in lines)
+    print_painted(map(printable_line, lines))
 
 
 def print_painted(lines: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,23 +39,21 @@ class RunFolder:
             for folder in self.made:
                 folder.rmdir()
 
-    def is_cache_off(self) -> bool:
-        """Return whether the program would have used JAX's compilation cache."""
-        return (self.path / CACHE_OFF).exists()
-
-    def remove_notes(self) -> None:
-        """Remove what processes have noted for `xla-lens run`."""
+    def remove_notes(self) -> bool:
+        """Remove what processes have noted for `xla-lens run`, and return whether one would have used JAX's compilation
+        cache.
+        """
+        is_cache_off = (self.path / CACHE_OFF).exists()
         for name in (FOLDERS, CACHE_OFF):
             (self.path / name).unlink(missing_ok=True)
+        return is_cache_off
 
     def dump_folders(self) -> Iterator[Path]:
         """Yield the folders with dumps of this run, each once. Other runs may have dumped to those that were chosen."""
         yield self.path
         others = [self.chosen] if self.chosen else []
         with suppress(OSError):
-            others += map(
-                Path, read_file(self.path / FOLDERS, SMALL_FILE).decode("utf-8", "surrogateescape").splitlines()
-            )
+            others += map(Path, os.fsdecode(read_file(self.path / FOLDERS, SMALL_FILE)).splitlines())
         for other in dict.fromkeys(map(os.path.realpath, others)):
             if os.path.isdir(other):
                 yield Path(os.path.relpath(other)) if Path(other).is_relative_to(Path.cwd()) else Path(other)
@@ -114,16 +112,10 @@ def _is_needed(name: str, module: str, names: Sequence[str]) -> bool:
 
 
 def _remove_timestamps(folder: str) -> None:
-    names: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name in os.listdir(folder):
-        match = _MODULE.match(name)
-        if match and match["time"]:
-            names[match["module"]].append((match["time"], name))
-    for found in names.values():
-        if len({time_ for time_, _ in found}) > 1:
-            continue
-        for time_, name in found:
-            target = os.path.join(folder, name.removeprefix(f"{time_}."))
-            if not os.path.exists(target):
-                with suppress(OSError):
-                    os.rename(os.path.join(folder, name), target)
+    names = [match for match in map(_MODULE.match, os.listdir(folder)) if match and match["time"]]
+    times = Counter(module for module, _ in {(match["module"], match["time"]) for match in names})
+    for match in names:
+        target = os.path.join(folder, match.string[match.start("module") :])
+        if times[match["module"]] == 1 and not os.path.exists(target):
+            with suppress(OSError):
+                os.rename(os.path.join(folder, match.string), target)

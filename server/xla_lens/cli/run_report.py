@@ -17,7 +17,7 @@ from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import SHORT_PARTS
 from xla_lens.features.report.ranking import is_selected
 from xla_lens.files import NotADump, SetFiles, cached_modules, file_time, find_sets, load_set
-from xla_lens.model.warrants import Quantity
+from xla_lens.model.warrants import Bound
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.answer import headline
 from xla_lens.syntax.file_names import module_number
@@ -36,8 +36,7 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     dumps = tuple(one for sets in by_folder.values() for one in sets)
     found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
     arguments.paths = [place for place, sets in by_folder.items() if sets]
-    is_cache_off = folder.is_cache_off()
-    folder.remove_notes()
+    is_cache_off = folder.remove_notes()
     report: Report | None = None
     if not arguments.output_file and (dumps or oom.messages):
         # Set the report apart from the output of the program.
@@ -65,23 +64,23 @@ _RUN: Final = re.compile(r"(.+-)\d{8}-(\d\d)(\d\d)\d\d(-\d+)?")
 
 def _change(folder: RunFolder, report: Report) -> str:
     """How much more or less the module needs than in the last run of the same program, empty if there was none."""
-    this, names = _RUN.fullmatch(folder.path.name), sorted(path.name for path in folder.path.parent.iterdir())
+    this, names = _RUN.fullmatch(folder.path.name), (path.name for path in folder.path.parent.iterdir())
     runs = [run for run in map(_RUN.fullmatch, names) if run and this and run[1] == this[1] and run[0] < this[0]]
-    if not (runs and report.hbm and report.warrants.of(Quantity.RESERVED).is_exact):
+    if not (runs and report.hbm and report.hbm.space.reserved_bound is Bound.EXACT):
         return ""
-    before, number = folder.path.with_name(runs[-1][0]), module_number(next(iter(report.files.values())))
+    run, number = max(runs, key=lambda run: run[0]), module_number(next(iter(report.files.values())))
+    before = folder.path.with_name(run[0])
     with suppress(NotADump):
         sets = [one for one in find_sets(before) if one.module == report.module]
-        if not sets:
-            return ""
-        analysis = load_set(min(sets, key=lambda one: module_number(str(one.stem)) != number), {}, {})[1]
-        space = analysis.memory.space(report.hbm.space.color)
-        if space and analysis.warrants.of(Quantity.RESERVED).is_exact:
-            more = report.hbm.space.needed_bytes - space.needed_bytes
-            words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
-            command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
-            when = f"in the run at {runs[-1][2]}:{runs[-1][3]}"
-            return f"{report.module} needs {words} {when}; `{command}` shows what changed"
+        # One of the same number comes first.
+        for files in sorted(sets, key=lambda one: module_number(str(one.stem)) != number)[:1]:
+            space = load_set(files, {}, {})[1].memory.space(report.hbm.space.color)
+            if space and space.reserved_bound is Bound.EXACT:
+                more = report.hbm.space.needed_bytes - space.needed_bytes
+                words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
+                command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
+                when = f"in the run at {run[2]}:{run[3]}"
+                return f"{report.module} needs {words} {when}; `{command}` shows what changed"
     return ""
 
 

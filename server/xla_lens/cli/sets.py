@@ -30,7 +30,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.reading import GZIP, ZSTD, DamagedFile, unpacked
 from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
-from xla_lens.syntax.standard_output import has_files
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.printable import printable
 
@@ -171,43 +170,36 @@ def _identity(files: SetFiles) -> tuple[str, ...]:
 # ---------------------------------------------------------------- standard input, and standard output of XLA
 
 STANDARD_INPUT: Final = Path("-")
-_LABEL_OF_INPUT: Final = Path("<stdin>")
 
 
 def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
-    label = _LABEL_OF_INPUT if path == STANDARD_INPUT else path
+    label = Path("<stdin>") if path == STANDARD_INPUT else path
     if path == STANDARD_INPUT and label not in opened:
         opened[label] = document_of_file(_read_input())
     try:
         sets = [find_set(label, opened)] if label in opened else find_sets(path)
     except NotADump:
         # A program may print other lines before XLA does.
-        if not (label in opened or path.is_file()) or not (sets := _printed_sets(label, opened)):
-            raise
-        return sets
-    sets = [one for files in sets for one in (_printed_sets(_output(files, opened), opened) or [files])]
-    if list(sets[0].paths) == [FileKind.HLO]:
-        raise NotADump(f"{sets[0].stem}: an HLO module. Expected its *-buffer-assignment.txt file or a folder of dumps")
-    return sets
+        if (label in opened or path.is_file()) and (sets := _printed_sets(label, opened)):
+            return sets
+        raise
+    found: list[SetFiles] = []
+    for files in sets:
+        may_be_output = files.stem in opened or is_output(files)
+        found += (may_be_output and _printed_sets(files.stem, opened)) or [files]
+    if list(found[0].paths) == [FileKind.HLO]:
+        raise NotADump(
+            f"{found[0].stem}: an HLO module. Expected its *-buffer-assignment.txt file or a folder of dumps"
+        )
+    return found
 
 
-def _output(files: SetFiles, opened: Mapping[Path, Document]) -> Path | None:
-    """The file of a set that is the standard output of XLA."""
-    try:
-        return files.stem if files.stem in opened or is_output(files) else None
-    except (OSError, DamagedFile):
-        # Loading the set tells what is wrong.
-        return None
-
-
-def _printed_sets(path: Path | None, opened: dict[Path, Document]) -> list[SetFiles]:
+def _printed_sets(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
     """The dump sets of all modules in a file that has the standard output of XLA, none in another file. `opened` gets
     their files.
     """
-    text = (opened[path] if path in opened else read_text(path)) if path else None
-    if path is None or text is None or not has_files(text.data):
-        return []
-    printed = {one: document_of_file(text.data[file.start : file.end]) for one, file in printed_files(path, text.data)}
+    data = (opened.get(path) or read_text(path)).data
+    printed = {one: document_of_file(data[file.start : file.end]) for one, file in printed_files(path, data)}
     opened |= printed
     sets: dict[Path, SetFiles] = {}
     for one in printed:
