@@ -13,9 +13,9 @@ import numpy as np
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Column, Pairs, cells, place_in
-from xla_lens.syntax.hlo.enclosing import enclosing, nested
-from xla_lens.text.document import Span
+from xla_lens.syntax.columns import NONE, Column, cells, place_in
+from xla_lens.syntax.enclosing import Parse, enclosing, nested
+from xla_lens.syntax.tree import parse_hlo, parse_lines
 
 
 def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[int, int]]:
@@ -43,26 +43,26 @@ def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int)
     line, then what folds. Each is within the next, the last is the file. A place right behind a word belongs to the
     word.
     """
-    data, (start, end) = file.document.data, _row(file, module, offset)
-    around = [(start + first, start + last) for first, last in enclosing(data[start:end], min(offset, end) - start)]
+    data, (start, end, parse) = file.document.data, _row(file, module, offset)
+    inside = enclosing(data[start:end], min(offset, end) - start, parse)
+    around = [(start + first, start + last) for first, last in inside]
     block_start, block_end, _, _ = _blocks(file, module)
     rows = np.flatnonzero((block_start <= offset) & (offset <= block_end))
     blocks = zip(block_start[rows].tolist(), block_end[rows].tolist(), strict=True)
     return nested((*around, *blocks), offset, len(data), limit)
 
 
-def _row(file: DumpFile, module: HloModule | None, offset: int) -> Span:
-    """The instruction around a byte, else its line."""
+def _row(file: DumpFile, module: HloModule | None, offset: int) -> tuple[int, int, Parse]:
+    """The instruction around a byte, else its line, and what parses it."""
+    line_start, line_end = file.document.line_span(file.document.row(offset))
     if module and file is module.file:
         instruction = module.instruction_at(offset)
-        if instruction != NONE:
-            return module.span(instruction)
+        return (*(module.span(instruction) if instruction != NONE else (line_start, line_end)), parse_hlo)
     used = file.columns.used_values
     row = place_in(used.start, offset, "right") - 1
     if row >= 0 and NONE < used.instruction_start[row] <= offset <= used.instruction_end[row]:
-        return used.span(row, "instruction_start", "instruction_end")
-    start, end = file.document.line_span(file.document.row(offset))
-    return max(start, int(used.start[row]) if row >= 0 else 0), end
+        return (*used.span(row, "instruction_start", "instruction_end"), parse_hlo)
+    return max(line_start, int(used.start[row]) if row >= 0 else 0), line_end, parse_lines
 
 
 _BLOCKS: Final = WeakKeyDictionary[DumpFile, tuple[Column, ...]]()
