@@ -106,7 +106,7 @@ def _unexplained(shape: ArrayShape) -> Unexplained | None:
     lengths = [length for length in shape.dimensions if length is not None]
     is_ordered = sorted(shape.minor_to_major) == list(range(len(lengths)))
     tile = [length for length in shape.tiles[0] if length is not None] if shape.tiles else []
-    is_negative = min(*lengths, shape.tail_alignment or 0, shape.bits or 0, 0) < 0
+    is_negative = min(*lengths, shape.tail_alignment or 0, shape.bits, 0) < 0
     if is_negative or min(tile, default=1) < 1 or (shape.tiles and not is_ordered):
         return Unexplained.UNKNOWN_SHAPE
     return Unexplained.COMBINED if shape.tiles and None in shape.tiles[0] else None
@@ -114,7 +114,7 @@ def _unexplained(shape: ArrayShape) -> Unexplained | None:
 
 def _parts(shape: ArrayShape, assigned_bytes: int) -> list[PaddingPart]:
     """The bytes that each cause adds, in order. Values of 0 and below are included."""
-    bits = shape.bits or 0
+    bits = shape.bits
     lengths = [length for length in shape.dimensions if length is not None]
     tile = [length for length in shape.tiles[0] if length is not None] if shape.tiles else []
     elements = 1

@@ -37,19 +37,20 @@ class ArrayShape:
 
     @property
     def byte_size(self) -> int | None:
-        """The bytes of the elements without padding (ShapeUtil::ByteSizeOf). None if a dimension is unbounded or the
-        type is unknown.
-        """
-        bits = self.bits
-        if bits is None or None in self.dimensions:
-            return None
-        return -(-math.prod(dimension for dimension in self.dimensions if dimension is not None) * bits // 8)
+        """The bytes of the elements without padding (ShapeUtil::ByteSizeOf). None if a dimension is unbounded."""
+        bounds = [dimension for dimension in self.dimensions if dimension is not None]
+        return -(-math.prod(bounds) * self.bits // 8) if len(bounds) == len(self.dimensions) else None
 
     @property
-    def bits(self) -> int | None:
-        """The bits of an element, in whole bytes unless the layout packs it. None if the type is unknown."""
-        return self.element_bits or _element_bits(self.type)
+    def bits(self) -> int:
+        """The bits of an element, in whole bytes unless the layout packs it."""
+        digits = _DIGITS.search(self.type)
+        return self.element_bits or (max(8, integer(digits[0])) if digits else _BITS[self.type])
 
+
+# A type narrower than a byte takes a whole one, unless the layout packs it.
+_BITS: Final = {"pred": 8, "token": 0, "opaque": 64}
+_DIGITS: Final = re.compile(r"\d+")
 
 _ARRAY: Final = re.compile(
     rb"(pred|token|opaque|bf16|[sufc]\d+[a-z0-9]*)\[([-\d,<=?]*)\](?:\{([\d,]*)"
@@ -116,10 +117,6 @@ def is_tuple(text: bytes) -> bool:
 
 
 _MAX_BYTES: Final = 1 << 60
-NESTING: Final = np.zeros(256, np.int8)
-"""For each byte by how much it changes the depth of brackets behind it."""
-
-NESTING[list(b"([{")], NESTING[list(b")]}")] = 1, -1
 
 
 @lru_cache(maxsize=1 << 16)
@@ -127,30 +124,21 @@ def _leading_byte_size(text: bytes) -> int:
     # The bytes of a buffer, `b(...)`, are those of the shape in it.
     text = text.removeprefix(b"b(")
     if text.startswith(b"("):
-        letters = np.frombuffer(text, np.uint8)
-        depth = NESTING[letters].cumsum(dtype=np.int32)
-        end = int((depth == 0).argmax())
-        commas = int(np.count_nonzero((letters[:end] == ord(",")) & (depth[:end] == 1)))
-        return 8 * (commas + 1 if end > 1 else 0) if depth[end] == 0 else NONE
+        parts = subshape_spans(text)
+        return 8 * (sum(b"," not in index for index in parts) - 1) if b"{}" in parts else NONE
     shape = parse_shape(text.split(b" ", 1)[0].rstrip(b")"))
     size = shape.byte_size if shape else None
     return size if size is not None and 0 <= size < _MAX_BYTES else NONE
 
 
-MAX_NESTING: Final = 100
-"""How deep the brackets of a shape may nest. Real tuples nest a few levels."""
-
-
-def nests_too_deeply(shape: bytes) -> bool:
-    """Whether the brackets of a shape nest more than `MAX_NESTING` levels deep. Such a shape is not read."""
-    if shape.count(b"(") + shape.count(b"{") + shape.count(b"[") <= MAX_NESTING:
-        return False
-    return int(NESTING[np.frombuffer(shape, np.uint8)].cumsum(dtype=np.int32).max()) > MAX_NESTING
-
-
 # ---------------------------------------------------------------- subshapes
 
-_SUBSHAPE: Final = re.compile(rb"(?<![a-z0-9])" + ARRAY_SHAPE + rb"|b?\(|\)")
+# A buffer, `b(...)`, is one subshape, whatever it contains: a shape, perhaps a tuple, with tiles in its layout.
+_SUBSHAPE: Final = re.compile(
+    rb"(?<![a-z0-9])(?:" + ARRAY_SHAPE + rb"|b\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))|[()]"
+)
+_MAX_NESTING: Final = 100
+"""How deep tuples may nest. Real ones nest a few levels."""
 
 
 def subshape_spans(shape: bytes) -> dict[bytes, Span]:
@@ -158,48 +146,25 @@ def subshape_spans(shape: bytes) -> dict[bytes, Span]:
     element of the second. A tuple comes after its elements. Text behind the shape is ignored. Empty for a shape that
     nests too deeply.
     """
-    if nests_too_deeply(shape):
-        return {}
-    found: dict[bytes, Span] = {}
+    found: dict[bytes, tuple[int, int]] = {}
     # The index of the subshape that comes next, and the starts of the tuples that are open around it.
     index: list[int] = []
     starts: list[int] = []
-    # A buffer, `b(...)`, is one subshape, whatever it contains.
-    buffer_start, buffer_depth = 0, 0
     for part in _SUBSHAPE.finditer(shape):
-        text, start = part[0], part.start()
-        if text == b"b(" or (buffer_depth and text == b"("):
-            buffer_start = buffer_start if buffer_depth else start
-            buffer_depth += 1
-            continue
-        if buffer_depth:
-            buffer_depth -= text == b")"
-            if buffer_depth or text != b")":
-                continue
-            start = buffer_start
-        elif text == b"(":
+        start, end = part.span()
+        if part[0] == b"(":
             starts.append(start)
             index.append(0)
+            if len(index) > _MAX_NESTING:
+                return {}
             continue
-        elif text == b")":
+        if part[0] == b")":
             if not starts:
                 break
             start = starts.pop()
             index.pop()
-        found[b"{%s}" % b",".join(b"%d" % number for number in index)] = (start, part.end())
+        found[b"{%s}" % b",".join(map(b"%d".__mod__, index))] = (start, end)
         if not index:
             break
         index[-1] += 1
     return found
-
-
-_TYPE: Final = re.compile(r"(?:pred|token|opaque|bf|[sufc])(\d*)")
-
-
-def _element_bits(kind: str) -> int | None:
-    match = _TYPE.match(kind)
-    if not match:
-        return None
-    fixed = {"pred": 8, "token": 0, "opaque": 64}
-    # A type narrower than a byte takes a whole one, unless the layout packs it.
-    return fixed[kind] if kind in fixed else max(8, integer(match[1])) if match[1] else None
