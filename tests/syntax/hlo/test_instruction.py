@@ -40,9 +40,8 @@ def _check_operands(text: bytes, operands: tuple[Reference, ...], start: int = 0
     """Compare all operands at once, and the first and the last one individually."""
     read = read_instruction(text, start, end)
     assert read
-    assert read.operand_names() == tuple(operand.name for operand in operands)
     expected = [Reference(operand.name, operand.start + start, operand.end + start) for operand in operands]
-    assert read.operands() == tuple(expected)
+    assert [*read.operands()] == expected
     for number in {*range(min(len(operands), 32)), *range(max(0, len(operands) - 2), len(operands))}:
         assert read.operand(number) == expected[number]
     for number in (-1, len(operands), 1 << 80):
@@ -159,7 +158,7 @@ def test_invalid_instruction_is_none(text: bytes) -> None:
 def test_broken_operands_do_not_raise() -> None:
     read = read_instruction(b"%a = f32[2]{0} add(%b, %c")
     assert read
-    assert read.operand_names() in ((), (b"b", b"c"))
+    assert [operand.name for operand in read.operands()] in ([], [b"b", b"c"])
 
 
 def test_reference_at_finds_the_name_around_a_byte() -> None:

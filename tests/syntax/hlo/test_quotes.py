@@ -50,7 +50,7 @@ def _differences(texts: list[bytes], names: Texts) -> Iterator[str]:
             yield f"{text!r}: parameter"
         if quotes.operand_count[row] != NONE:
             found, operands = operands[: quotes.operand_count[row]], operands[quotes.operand_count[row] :]
-            if found != [number.get(name, NONE) for name in expected.operand_names()]:
+            if found != [number.get(operand.name, NONE) for operand in expected.operands()]:
                 yield f"{text!r}: operands"
     if operands:
         yield "more operands than their counts"

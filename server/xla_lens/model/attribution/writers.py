@@ -95,8 +95,8 @@ class Writers:
         """Read the instruction of a row."""
         if row not in self._read:
             own = self.module.instruction(row) or _EMPTY
-            metadata = own.metadata()
-            self._read[row] = ReadInstruction(own, own.operand_names(), metadata, self._calls.of(metadata)[1])
+            metadata, operands = own.metadata(), tuple(operand.name for operand in own.operands())
+            self._read[row] = ReadInstruction(own, operands, metadata, self._calls.of(metadata)[1])
         return self._read[row]
 
     def operand(self, position: _Position, number: int, index: tuple[int, ...]) -> _Position | None:

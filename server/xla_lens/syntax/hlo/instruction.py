@@ -16,7 +16,6 @@ from xla_lens.syntax.hlo.lexical import (
     DEFINITION,
     KEY,
     NAME,
-    REFERENCE,
     STRING,
     UNCLOSED,
     Reference,
@@ -87,22 +86,20 @@ class Instruction(NamedTuple):
         """Whether its operands or attributes contain some text."""
         return self.text.find(text, self.operands_start, self.end) >= 0
 
-    def operand_names(self) -> tuple[bytes, ...]:
-        """Its operands by number, without `%`. Operands that are not names (literals, the number of a parameter) are
-        left out.
+    def operands(self) -> Iterator[Reference]:
+        """Yield its operands by number. Those that are not names (literals, the number of a parameter) are left out.
+        HLO modules may print names without `%`, and `null` for an operand that was deleted.
         """
-        return tuple(match[match.lastindex or 0] for match in self._operands())
-
-    def operands(self) -> tuple[Reference, ...]:
-        """Its operands by number with the bytes at which they stand, under the same rule as `operand_names`."""
-        return tuple(map(_reference, self._operands()))
+        if self.opcode not in _WITHOUT_NAMES:
+            for match in _OPERAND.finditer(self.text, self.operands_start, self.operands_end):
+                if match.lastindex:
+                    yield Reference(match[match.lastindex], *match.span())
 
     def operand(self, number: int) -> Reference | None:
         """One of `operands`, None if there are not that many."""
         if not 0 <= number < self.end - self.start:
             return None
-        match = next(islice(self._operands(), number, None), None)
-        return _reference(match) if match else None
+        return next(islice(self.operands(), number, None), None)
 
     def metadata(self) -> Metadata:
         """The fields of its metadata, empty if none."""
@@ -116,16 +113,6 @@ class Instruction(NamedTuple):
             fields[field[1].decode("utf-8", "replace")] = unquoted(field[2])
             place = field.end()
         return fields
-
-    def _operands(self) -> Iterator[re.Match[bytes]]:
-        """The operands. HLO modules may print names without `%`, and `null` for an operand that was deleted."""
-        if self.opcode in _WITHOUT_NAMES:
-            return iter(())
-        end = self.operands_end
-        operands = self.text[self.operands_start : end]
-        if b"%" in operands and b"null" not in operands:
-            return REFERENCE.finditer(self.text, self.operands_start, end)
-        return (match for match in _OPERAND.finditer(self.text, self.operands_start, end) if match.lastindex)
 
     def _metadata_start(self) -> int:
         """Where its metadata starts, -1 without. Strings and backend configurations may contain metadata, too."""
@@ -141,10 +128,6 @@ class Instruction(NamedTuple):
                 return part.start()
             depth += part[0].endswith(b"{") - (part[0] == b"}")
         return -1
-
-
-def _reference(match: re.Match[bytes]) -> Reference:
-    return Reference(match[match.lastindex or 0], match.start(), match.end())
 
 
 _BEFORE_SHAPE: Final = re.compile(rb"\s*" + DEFINITION)

@@ -5,8 +5,7 @@ readers equal to the grammar on every module and every quoted instruction of the
 """
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 NAME_CHARACTER: Final = rb"[^\s{}()\[\]\",=%]"
 NAME: Final = NAME_CHARACTER + rb"+"
@@ -51,8 +50,7 @@ MAX_NAME_LENGTH: Final = 1024
 """How far from a byte a name that covers it is searched for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A name in HLO text. `name` is bare; bytes `start` to `end` include the `%` sign where there is one."""
 
     name: bytes
