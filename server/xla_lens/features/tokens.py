@@ -114,7 +114,7 @@ def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
             yield Token(first, last, token_type, is_definition, value != NONE and is_live_at_peak(dump, memory, value))
 
 
-_NAMES: Final = frozenset(("name", "frame_name", "allocation_index"))
+_NAMES: Final = frozenset(("name", "instruction", "frame_name", "allocation_index"))
 """The tokens that may be mentions in the dump."""
 
 _WORDS: Final = {
@@ -154,7 +154,7 @@ _WORDS: Final = {
 _KINDS: Final = {
     TokenType.PROPERTY: ("key",),
     TokenType.ALLOCATION: ("allocation_index",),
-    TokenType.INSTRUCTION: ("name",),
+    TokenType.INSTRUCTION: ("name", "instruction"),
     TokenType.STEP: ("step",),
     TokenType.NUMBER: ("value_id", "integer", "grouped_integer", "human_size", "percent", "address", "index"),
     TokenType.SHAPE: ("shape", "shapes"),

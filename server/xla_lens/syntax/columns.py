@@ -63,6 +63,13 @@ class Table(Columns):
         """Return the bytes of a row, from one column to another."""
         return int(getattr(self, start)[row]), int(getattr(self, end)[row])
 
+    def touching(self, start: int, end: int, first: str = "start", last: str = "end") -> list[tuple[int, int]]:
+        """Return the spans from column `first` to column `last` that touch bytes `start` to `end`, one for each row."""
+        before, behind = (place_in(self.start, place, "right") for place in (start, end))
+        rows = slice(max(0, before - 1), behind)
+        spans = zip(getattr(self, first)[rows].tolist(), getattr(self, last)[rows].tolist(), strict=True)
+        return [span for span in spans if span[0] <= end and start <= span[1]]
+
     @classmethod
     def of(cls, cells: Sequence[int]) -> Self:
         """Build the table from its `narrowed` cells, one row after another."""

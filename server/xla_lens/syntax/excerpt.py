@@ -14,8 +14,8 @@ from typing import Final
 
 from tree_sitter import Node
 
-from xla_lens.syntax.columns import NONE, FileColumns, place_in
-from xla_lens.syntax.hlo.words import Word, quoted_words
+from xla_lens.syntax.columns import FileColumns
+from xla_lens.syntax.hlo.words import Word, instruction_words
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
 from xla_lens.text.document import Span
 
@@ -25,55 +25,28 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     of further lines of the same row. Keywords of the format have their text in quotation marks as kind and exclude the
     punctuation around them. A name includes the index attached to it, and within an instruction its `%`.
     """
-    start, end = _whole_rows(data, columns, start, end)
-    instructions, unknown = _instructions(columns, start, end), _unknown_lines(data, columns, start, end)
-    starts = [span[0] for span in unknown]
-    found = [("unknown_line", *span) for span in unknown]
+    rows = [(start, end), *columns.stack_traces.touching(start, end)]
+    start, end = _line_start(data, min(rows)[0]), data.find(b"\n", max(last for _, last in rows))
+    end = end if end >= 0 else len(data)
+    instructions = columns.used_values.touching(start, end, "instruction_start", "instruction_end")
     # Whether a line is unknown depends on the lines around it, some of which are not parsed here: the columns decide.
+    unknown = columns.unknown_lines.touching(start, end)
+    lines = [span for span in unknown if not data[_line_start(data, span[0]) : span[0]].strip()]
+    found, starts = [("unknown_line", *span) for span in lines], [span[0] for span in lines]
     for word in _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions))):
         before = bisect_right(starts, word[1]) - 1
-        if before >= 0 and word[1] < unknown[before][1]:
+        if before >= 0 and word[1] < lines[before][1]:
             continue
-        is_row = word[0] == "unknown_line" and not _is_unknown(columns, word[1])
-        line = data.rfind(b"\n", 0, word[1]) + 1, word[2]
+        is_row = word[0] == "unknown_line" and all(word[1] != first for first, _ in unknown)
+        line = _line_start(data, word[1]), word[2]
         found += _words_below(parse_parts(data, [line])) if is_row else [word]
     for instruction in instructions:
-        found += quoted_words(data, *instruction)
+        found += instruction_words(data, *instruction)
     return sorted(found, key=itemgetter(1))
 
 
-def _whole_rows(data: bytes, columns: FileColumns, start: int, end: int) -> Span:
-    """The span of the lines that some bytes are on, extended to whole rows of the stack trace."""
-    traces = columns.stack_traces
-    first, last = (place_in(traces.start, place, "right") - 1 for place in (start, end))
-    if first >= 0 and start <= traces.end[first]:
-        start = int(traces.start[first])
-    if last >= 0:
-        end = max(end, int(traces.end[last]))
-    line_end = data.find(b"\n", end)
-    return data.rfind(b"\n", 0, start) + 1, line_end if line_end >= 0 else len(data)
-
-
-def _instructions(columns: FileColumns, start: int, end: int) -> list[Span]:
-    """The spans of the quoted instructions that some bytes touch, in the order of the file."""
-    used = columns.used_values
-    first, last = (place_in(used.start, place, "right") for place in (start, end))
-    rows = slice(max(0, first - 1), last)
-    spans = zip(used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
-    return [span for span in spans if span[0] != NONE and start <= span[1] and span[0] <= end]
-
-
-def _unknown_lines(data: bytes, columns: FileColumns, start: int, end: int) -> list[Span]:
-    """The spans of the unknown lines among some, without unknown parts of lines."""
-    unknown = columns.unknown_lines
-    rows = slice(place_in(unknown.start, start), place_in(unknown.start, end, "right"))
-    spans = zip(unknown.start[rows].tolist(), unknown.end[rows].tolist(), strict=True)
-    return [span for span in spans if not data[data.rfind(b"\n", 0, span[0]) + 1 : span[0]].strip()]
-
-
-def _is_unknown(columns: FileColumns, start: int) -> bool:
-    row = place_in(columns.unknown_lines.start, start)
-    return row < len(columns.unknown_lines) and int(columns.unknown_lines.start[row]) == start
+def _line_start(data: bytes, place: int) -> int:
+    return data.rfind(b"\n", 0, place) + 1
 
 
 def _parsed(data: bytes, columns: FileColumns, start: int, end: int, instructions: list[Span]) -> Iterator[Span]:

@@ -5,14 +5,11 @@ Only the lines in question are read, and of a long instruction only its first `M
 """
 
 import re
-from collections.abc import Iterator
-from operator import itemgetter
 from typing import Final, TypeAlias
 
-from xla_lens.syntax.columns import Table, cells, place_in
-from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE, KEY, NAME, STRING, UNCLOSED
-from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
+from xla_lens.syntax.hlo.module import ModuleColumns
 from xla_lens.text.document import Document
 
 MAX_WORDS_BYTES: Final = 4096
@@ -27,27 +24,6 @@ collector, which doubles the 98th percentile of semantic tokens.
 """
 
 
-# ---------------------------------------------------------------- quoted instructions
-
-
-def quoted_words(data: bytes, start: int, end: int) -> Iterator[Word]:
-    """The words of the instruction that a dump quotes at bytes `start` to `end`, with the kinds of `module_words`."""
-    instruction, first = read_instruction(data, start, end), start
-    if instruction:
-        yield ("name", _with_sign(data, instruction.name_start), instruction.name_end)
-        yield from _shape_and_opcode(instruction)
-        first = instruction.operands_start
-    yield from (word for word in _words(data, first, end, start) if word[0] != "bare_name")
-
-
-def _shape_and_opcode(instruction: Instruction) -> Iterator[Word]:
-    opcode_start = instruction.opcode_start
-    yield ("shape", instruction.shape_start, instruction.shape_end)
-    yield ("opcode", opcode_start, opcode_start + len(instruction.opcode))
-
-
-# ---------------------------------------------------------------- modules
-
 _WORD: Final = re.compile(
     # Strings within the JSON of a backend configuration match without a group.
     rb"(?<=[= ])(?P<string>" + STRING + rb")|" + STRING + rb"|" + UNCLOSED + rb"|(?P<comment>/\*[^*]*+\*/)"
@@ -57,55 +33,53 @@ _WORD: Final = re.compile(
     rb"|(?P<bare_name>[A-Za-z_][^\s{}()\[\]\",=%:]*+)",
     re.DOTALL,
 )
-_ENTRY: Final = re.compile(rb"ENTRY(?=[ \t])")
-_NUMBER: Final = re.compile(rb"\d+")
+_LINE: Final = re.compile(
+    rb"[ \t]*(?:(?P<header>HloModule)[ \t]+(?P<module>[^\s,]+)"
+    rb"|(?P<table>FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*$|(?P<number>\d+)[ \t]"
+    rb"|(?:(?P<entry>ENTRY)[ \t]+)?(?P<computation>%?" + NAME + rb")[ \t]*(?=[({]))"
+)
+"""The start of a line of a module that is no instruction."""
+_KINDS: Final = {
+    **{"header": "keyword", "entry": "keyword"},
+    **{kind: kind for kind in ("module", "table", "number", "computation")},
+}
+"""The kinds of the words that the groups of `_LINE` match."""
+
+
+def instruction_words(data: bytes, start: int, end: int) -> list[Word]:
+    """Return the words of the instruction at bytes `start` to `end`, in the order of the text.
+
+    Its name has the kind ``instruction``, other names have ``name``; both span their ``%`` if they have one. A
+    ``bare_name`` has none and may be any word.
+    """
+    read = read_instruction(data, start, end)
+    if read is None:
+        return _words(data, start, end, start)
+    name_start = read.name_start - (data[read.name_start - 1 : read.name_start] == b"%")
+    return [
+        *([("keyword", start, start + len(b"ROOT"))] if start < name_start else []),
+        ("instruction", name_start, read.name_end),
+        ("shape", read.shape_start, read.shape_end),
+        ("opcode", read.opcode_start, read.operands_start - len(b"(")),
+        *_words(data, read.operands_start, end, start),
+    ]
 
 
 def module_words(document: Document, columns: ModuleColumns, start: int, end: int) -> list[Word]:
-    """Return the words of the lines of a module that bytes `start` to `end` are on, in the order of the text.
-
-    A name has the kind ``instruction`` or ``computation`` where it is defined and ``name`` elsewhere, and spans its
-    ``%`` if it has one. A ``bare_name`` has none and may be any word.
+    """Return the words of the lines of a module that bytes `start` to `end` are on, in the order of the text, with the
+    kinds of `instruction_words`. The name of a computation has the kind ``computation`` where it is defined.
     """
     data, found = document.data, list[Word]()
-    start, end = document.line_span(document.row(start))[0], document.line_span(document.row(end))[1]
-    columns_read = ("name_start", "name_end", "is_root")
-    for first, last, name_start, name_end, is_root in _rows(columns.instructions, start, end, *columns_read):
-        if is_root:
-            found.append(("keyword", first, first + len(b"ROOT")))
-        found.append(("instruction", _with_sign(data, name_start), name_end))
-        instruction = read_instruction(data, first, last)
-        if instruction:
-            found += _shape_and_opcode(instruction)
-        found += _words(data, instruction.operands_start if instruction else name_end, last, first)
-    for first, last, name_start, name_end in _rows(columns.computations, start, end, "name_start", "name_end"):
-        head_end = min(document.line_span(document.row(first))[1], last)
-        if entry := _ENTRY.match(data, first):
-            found.append(("keyword", *entry.span()))
-        found.append(("computation", _with_sign(data, name_start), name_end))
-        found += _words(data, name_end, head_end, first)
-    for first, last, header_end in _rows(columns.stack_tables, start, end, "header_end"):
-        found.append(("table", first, header_end))
-        for row in range(document.row(max(start, header_end)), document.row(min(end, last)) + 1):
-            found += _table_row(data, *document.line_span(row))
-    header = HEADER.search(data, 0, MAX_WORDS_BYTES)
-    if header and start <= header.start() < min([end, *columns.computations.start[:1].tolist()]):
-        found += (("keyword", *header.span(1)), ("module", *header.span(2)))
-        found += _words(data, header.end(), document.line_span(document.row(header.start()))[1], header.start())
-    return sorted(found, key=itemgetter(1))
-
-
-def _rows(table: Table, start: int, end: int, *columns: str) -> Iterator[tuple[int, ...]]:
-    """The rows of a table that touch some bytes: `start`, `end` and some other columns."""
-    first, last = (place_in(table.start, place, "right") for place in (start, end))
-    rows = slice(max(0, first - 1), last)
-    found = cells(*(getattr(table, column)[rows] for column in ("start", "end", *columns)))
-    return (row for row in found if row[1] >= start)
-
-
-def _table_row(data: bytes, start: int, end: int) -> list[Word]:
-    number = _NUMBER.match(data, start, end)
-    return [("number", *number.span()), *_words(data, number.end(), end, start)] if number else []
+    place, end = document.line_span(document.row(start))[0], document.line_span(document.row(end))[1]
+    for first, last in (*columns.instructions.touching(place, end), (end, end)):
+        for line_start, line_end in map(document.line_span, range(document.row(place), document.row(first) + 1)):
+            if line_start >= place and (line := _LINE.match(data, line_start, min(line_end, first))):
+                found += ((kind, *line.span(group)) for group, kind in _KINDS.items() if line[group])
+                found += _words(data, line.end(), min(line_end, first), line_start)
+        if first < last:
+            found += instruction_words(data, first, last)
+        place = max(place, last)
+    return found
 
 
 def _words(data: bytes, start: int, end: int, first: int) -> list[Word]:
@@ -118,7 +92,3 @@ def _words(data: bytes, start: int, end: int, first: int) -> list[Word]:
         if match.lastgroup:
             found.append((match.lastgroup, word_start, word_end))
     return found
-
-
-def _with_sign(data: bytes, name_start: int) -> int:
-    return name_start - (data[name_start - 1 : name_start] == b"%")
