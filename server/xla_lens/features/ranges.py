@@ -13,9 +13,10 @@ import numpy as np
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Column, cells, place_in
+from xla_lens.syntax.columns import NONE, Column, Pairs, cells, place_in
 from xla_lens.syntax.enclosing import Parse, enclosing, nested
 from xla_lens.syntax.tree import parse_hlo, parse_lines
+from xla_lens.text.document import Span
 
 
 def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[int, int]]:

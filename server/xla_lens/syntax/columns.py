@@ -63,7 +63,7 @@ class Table(Columns):
         """Return the bytes of a row, from one column to another."""
         return int(getattr(self, start)[row]), int(getattr(self, end)[row])
 
-    def touching(self, start: int, end: int, first: str = "start", last: str = "end") -> list[tuple[int, int]]:
+    def touching(self, start: int, end: int, first: str = "start", last: str = "end") -> list[Span]:
         """Return the spans from column `first` to column `last` that touch bytes `start` to `end`, one for each row."""
         before, behind = (place_in(self.start, place, "right") for place in (start, end))
         rows = slice(max(0, before - 1), behind)

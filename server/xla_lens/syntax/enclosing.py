@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from tree_sitter import Node
 
 from xla_lens.syntax.tree import parse_hlo
+from xla_lens.text.document import Span
 
 Parse: TypeAlias = Callable[[bytes], Node]
 """Returns the tree of a text."""
@@ -17,7 +18,7 @@ _LONGEST_TEXT: Final = 1 << 17
 """Longer texts have no levels but their words. The longest instructions have 120,000 bytes and parse in 10 ms."""
 
 
-def enclosing(text: bytes, offset: int, parse: Parse) -> Iterator[tuple[int, int]]:
+def enclosing(text: bytes, offset: int, parse: Parse) -> Iterator[Span]:
     """Yield the spans that may be around a byte: its word, and the named nodes of the tree that `parse` returns. A
     string also has the text between its quotation marks, and a shape in a line of a dump the nodes of its own tree.
     """
@@ -43,12 +44,12 @@ def enclosing(text: bytes, offset: int, parse: Parse) -> Iterator[tuple[int, int
             yield from ((start + first, start + last) for first, last in inner)
 
 
-def nested(spans: Iterable[tuple[int, int]], offset: int, size: int, limit: int) -> list[tuple[int, int]]:
+def nested(spans: Iterable[Span], offset: int, size: int, limit: int) -> list[Span]:
     """Reduce spans to those around a byte, innermost first, each within the next, and append the whole text of `size`
     bytes. Keeps at most `limit`, including the whole text.
     """
     around = [(start, end) for start, end in spans if start <= offset <= end and start < end]
-    found: list[tuple[int, int]] = []
+    found: list[Span] = []
     for start, end in (*sorted(around, key=lambda span: span[1] - span[0]), (0, size)):
         if not found or (start <= found[-1][0] and found[-1][1] <= end and (start, end) != found[-1]):
             found.append((start, end))

@@ -146,7 +146,7 @@ def subshape_spans(shape: bytes) -> dict[bytes, Span]:
     element of the second. A tuple comes after its elements. Text behind the shape is ignored. Empty for a shape that
     nests too deeply.
     """
-    found: dict[bytes, tuple[int, int]] = {}
+    found: dict[bytes, Span] = {}
     # The index of the subshape that comes next, and the starts of the tuples that are open around it.
     index: list[int] = []
     starts: list[int] = []
