@@ -106,7 +106,7 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
     yield from _peak(analysis, mention, step)
     match mention.target:
         case Value(row) if dump.values.allocation[row] != NONE:
-            yield from _allocation_history(analysis, int(dump.values.allocation[row]))
+            yield from _allocation_history(analysis, dump.values.allocation.item(row))
         case Allocation(row):
             yield from _allocation_history(analysis, row)
 
@@ -115,7 +115,7 @@ def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Ac
     """The real peak to go to from a step or a value: that of the memory space of the value, else of memory space 0."""
     target, color = mention.target, DEFAULT_COLOR
     if step is None and isinstance(target, Value):
-        color = int(analysis.dump.values.color[target.row])
+        color = analysis.dump.values.color.item(target.row)
     space = analysis.memory.space(color) if step is not None or isinstance(target, Value) else None
     if space and space.peak_step not in (None, step) and space.live_bound is not Bound.UNKNOWN:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step or 0))
@@ -124,7 +124,7 @@ def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Ac
 
 
 def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]:
-    index = int(analysis.dump.allocations.index[allocation])
+    index = analysis.dump.allocations.index.item(allocation)
     if index != NONE:
         yield Action(f"Show the history of allocation {index}", HistoryPage(index))
 

@@ -58,10 +58,10 @@ def prepare(dump: DumpSet, module: HloModule | None, mention: Mention | HloMenti
     target = mention.target
     if isinstance(target, Step):
         entry = dump.schedule_row(target.step)
-        target = (meaning(dump, int(dump.schedule.name[entry])) if entry != NONE else None) or target
+        target = (meaning(dump, dump.schedule.name.item(entry)) if entry != NONE else None) or target
     match target:
         case Value(row):
-            return _item(dump, None, Instruction(int(dump.values.name[row])))
+            return _item(dump, None, Instruction(dump.values.name.item(row)))
         case Instruction() | HloInstruction() | HloComputation():
             return _item(dump, module, target)
     return None
@@ -107,7 +107,7 @@ def _incoming(dump: DumpSet, module: HloModule | None, target: Instruction | Hlo
     match target:
         case Instruction(name):
             for value, place in operands(dump, name):
-                yield Instruction(int(dump.values.name[value])), place
+                yield Instruction(dump.values.name.item(value)), place
         case HloComputation() if module:
             for use in references_to(module, target):
                 yield HloComputation(module.computation_at(use.start)), Place(module.file, use.start, use.end)
@@ -143,7 +143,7 @@ def _outgoing(dump: DumpSet, module: HloModule | None, target: Instruction | Hlo
 def _item(dump: DumpSet, module: HloModule | None, target: Instruction | HloTarget) -> Item | None:
     match target:
         case Instruction(name) if dump.used and len(values := _values(dump, name)):
-            block = used_value_block(dump, dump.used, row := int(dump.values.used_value[values[0]]))
+            block = used_value_block(dump, dump.used, row := dump.values.used_value.item(values[0]))
             count = counted(len(values), "value") if len(values) > 1 else ""
             detail = " · ".join(filter(None, (count, _size(dump, name))))
             # A broken dump may have another name for the value in its allocation.

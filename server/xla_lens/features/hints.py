@@ -64,8 +64,8 @@ def _instructions(analysis: Analysis, module: HloModule, span: Span, limit: int)
     steps = taken(dump.schedule_row_of_name, np.array(names, np.int64))
     rows, sizes = np.flatnonzero(steps != NONE)[:limit], defined_bytes(dump)
     for row, label in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
-        size = human(int(sizes[names[row]])) if sizes[names[row]] > 0 else ""
-        yield from (Hint(int(table.name_end[first + row]), text) for text in (size, label) if text)
+        size = human(sizes.item(names[row])) if sizes[names[row]] > 0 else ""
+        yield from (Hint(table.name_end.item(first + row), text) for text in (size, label) if text)
 
 
 def _rows(table: Table, span: Span) -> Column:
@@ -86,14 +86,14 @@ _SMALLEST_CHANGE: Final = 1000
 def _allocations(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     table, is_exact = analysis.dump.allocations, analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
     for row in rows[table.size_bytes[rows] >= _SMALLEST].tolist():
-        space = analysis.memory.space(int(table.color[row]))
+        space = analysis.memory.space(table.color.item(row))
         if space is None:
             continue
         is_known = is_exact and space.peak_step is not None
         live = analysis.memory.allocation(row).at(space.peak_step or 0) if is_known else 0
         share = _share(live, space.peak_live_bytes)
         part = f" · {share} of the {space_name(space.id)} peak" if share else ""
-        yield Hint(int(table.end[row]), human(int(table.size_bytes[row])) + part)
+        yield Hint(table.end.item(row), human(table.size_bytes.item(row)) + part)
 
 
 def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
@@ -102,10 +102,10 @@ def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     # Shares of a peak that may be higher would be wrong.
     peaks = {space.color: space.peak_live_bytes for space in analysis.memory.spaces if space.live_bound is Bound.EXACT}
     for row, value in cells(rows, of_row):
-        size_bytes, is_timed = int(values.size_bytes[value]), values.live_range[value] != NONE
+        size_bytes, is_timed = values.size_bytes.item(value), values.live_range[value] != NONE
         if size_bytes < _SMALLEST and not is_timed:
             continue
-        share = _share(size_bytes, peaks.get(int(values.color[value]), 0))
+        share = _share(size_bytes, peaks.get(values.color.item(value), 0))
         share = share if is_live_at_peak(dump, analysis.memory, value) else ""
         size = human(size_bytes) if size_bytes >= _SMALLEST else ""
         live = f"live {values.start_step[value]}–{values.end_step[value]}" if is_timed else ""
@@ -123,7 +123,7 @@ def _share(part: int, peak: int) -> str:
 def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     for row, label in zip(rows.tolist(), _live_bytes(analysis, rows), strict=True):
         if label:
-            yield Hint(int(analysis.dump.schedule.end[row]), label)
+            yield Hint(analysis.dump.schedule.end.item(row), label)
 
 
 def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
@@ -165,15 +165,15 @@ def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     dump = analysis.dump
     for row, value in cells(rows, dump.value_of_live_range[rows]):
         if value != NONE and dump.values.slice[value] != NONE:
-            yield Hint(int(dump.live_ranges.end[row]), human(int(dump.values.size_bytes[value])))
+            yield Hint(dump.live_ranges.end.item(row), human(dump.values.size_bytes.item(value)))
 
 
 def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     peaks, warrant = analysis.dump.peaks, analysis.warrants.of(Quantity.LIVE)
     for row in rows.tolist():
-        here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
+        here = [(space, space.live.at(peaks.step.item(row))) for space in analysis.memory.spaces]
         space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
         is_known = space is not None and space.live_bound is not Bound.UNKNOWN
         if space and is_known and space.peak_step is not None and live < space.peak_live_bytes:
             here_bytes = bounded(apart(live, space.peak_live_bytes), warrant.bound)
-            yield Hint(int(peaks.end[row]), f"{real_peak(space)} ({here_bytes} here){short_suffix(warrant)}")
+            yield Hint(peaks.end.item(row), f"{real_peak(space)} ({here_bytes} here){short_suffix(warrant)}")

@@ -136,7 +136,7 @@ def _largest(dump: DumpSet, values: Column) -> list[str]:
     """The names and sizes of the largest of some values, largest first."""
     sizes = dump.values.size_bytes
     shown = values[np.argsort(-sizes[values], kind="stable")[:_LONGEST_LIST]].tolist()
-    return [f"{code(dump.value_label(value))} {human(int(sizes[value]))}" for value in shown]
+    return [f"{code(dump.value_label(value))} {human(sizes.item(value))}" for value in shown]
 
 
 def _exact_bytes(size_bytes: int, form: str) -> str:
@@ -154,7 +154,7 @@ def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
     NONE for none.
     """
     dump, values, label = context.dump, context.dump.values, context.dump.value_label(value)
-    size_bytes = int(values.size_bytes[value]) if values.slice[value] != NONE else None
+    size_bytes = values.size_bytes.item(value) if values.slice[value] != NONE else None
     origin, elements = Origins(dump, context.module).of_value(value), _elements(dump, value)
     size = f" · {human(size_bytes)}" if size_bytes is not None else ""
     if len(elements):
@@ -179,7 +179,7 @@ def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
     yield from _shape(dump, value, size_bytes)
     if values.allocation[value] != NONE:
         yield from _placement(context, value, size_bytes, origin)
-    instruction = dump.instruction(int(values.name[value]))
+    instruction = dump.instruction(values.name.item(value))
     opcode = f", defined by {code(instruction.opcode.decode())}" if instruction else ""
     yield f"- value {values.id[value]}{opcode}"
     yield from _missing_lines(dump)
@@ -188,7 +188,7 @@ def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
 
 def _share(context: _Context, value: int, size_bytes: int | None) -> str:
     dump, memory, bound = context.dump, context.analysis.memory, context.bound(Quantity.LIVE)
-    space = memory.space(int(dump.values.color[value]))
+    space = memory.space(dump.values.color.item(value))
     if space is None or not space.peak_live_bytes:
         return ""
     peak = f"the {space_name(space.id)} peak"
@@ -203,7 +203,7 @@ def _elements(dump: DumpSet, value: int) -> Column:
     """The other values of the instruction in the order of their indices; empty if the value is one of them."""
     index, name = dump.values.index, dump.values.name
     rows = np.flatnonzero((name == name[value]) & (index > EMPTY_INDEX) & (index[value] <= EMPTY_INDEX))
-    return np.array(sorted(rows.tolist(), key=lambda row: index_path(dump, int(index[row]))), np.int64)
+    return np.array(sorted(rows.tolist(), key=lambda row: index_path(dump, index.item(row))), np.int64)
 
 
 def _sum(dump: DumpSet, values: Column) -> int:
@@ -223,7 +223,7 @@ def _element_lines(context: _Context, elements: Column) -> Iterator[str]:
             place = f", at offset {values.offset[value]:,} of allocation {allocation}"
         if values.live_range[value] != NONE:
             live = f", live {values.start_step[value]}–{values.end_step[value]}"
-        yield f"  - {name} {human(int(values.size_bytes[value]))}{place}{live}"
+        yield f"  - {name} {human(values.size_bytes.item(value))}{place}{live}"
     if len(elements) > len(shown):
         yield f"  - and {len(elements) - len(shown):,} more"
 
@@ -254,7 +254,7 @@ def _live_range(context: _Context, value: int, label: str) -> Iterator[str]:
         if FileKind.LIVE_RANGE not in dump.missing:
             yield "- no live range: it counts as reserved bytes only"
         return
-    start, end = int(dump.values.start_step[value]), ending.end_step
+    start, end = dump.values.start_step.item(value), ending.end_step
     starting, at_end = dump.instruction_at(start), code(dump.instruction_at(end) or "")
     # Most values start at the instruction that they are named after.
     at_start = f" ({code(starting)})" if starting and starting != label.partition("{")[0] else ""
@@ -293,14 +293,14 @@ def _shape(dump: DumpSet, value: int, size_bytes: int | None) -> Iterator[str]:
 
 
 def _placement(context: _Context, value: int, size_bytes: int | None, origin: Origin) -> Iterator[str]:
-    dump, row = context.dump, int(context.dump.values.allocation[value])
-    index, whole_bytes = int(dump.allocations.index[row]), int(dump.allocations.size_bytes[row])
+    dump, row = context.dump, context.dump.values.allocation.item(value)
+    index, whole_bytes = dump.allocations.index.item(row), dump.allocations.size_bytes.item(row)
     size = "unknown size" if size_bytes is None else human(size_bytes) + _exact_bytes(size_bytes, " ({})")
-    space = space_name(dump.space_id(int(dump.values.color[value])))
+    space = space_name(dump.space_id(dump.values.color.item(value)))
     details = ", ".join(filter(None, (kind_text(kind_of(dump, row)), space)))
     part = ", all of it" if size_bytes == whole_bytes else f" of {apart(whole_bytes, size_bytes or 0)}"
     allocation = context.links.history(f"allocation {index}", index)
-    yield f"- {size} at offset {int(dump.values.offset[value]):,} of {allocation}{part} ({details})"
+    yield f"- {size} at offset {dump.values.offset.item(value):,} of {allocation}{part} ({details})"
     path = parameter_path(dump, row)
     if path and path != origin.op_name:
         yield f"- in the buffer of the parameter {code(path)}"
@@ -313,8 +313,8 @@ def _sharers(context: _Context, value: int) -> Iterator[str]:
     starts, ends = dump.values.start_step, dump.values.end_step
     gaps = np.maximum(starts[others] - ends[value], starts[value] - ends[others])
     # The one with the fewest steps in between, the largest of several.
-    near = int(others[np.lexsort((-dump.values.size_bytes[others], np.maximum(gaps, 0)))[0]])
-    index = int(dump.allocations.index[dump.values.allocation[value]])
+    near = others.item(np.lexsort((-dump.values.size_bytes[others], np.maximum(gaps, 0)))[0])
+    index = dump.allocations.index.item(dump.values.allocation[value])
     count = f"{context.links.history(counted(len(others), 'other value'), index)}, nearest "
     name = f"{code(dump.value_label(near))} (steps {starts[near]}–{ends[near]})"
     yield f"- shares its bytes with {count if len(others) > 1 else ''}{name}"
@@ -326,8 +326,8 @@ def _sharers(context: _Context, value: int) -> Iterator[str]:
 def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
     """The size and kind of an allocation, how full it gets, and its largest values."""
     dump, allocations, memory = context.dump, context.dump.allocations, context.analysis.memory
-    index, size_bytes = int(allocations.index[allocation]), int(allocations.size_bytes[allocation])
-    live, space = memory.allocation(allocation), memory.space(int(allocations.color[allocation]))
+    index, size_bytes = allocations.index.item(allocation), allocations.size_bytes.item(allocation)
+    live, space = memory.allocation(allocation), memory.space(allocations.color.item(allocation))
     if space is None:
         return
     kind, peak = kind_of(dump, allocation), f"the {space_name(space.id)} peak"
@@ -360,7 +360,7 @@ def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
             yield f"- {_live_at(context, live, space.peak_step, space, size_bytes)}"
     values = dump.values_of_allocation(allocation)
     if len(values) == 1 and dump.values.size_bytes[values[0]] == size_bytes:
-        yield f"- holds {code(dump.value_label(int(values[0])))} alone"
+        yield f"- holds {code(dump.value_label(values.item(0)))} alone"
         return
     shown, count = _largest(dump, values), bounded(counted(len(values), "value"), context.bound(Quantity.RESERVED))
     more = ", the largest" if len(values) > len(shown) else ""
@@ -415,9 +415,9 @@ def _step_lines(context: _Context, step: int) -> Iterator[str]:
 
 def _peak_lines(context: _Context, row: int) -> Iterator[str]:
     """The printed peak beside the real one, and why they differ."""
-    dump, memory, step = context.dump, context.analysis.memory, int(context.dump.peaks.step[row])
+    dump, memory, step = context.dump, context.analysis.memory, context.dump.peaks.step.item(row)
     live, reserved = context.bound(Quantity.LIVE), context.bound(Quantity.RESERVED)
-    first, count = int(dump.peaks.first_buffer[row]), int(dump.peaks.buffer_count[row])
+    first, count = dump.peaks.first_buffer.item(row), dump.peaks.buffer_count.item(row)
     printed = sum(dump.peak_buffers.size_bytes[first : first + count].tolist())
     yield f"**Printed peak** · {bounded_size(printed, context.bound(Quantity.PRINTED_PEAK))} at step {step}"
     yield ""

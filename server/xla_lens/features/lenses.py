@@ -85,7 +85,7 @@ def _on_allocations(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
     table, rows = analysis.dump.allocations, _with_lens(analysis.dump)
     rows = rows[biggest(table.size_bytes[rows], limit)]
     for row, offset in cells(rows, _lines(file, table, rows)):
-        yield Lens(offset, _fill(analysis, row), HistoryPage(int(table.index[row])))
+        yield Lens(offset, _fill(analysis, row), HistoryPage(table.index.item(row)))
 
 
 def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[Lens]:
@@ -95,7 +95,7 @@ def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
     values = dump.value_of_used_value[rows]
     for row, value, offset in cells(rows, values, _lines(file, table, rows)):
         yield Lens(offset, _uses(analysis, row), Value(value))
-        space, size_bytes = analysis.memory.space(int(dump.values.color[value])), int(dump.values.size_bytes[value])
+        space, size_bytes = analysis.memory.space(dump.values.color.item(value)), dump.values.size_bytes.item(value)
         is_big = space is not None and size_bytes > _SMALLEST_SHARE * space.peak_live_bytes
         if is_big and space and space.peak_step is not None and is_live_at_peak(dump, analysis.memory, value):
             peak = f"the {space_name(space.id)} peak"
@@ -151,8 +151,8 @@ def _fill(analysis: Analysis, allocation: int) -> str:
     """The number of values of a preallocated temp, and how full it gets."""
     table, live = analysis.dump.allocations, analysis.memory.allocation(allocation)
     is_known = live.peak_step is not None and analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
-    fill = f"{percent(live.peak_bytes, int(table.size_bytes[allocation]))} live at once, " if is_known else ""
-    return f"{fill}{counted(int(table.slice_count[allocation]), 'value')}"
+    fill = f"{percent(live.peak_bytes, table.size_bytes.item(allocation))} live at once, " if is_known else ""
+    return f"{fill}{counted(table.slice_count.item(allocation), 'value')}"
 
 
 def _uses(analysis: Analysis, row: int) -> str:

@@ -63,7 +63,7 @@ def type_definition(dump: DumpSet, module: HloModule | None, mention: Mention | 
     """Return the header of the allocation, or at most `limit` rows of values."""
     match mention.target:
         case Value(row):
-            return _known(allocation_place(dump, int(dump.values.allocation[row])))
+            return _known(allocation_place(dump, dump.values.allocation.item(row)))
         case Allocation(row):
             return _known(allocation_place(dump, row))
         case HloInstruction(row, index) if module:
@@ -85,9 +85,9 @@ def implementation(dump: DumpSet, module: HloModule | None, mention: Mention | H
         case HloMention(target=HloInstruction(row)) if module:
             names = [dump.name_number(module.name(row))]
         case Mention(target=Value(row), name=name):
-            names = [name, int(dump.values.name[row])]
+            names = [name, dump.values.name.item(row)]
         case Mention(target=target) if (entry := _entry(dump, target)) != NONE:
-            names = [int(dump.schedule.name[entry])]
+            names = [dump.schedule.name.item(entry)]
     names = [name for name in names if name != NONE]
     if module and isinstance(mention, Mention):
         rows = module.instruction_rows.rows_of([dump.names[name] for name in names])
@@ -100,11 +100,11 @@ def _entry(dump: DumpSet, target: Target) -> int:
     """The row of the schedule of an instruction, a step or the printed peak, NONE for anything else."""
     match target:
         case Instruction(name):
-            return int(dump.schedule_row_of_name[name])
+            return dump.schedule_row_of_name.item(name)
         case Step(step):
             return dump.schedule_row(step)
         case Peak(row):
-            return dump.schedule_row(int(dump.peaks.step[row]))
+            return dump.schedule_row(dump.peaks.step.item(row))
     return NONE
 
 

@@ -35,7 +35,7 @@ def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[in
             around.pop()
         if bottom <= around[-1][1]:
             around.append((top, bottom))
-            found.append((int(start[row]), int(end[row])))
+            found.append((start.item(row), end.item(row)))
     return found
 
 
@@ -63,7 +63,7 @@ def _row(file: DumpFile, module: HloModule | None, offset: int) -> tuple[int, in
     row = place_in(used.start, offset, "right") - 1
     if row >= 0 and NONE < used.instruction_start[row] <= offset <= used.instruction_end[row]:
         return (*used.span(row, "instruction_start", "instruction_end"), parse_hlo)
-    return max(line_start, int(used.start[row]) if row >= 0 else 0), line_end, parse_lines
+    return max(line_start, used.start.item(row) if row >= 0 else 0), line_end, parse_lines
 
 
 _BLOCKS: Final = WeakKeyDictionary[DumpFile, tuple[Column, ...]]()

@@ -80,7 +80,7 @@ def _all(dump: DumpSet, target: Target) -> Iterator[Occurrence]:
     used, live, peaks = dump.used, dump.live, dump.peaks
     match target:
         case Value(row):
-            used_value = int(dump.values.used_value[row])
+            used_value = dump.values.used_value.item(row)
             yield from _each(Role.SLICE, [slice_place(dump, row)])
             yield from _each(Role.USED_VALUE, [used_value_place(dump, row)])
             if used and used_value != NONE:
@@ -92,7 +92,7 @@ def _all(dump: DumpSet, target: Target) -> Iterator[Occurrence]:
                 rows = np.flatnonzero(dump.value_of_peak_buffer == row)
                 places, words = (row_places(live, dump.peak_buffers, rows, end=end) for end in ("end", "value_end"))
                 yield from (Occurrence(place, Role.PEAK, word) for place, word in zip(places, words, strict=True))
-            entry = int(dump.schedule_row_of_name[dump.values.name[row]])
+            entry = dump.schedule_row_of_name.item(dump.values.name[row])
             yield from _each(Role.SCHEDULE, [schedule_place(dump, entry)])
             if used and used_value != NONE:
                 yield from _each(Role.INSTRUCTION_TEXT, _operands(dump, used_value, used))
@@ -104,7 +104,7 @@ def _all(dump: DumpSet, target: Target) -> Iterator[Occurrence]:
                 rows = np.flatnonzero(reported.index == dump.allocations.index[row])
                 yield from _each(Role.REPORT, row_places(file, reported, rows))
         case Instruction(name):
-            yield from _each(Role.SCHEDULE, [schedule_place(dump, int(dump.schedule_row_of_name[name]))])
+            yield from _each(Role.SCHEDULE, [schedule_place(dump, dump.schedule_row_of_name.item(name))])
             if used:
                 for place, user_end in use_places(dump, used, np.flatnonzero(dump.uses.name == name)):
                     yield Occurrence(place, Role.USER, Place(used, place.start, user_end))
@@ -132,7 +132,7 @@ def _operands(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Place]
         # Element `{2}` of a tuple is operand 2. Deeper indices are elements of the operand.
         index = dump.indices[dump.positions.index[row]].strip(b"{}") if dump.positions.index[row] != NONE else b""
         if index.isdigit():
-            passed_on.add((int(dump.positions.name[row]), integer(index)))
+            passed_on.add((dump.positions.name.item(row), integer(index)))
     data, (rows, quoted) = used.document.data, dump.quoting_rows
     for name, number in sorted(read | passed_on):
         instruction = dump.instruction(name)
@@ -173,7 +173,7 @@ def _in_module(dump: DumpSet, module: HloModule | None, target: Target) -> Itera
     """The instruction that defines a value, then its readers in the module: those of the element that is the value."""
     if module is None or not isinstance(target, Value | Instruction):
         return
-    name = target.name if isinstance(target, Instruction) else int(dump.values.name[target.row])
+    name = target.name if isinstance(target, Instruction) else dump.values.name.item(target.row)
     row = module.row_of(dump.names[name])
     if row == NONE:
         return

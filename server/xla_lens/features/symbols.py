@@ -91,7 +91,7 @@ def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Sy
     start, end = sections.span(row)
     header_end = min(file.document.line_span(file.document.row(start))[1], end)
     size, count, noun, children = NONE, len(parts), "part", parts
-    match Section(int(sections.section[row])):
+    match Section(sections.section.item(row)):
         case Section.BUFFER_ASSIGNMENT if file is dump.assignment:
             size, count, noun = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations), "allocation"
             children = list(_allocations(dump, limit))
@@ -116,11 +116,11 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
     inside = np.flatnonzero(np.isin(slices.allocation, shown))
     values = inside[biggest(slices.size_bytes[inside], limit)]
     for row in shown[table.index[shown] != NONE].tolist():
-        count, header = int(table.slice_count[row]), table.span(row)
+        count, header = table.slice_count.item(row), table.span(row)
         rows = values[slices.allocation[values] == row].tolist()
-        children = [_value(dump, slices, value, int(dump.value_of_slice[value])) for value in rows]
-        end = int(slices.end[table.first_slice[row] + count - 1]) if count else header[1]
-        size, kind = human(int(table.size_bytes[row])), kind_text(kind_of(dump, row))
+        children = [_value(dump, slices, value, dump.value_of_slice.item(value)) for value in rows]
+        end = slices.end.item(table.first_slice[row] + count - 1) if count else header[1]
+        size, kind = human(table.size_bytes.item(row)), kind_text(kind_of(dump, row))
         name, spans, of = f"allocation {table.index[row]}", ((header[0], end), header), (count, "value")
         yield _symbol(SymbolKind.ALLOCATION, name, spans, size, kind, children=children, of=of)
 
@@ -129,11 +129,11 @@ def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
     values = dump.value_of_used_value
     readable = np.flatnonzero(values != NONE)
     for row in readable[biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
-        yield _value(dump, dump.used_values, row, int(values[row]), used_value_block(dump, file, row).end)
+        yield _value(dump, dump.used_values, row, values.item(row), used_value_block(dump, file, row).end)
 
 
 def _value(dump: DumpSet, table: Table, row: int, value: int, end: int | None = None) -> Symbol:
-    header, size = table.span(row), _size(int(dump.values.size_bytes[value]))
+    header, size = table.span(row), _size(dump.values.size_bytes.item(value))
     return _symbol(SymbolKind.VALUE, dump.value_label(value), ((header[0], end or header[1]), header), size)
 
 
@@ -175,7 +175,7 @@ def _computation(module: HloModule, row: int, sizes: Column, limit: int) -> Symb
     """A computation with those of its instructions that have the biggest values, in the order of the text."""
     rows, name = module.instructions_of(row), module.computation_place(row)
     biggest_rows = np.sort(np.argsort(-sizes[rows.start : rows.stop], kind="stable")[:limit]) + rows.start
-    children = [_instruction(module, row, int(sizes[row])) for row in biggest_rows.tolist()]
+    children = [_instruction(module, row, sizes.item(row)) for row in biggest_rows.tolist()]
     entry = "entry" if module.columns.computations.is_entry[row] else ""
     label, spans = decode(module.computation_name(row)), (module.computation_span(row), (name.start, name.end))
     of = len(rows), "instruction"

@@ -151,24 +151,24 @@ def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: i
         return
     numbers, rows, ranks, sizes = (np.concatenate(columns).astype(np.int64) for columns in zip(*chosen, strict=True))
     for place in np.lexsort((-sizes, ranks))[:limit].tolist():
-        yield _symbol(summaries[numbers[place]], int(rows[place]))
+        yield _symbol(summaries[numbers[place]], rows.item(place))
 
 
 def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     entries = summary.entries
     cells = (entries.file, entries.row, entries.column, entries.width, entries.color, entries.allocation_kind)
-    file, line, start, width, color, allocation_kind = (int(column[row]) for column in cells)
+    file, line, start, width, color, allocation_kind = (column.item(row) for column in cells)
     peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and entries.is_at_peak[row])
     return WorkspaceSymbol(
         name=entries.label(row),
-        kind=EntryKind(int(entries.kind[row])),
+        kind=EntryKind(entries.kind.item(row)),
         module=summary.module,
         file_kind=summary.files[file][1],
         label=summary.files[file][0],
         row=line,
         start_column=start,
         end_column=start + width,
-        size_bytes=int(entries.size_bytes[row]),
+        size_bytes=entries.size_bytes.item(row),
         space=SpaceId(color, summary.backend) if color != NONE else None,
         allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else "",
         peak_bytes=next(peaks, NONE),

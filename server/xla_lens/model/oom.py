@@ -141,14 +141,14 @@ def _found(buffer: OomBuffer, dump: DumpSet) -> OomBuffer:
         number = dump.name_number(buffer.name.encode())
         named = np.flatnonzero(dump.values.name == number).tolist() if number != NONE else []
         # All elements of a tuple have the name of the instruction.
-        values = _preferred(_preferred(named, has_shape), lambda value: bool(fits[value]))
+        values = _preferred(_preferred(named, has_shape), fits.item)
         by, is_other_size = MatchedBy.NAME, not all(fits[value] for value in values)
         return replace(buffer, values=tuple(values), matched_by=by if values else None, is_other_size=is_other_size)
     alike = [*filter(has_shape, np.flatnonzero(fits & (dump.values.slice != NONE)).tolist())] if shape else []
     if buffer.is_parameter:
         kinds = dump.allocations.kind
         alike = [value for value in alike if kinds[dump.values.allocation[value]] & int(Kind.PARAMETER)]
-    quoted = {value: one for value in alike if (one := dump.instruction(int(dump.values.name[value])))}
+    quoted = {value: one for value in alike if (one := dump.instruction(dump.values.name.item(value)))}
     opcode = (buffer.opcode or "").encode()
     alike = _preferred(alike, lambda value: value in quoted and quoted[value].opcode == opcode)
     same_op = [

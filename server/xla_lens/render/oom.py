@@ -255,7 +255,7 @@ def _value(buffer: OomBuffer, dump: DumpSet) -> Text:
     if not buffer.values:
         return "not found" if buffer.name or buffer.shape else "the message does not name it"
     more = f" or {len(buffer.values) - 1:,} like it" if len(buffer.values) > 1 else ""
-    size = f", but {human(int(dump.values.size_bytes[buffer.values[0]]))}" if buffer.is_other_size else ""
+    size = f", but {human(dump.values.size_bytes.item(buffer.values[0]))}" if buffer.is_other_size else ""
     return (value_link(dump, buffer.values[0]), f"{more}{size}{_MATCHED[buffer.matched_by]}")
 
 

@@ -79,7 +79,7 @@ def value_entries(dump: DumpSet, module: HloModule | None, values: Column, locat
         {
             "value": value,
             "label": dump.value_label(value),
-            "sizeBytes": int(dump.values.size_bytes[value]),
+            "sizeBytes": dump.values.size_bytes.item(value),
             "shape": shape_text(dump, value),
             "opName": origin.op_name or "",
             "source": call_text(origin.line) if origin.line else "",
@@ -99,10 +99,10 @@ def _allocations(analysis: Analysis, top: int, locate: Locate) -> Iterator[contr
         live = analysis.memory.allocation(row)
         yield {
             "allocation": row,
-            "index": int(table.index[row]),
+            "index": table.index.item(row),
             "kind": KIND_NAMES[kinds[row]],
-            "color": int(table.color[row]),
-            "sizeBytes": int(table.size_bytes[row]),
+            "color": table.color.item(row),
+            "sizeBytes": table.size_bytes.item(row),
             "mostLiveBytes": NONE if live.peak_step is None else live.peak_bytes,
             "location": locate.place(row_place(dump.assignment, table, row)),
         }

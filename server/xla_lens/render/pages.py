@@ -205,13 +205,13 @@ def _mention(dump: DumpSet, module: HloModule | None, file: DumpFile, offset: in
 def _entity(dump: DumpSet, target: Target) -> Entity | None:
     match target:
         case Value(row):
-            return Entity(EntityKind.VALUE, int(dump.values.id[row]))
+            return Entity(EntityKind.VALUE, dump.values.id.item(row))
         case Allocation(row):
-            return Entity(EntityKind.ALLOCATION, int(dump.allocations.index[row]))
+            return Entity(EntityKind.ALLOCATION, dump.allocations.index.item(row))
         case Step(step):
             return Entity(EntityKind.STEP, step)
-        case Instruction(name) if (row := int(dump.schedule_row_of_name[name])) != NONE:
-            return Entity(EntityKind.STEP, int(dump.schedule.step[row]))
+        case Instruction(name) if (row := dump.schedule_row_of_name.item(name)) != NONE:
+            return Entity(EntityKind.STEP, dump.schedule.step.item(row))
     return None
 
 
@@ -237,7 +237,7 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
         for value, offset, end in zip(*columns, strict=True)
     )
     shown = table("start offset | end offset | size | <live | <value", rows)
-    size = f"{exact(history.size_bytes)} in {space_name(dump.space_id(int(dump.allocations.color[row])))}"
+    size = f"{exact(history.size_bytes)} in {space_name(dump.space_id(dump.allocations.color.item(row)))}"
     count = f"{len(history.value):,}"
     if len(biggest) < len(history.value):
         count = f"the {len(biggest):,} biggest of {count}"

@@ -81,10 +81,10 @@ class Document:
         """Return the start and the end of a line without its line end. Clamps rows outside of the text."""
         starts = self.line_starts
         row = min(max(row, 0), len(starts) - 1)
-        start = int(starts[row])
+        start = starts.item(row)
         if row + 1 == len(starts):
             return start, len(self.data)
-        end = int(starts[row + 1]) - 1
+        end = starts.item(row + 1) - 1
         return start, end - 1 if end > start and self.data[end - 1 : end + 1] == b"\r\n" else end
 
     def replaced(self, start: int, end: int, text: bytes) -> "Document":

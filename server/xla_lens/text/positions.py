@@ -71,7 +71,7 @@ def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> 
     characters = np.flatnonzero(widths)
     columns_after = widths[characters].cumsum()
     passed = int(columns_after.searchsorted(column, "right"))
-    return start + int(characters[passed]) if passed < len(characters) else end
+    return start + characters.item(passed) if passed < len(characters) else end
 
 
 def encode(text: str) -> bytes:

@@ -302,7 +302,7 @@ def _by_kind(dump: DumpSet, values: set[int], step: int, color: int) -> tuple[Ki
     kinds, sizes = allocation_kinds(dump), defaultdict[int, list[int]](list)
     for value, size_bytes in owners(dump, step, color) if values else ():
         if value in values:
-            sizes[int(kinds[dump.values.allocation[value]])].append(size_bytes)
+            sizes[kinds.item(dump.values.allocation[value])].append(size_bytes)
     found = (KindBytes(KIND_NAMES[kind], sum(sizes[kind]), len(sizes[kind])) for kind in sorted(sizes))
     return tuple(sorted(found, key=lambda kind: -kind.size_bytes))
 

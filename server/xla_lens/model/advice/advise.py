@@ -135,7 +135,7 @@ class _Search:
         live, arguments = self.edited.live_after(changes), dict[int, int]()
         for value, pieces in edit.items():
             if value != NONE and self.facts.kind[value] & Kind.PARAMETER:
-                row = int(dump.values.allocation[value])
+                row = dump.values.allocation.item(value)
                 arguments[row] = max(arguments.get(row, 0), *(piece.size_bytes for piece in pieces))
         saved = sum(dump.allocations.size_bytes[[*outputs, *arguments]].tolist()) - sum(arguments.values())
         saved += self.edited.temporaries.peak_bytes - self.edited.temporaries_after(changes).peak_bytes

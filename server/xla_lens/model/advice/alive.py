@@ -57,7 +57,7 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
     """Return why the live range of a value, a row of `DumpSet.values`, ends. None if it has no live range."""
     if dump.values.live_range[value] == NONE:
         return None
-    end, (uses, use_steps, positions, position_steps) = int(dump.values.end_step[value]), steps_of(dump, value)
+    end, (uses, use_steps, positions, position_steps) = dump.values.end_step.item(value), steps_of(dump, value)
     later = use_steps[use_steps > end]
     ending = Ending(
         value=value,
@@ -68,7 +68,7 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
         later_step=int(later.min()) if len(later) else None,
         successor=_successor(dump, value),
     )
-    last_reader = int(dump.uses.name[uses[int(use_steps.argmax())]]) if len(later) else NONE
+    last_reader = dump.uses.name.item(uses[int(use_steps.argmax())]) if len(later) else NONE
     is_cut = len(later) > 0 or bool(np.any(position_steps > end))
     return replace(ending, reason=_reason(dump, ending, last_reader, is_cut=is_cut))
 
@@ -80,8 +80,8 @@ def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) ->
     values, value, end = dump.values, ending.value, ending.end_step
     if ending.uses:
         return Reason.READ
-    allocation = int(values.allocation[value])
-    kind = Kind(int(dump.allocations.kind[allocation])) if allocation != NONE else Kind(0)
+    allocation = values.allocation.item(value)
+    kind = Kind(dump.allocations.kind.item(allocation)) if allocation != NONE else Kind(0)
     if dump.last_step is not None and end >= dump.last_step:
         if Kind.MAYBE_LIVE_OUT in kind:
             return Reason.LIVE_OUT
@@ -94,7 +94,7 @@ def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) ->
     if is_cut and ending.successor != NONE:
         return Reason.REPLACED
     if ending.positions:
-        is_own = ending.positions == (int(dump.used_values.first_position[values.used_value[value]]),)
+        is_own = ending.positions == (dump.used_values.first_position.item(values.used_value[value]),)
         return Reason.UNUSED if is_own and not is_cut else Reason.PASSED_ON
     if dump.last_step is not None and end > dump.last_step:
         return Reason.LIVE_OUT
@@ -103,7 +103,7 @@ def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) ->
 
 def neighbours(dump: DumpSet, value: int) -> Column:
     """Return the other values with a live range that share bytes with a value, in the order of their starts."""
-    values, allocation = dump.values, int(dump.values.allocation[value])
+    values, allocation = dump.values, dump.values.allocation.item(value)
     if allocation == NONE or values.size_bytes[value] <= 0:
         return np.zeros(0, np.int64)
     others = dump.values_of_allocation(allocation)
@@ -126,7 +126,7 @@ def steps_of(dump: DumpSet, value: int) -> tuple[range, Column, range, Column]:
     """Return the uses of a value and the steps of the instructions there, then the same of its positions. The steps are
     NONE for instructions that are not scheduled.
     """
-    row = int(dump.values.used_value[value])
+    row = dump.values.used_value.item(value)
     uses, positions = (dump.uses_of(row), dump.positions_of(row)) if row != NONE else (range(0), range(0))
     use_steps, position_steps = (
         taken(dump.schedule.step, dump.schedule_row_of_name[names])

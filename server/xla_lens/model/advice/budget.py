@@ -116,7 +116,7 @@ class _Excess:
 
     def value(self, row: int) -> int:
         """Return the value of a row."""
-        return int(self.edited.slots.value[row])
+        return self.edited.slots.value.item(row)
 
     def remove(self, row: int) -> None:
         """Remove a value."""
@@ -154,6 +154,6 @@ def _few_values(excess: _Excess) -> Collection[int]:
             taken.append(row)
     if not excess.is_within_budget:
         return ()
-    for row in sorted(taken, key=lambda row: int(excess.sizes[row])):
+    for row in sorted(taken, key=excess.sizes.item):
         excess.restore(row)
     return excess.gone

@@ -147,7 +147,7 @@ def _values_by_allocation(dump: DumpSet, kind: Kind) -> Iterator[list[int]]:
 
 def _is_parameter(dump: DumpSet, value: int) -> bool:
     """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
-    opcode = dump.opcode(int(dump.values.name[value]))
+    opcode = dump.opcode(dump.values.name.item(value))
     return opcode == b"parameter" or (opcode is None and dump.values.start_step[value] <= 0)
 
 
@@ -158,7 +158,7 @@ def _has_kind(dump: DumpSet, value: int, kind: Kind) -> bool:
 
 def _allocated_bytes(dump: DumpSet, value: int) -> int:
     """The bytes of the allocation of a value."""
-    return int(dump.allocations.size_bytes[dump.values.allocation[value]])
+    return dump.allocations.size_bytes.item(dump.values.allocation[value])
 
 
 def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
@@ -189,7 +189,7 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
     for sure in (Fit.FREE, Fit.SHARED, Fit.READ_LATER):
         # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
         makers = ((first if sure is Fit.FREE else output, first, output) for first, output in outputs)
-        births = sorted((int(dump.values.start_step[maker]), output, maker, first) for maker, first, output in makers)
+        births = sorted((dump.values.start_step.item(maker), output, maker, first) for maker, first, output in makers)
         for birth, output, maker, first in births:
             here = parameters[_key(dump, output)]
             in_place = [row for row in here if row[1] == birth and _may_write_over(dump, row[0], maker)]
@@ -234,13 +234,13 @@ def _last_read(dump: DumpSet, value: int) -> int | None:
 
 def _may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
     """Whether the instruction that defines a value reads a parameter and may do so in place."""
-    name, uses = int(dump.values.name[made]), dump.uses_of(int(dump.values.used_value[parameter]))
+    name, uses = dump.values.name.item(made), dump.uses_of(dump.values.used_value.item(parameter))
     return name in dump.uses.name[uses] and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
 
 
 def _may_move(dump: DumpSet, value: int) -> bool:
     """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
-    opcode = _opcode(dump, int(dump.values.name[value]))
+    opcode = _opcode(dump, dump.values.name.item(value))
     return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
 
 
@@ -284,12 +284,12 @@ def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
                 is_output = _has_kind(dump, copy, Kind.MAYBE_LIVE_OUT)
                 is_beside = color[copy] == color[parameter] and not _has_kind(dump, copy, Kind.PARAMETER)
                 if is_beside and (is_output or is_donated):
-                    yield KeptApart(copy, parameter, is_output, int(dump.values.size_bytes[copy]))
+                    yield KeptApart(copy, parameter, is_output, dump.values.size_bytes.item(copy))
 
 
 def _copies(dump: DumpSet, value: int) -> Iterator[int]:
     """The copies of a value and of its aliases."""
-    row = int(dump.values.used_value[value])
+    row = dump.values.used_value.item(value)
     for name in np.unique(dump.uses.name[dump.uses_of(row)]).tolist() if row != NONE else ():
         opcode = dump.opcode(name)
         if opcode in (b"copy", b"copy-start"):

@@ -139,7 +139,7 @@ class EditableSpace:
 
     def _left(self, changed: Column, edit: Edit) -> Slots:
         """The slots of what an edit leaves of some rows."""
-        pieces = [(row, *piece) for row in changed.tolist() for piece in edit[int(self.slots.value[row])]]
+        pieces = [(row, *piece) for row in changed.tolist() for piece in edit[self.slots.value.item(row)]]
         rows, starts, ends, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
         whole = self.slots.take(rows)
         starts, ends = np.maximum(starts, whole.start_step), np.minimum(ends, whole.end_step)
@@ -192,7 +192,7 @@ def next_peaks(
     for row in range(len(wanted)) if top is None else sorted(range(len(wanted)), key=least.__getitem__):
         if top is not None and len(best) >= top and (not top or least[row] > best[top - 1]):
             break
-        value = int(edited.slots.value[wanted[row]])
+        value = edited.slots.value.item(wanted[row])
         after = edited.after(removal([value]))
         freed_bytes, step = space.peak_live_bytes - after.at(space.peak_step), after.peak_step
         found.append((value, freed_bytes, after.peak_bytes, NONE if step is None else step))

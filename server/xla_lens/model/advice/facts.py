@@ -188,7 +188,7 @@ class Facts:
 
     def _is_read_for_gradients(self, value: int, read: Read) -> bool:
         """Whether the backward pass reads an argument. XLA may fuse its update with the product of the gradient."""
-        in_place = self.dump.values_of_allocation(int(self.dump.values.allocation[value]))
+        in_place = self.dump.values_of_allocation(self.dump.values.allocation.item(value))
         return self.is_backward(self.op_name(read.name)) and read.name not in self.dump.values.name[in_place]
 
     # ------------------------------------------------------------ instructions
@@ -203,7 +203,7 @@ class Facts:
 
     def _reads(self, value: int) -> list[Read]:
         """The instructions that read a value, by step. Those that only pass it on are left out."""
-        row = int(self.dump.values.used_value[value])
+        row = self.dump.values.used_value.item(value)
         uses = self.dump.uses_of(row) if row != NONE else range(0)
         names = {*self._users[uses.start : uses.stop]} - {self.name[value]}
         return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))

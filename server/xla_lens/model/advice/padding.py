@@ -153,7 +153,7 @@ def padding_of(dump: DumpSet, value: int) -> Padding | None:
     """Return the padding of a row of `DumpSet.values`, None if it is in no allocation."""
     if dump.values.slice[value] == NONE:
         return None
-    return explain_padding(dump.shape(value), int(dump.values.size_bytes[value]))
+    return explain_padding(dump.shape(value), dump.values.size_bytes.item(value))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

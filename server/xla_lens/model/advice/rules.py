@@ -48,7 +48,7 @@ def donate(facts: Facts) -> Iterator[Change]:
         # Where the buffers of loops have the same initial value, XLA on a CPU leaves the first of them where it is.
         is_left = dump.backend is not Backend.TPU and any(read.name in copies for read in facts.reads(row.first))
         is_unneeded = dump.values.color[row.output] == color and not is_left
-        outputs = (int(dump.values.allocation[row.output]),) if is_unneeded else ()
+        outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
         yield Change(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
 
 
@@ -60,7 +60,7 @@ def optimizer_state(facts: Facts) -> Iterator[Change]:
         trees.setdefault(moment_of(told_path(facts.op_name(facts.name[value])) or ""), []).append(value)
     names = sorted(name for name in trees if name)
     for value in trees[names[0]] if names else ():
-        for other in facts.dump.values_of_allocation(int(facts.dump.values.allocation[value])).tolist():
+        for other in facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist():
             yield _divided(facts, other, 2)
 
 

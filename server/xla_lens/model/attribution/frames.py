@@ -57,13 +57,13 @@ class Origins:
     def of_value(self, value: int) -> Origin:
         """Return the origin of a row of `DumpSet.values`."""
         if value not in self._of_value:
-            own = self.of_name(int(self.dump.values.name[value]))
+            own = self.of_name(self.dump.values.name.item(value))
             self._of_value[value] = self._derived(self._writers, value, own) if self._writers else own
         return self._of_value[value]
 
     def _derived(self, writers: Writers, value: int, own: Origin) -> Origin:
         """The origin of the instruction that writes a value, or else its `own` one."""
-        module, name, index = writers.module, int(self.dump.values.name[value]), int(self.dump.values.index[value])
+        module, name, index = writers.module, self.dump.values.name.item(value), self.dump.values.index.item(value)
         opcode = self.dump.opcode(name)
         # One of several results of a fusion is what something else in it computes.
         is_by_other = opcode in _CALLING or (opcode == b"fusion" and index > EMPTY_INDEX) or not _has_source(own)
@@ -114,9 +114,9 @@ class Origins:
             case Instruction(name):
                 return self.of_name(name)
             case Allocation(row) if dump.allocations.slice_count[row] > 0:
-                return self.of_value(int(dump.value_of_slice[dump.allocations.first_slice[row]]))
+                return self.of_value(dump.value_of_slice.item(dump.allocations.first_slice[row]))
             case Step(step) if (entry := dump.schedule_row(step)) != NONE:
-                return self.of_name(int(dump.schedule.name[entry]))
+                return self.of_name(dump.schedule.name.item(entry))
         return None
 
     def _origin(self, op_name: str | None, metadata: Metadata, derived: Writer | None = None) -> Origin:

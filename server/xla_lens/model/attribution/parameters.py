@@ -43,9 +43,9 @@ def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[st
     folded = folded_paths([*paths.values(), *other_paths])
     found: dict[int, str] = {}
     for value in values:
-        buffer = int(dump.values.allocation[value])
+        buffer = dump.values.allocation.item(value)
         if buffer == NONE or dump.allocations.parameter[buffer] == NONE:
-            buffer = int(dump.values.allocation[copied[value]]) if value in copied else NONE
+            buffer = dump.values.allocation.item(copied[value]) if value in copied else NONE
         # XLA gives the op_name of a parameter to what it makes of that alone.
         path = paths.get(buffer) if buffer != NONE else origins.of_value(value).op_name
         if path is not None and path in folded:

@@ -64,7 +64,7 @@ def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Findings:
     sizes, place = dump.allocations.size_bytes, total_place(dump)
     if place is None:
         return
-    total, reserved = int(dump.totals.size_bytes[0]), sum(sizes.tolist())
+    total, reserved = dump.totals.size_bytes.item(0), sum(sizes.tolist())
     if total == reserved or not context.is_whole(dump.assignment) or np.any(context.allocations):
         yield from rounded_size_agrees(place.file, dump.totals, 0)
         return
@@ -74,7 +74,7 @@ def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Findings:
 
 def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Findings:
     """The rounded form of a size, if it is printed, agrees with the bytes."""
-    start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
+    start, end, size_bytes = table.human_start.item(row), table.human_end.item(row), table.size_bytes.item(row)
     printed, expected = file.document.data[start:end], human_size(size_bytes)
     if start != NONE and printed != expected:
         problem = Problem.HUMAN_SIZE_MISMATCH(size_bytes, expected, printed)
@@ -132,7 +132,7 @@ def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:
 
 def _is_whole_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
     """Whether the allocation holds one element of a parameter of this shape; until 2025 XLA printed the whole shape."""
-    index = int(dump.allocations.parameter_index[allocation])
+    index = dump.allocations.parameter_index.item(allocation)
     start, end = subshape_spans(shape).get(dump.indices[max(index, EMPTY_INDEX)], (0, 0))
     return index > EMPTY_INDEX and _holds_shape(dump, allocation, shape[start:end])
 
@@ -170,7 +170,7 @@ def memory_spaces_agree(dump: DumpSet, context: Context) -> Findings:
     # If an allocation holds a value of its own memory space, its header is right.
     is_shared = np.isin(owner, owner[known & (header == slices.color)])
     for row in marked(known & np.logical_or.reduce([(one != slices.color) & (one != NONE) for one in printed])):
-        spaces = [int(one[row]) for one in printed]
+        spaces = [one.item(row) for one in printed]
         right = max(filter(NONE.__ne__, reversed(spaces)), key=spaces.count)
         wrong = next(at for at, space in enumerate(spaces) if space not in (right, NONE))
         space, problem, severity = spaces[wrong], Problem.SPACE_MISMATCH, Severity.ERROR

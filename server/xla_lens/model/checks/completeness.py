@@ -164,7 +164,7 @@ def _at(file: DumpFile, offset: int) -> tuple[Quantity, ...]:
     """The quantities that rely on the lines around a byte of a file."""
     sections, totals = file.columns.sections, file.columns.totals
     row = int(sections.start.searchsorted(offset, "right")) - 1
-    section_start = int(sections.start[row]) if row != NONE else NONE
+    section_start = sections.start.item(row) if row != NONE else NONE
     if len(totals) and section_start < totals.start[0] <= offset:
         return _OF_KIND[FileKind.VALUES]
-    return _OF_KIND[file.kind] if row == NONE else _OF_SECTION[Section(int(sections.section[row]))]
+    return _OF_KIND[file.kind] if row == NONE else _OF_SECTION[Section(sections.section.item(row))]

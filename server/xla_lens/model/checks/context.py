@@ -91,15 +91,15 @@ class Context:
 
     def labels(self, table: Named) -> Callable[[SupportsIndex], str]:
         """Return the name and the index in each row, as a fact of findings."""
-        return lambda row: self.dump.label(int(table.name[row]), int(table.index[row]))
+        return lambda row: self.dump.label(table.name.item(row), table.index.item(row))
 
     def names_in(self, names: Column) -> Callable[[SupportsIndex], str]:
         """Return the name in each row of a column of names, nothing for NONE, as a fact of findings."""
-        return lambda row: self.dump.label(int(names[row]), NONE) if names[row] != NONE else ""
+        return lambda row: self.dump.label(names.item(row), NONE) if names[row] != NONE else ""
 
     def values_in(self, values: Column) -> Callable[[SupportsIndex], str]:
         """Return the label in each row of a column of values, nothing for NONE, as a fact of findings."""
-        return lambda row: self.dump.value_label(int(values[row])) if values[row] != NONE else ""
+        return lambda row: self.dump.value_label(values.item(row)) if values[row] != NONE else ""
 
     def value_of(self, table: Positions | Uses) -> Column:
         """Return the value of each position or use, NONE below an unreadable header."""
@@ -126,7 +126,7 @@ class Context:
         about = self._about(table) if chosen else []
         about += [*((self.values, of) for of in values), *((self.names, of) for of in names)]
         for row in chosen:
-            subjects = [(marks, subject) for marks, of in about if (subject := int(of[row])) != NONE]
+            subjects = [(marks, subject) for marks, of in about if (subject := of.item(row)) != NONE]
             if any(marks[subject] for marks, subject in subjects):
                 continue
             for marks, subject in subjects:

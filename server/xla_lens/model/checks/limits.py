@@ -55,4 +55,4 @@ def _largest(dump: DumpSet) -> Place:
     rows = np.flatnonzero(dump.allocations.color == DEFAULT_COLOR)
     if dump.assignment is None or not len(rows):
         return _first_byte(dump)
-    return row_place(dump.assignment, dump.allocations, int(rows[dump.allocations.size_bytes[rows].argmax()]))
+    return row_place(dump.assignment, dump.allocations, rows.item(dump.allocations.size_bytes[rows].argmax()))

@@ -37,7 +37,7 @@ def steps_ascend(dump: DumpSet, context: Context) -> Findings:
 
 
 def _maximum(dump: DumpSet) -> int:
-    return int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
+    return dump.live_range_headers.maximum.item(0) if len(dump.live_range_headers) else NONE
 
 
 # ---------------------------------------------------------------- instructions
@@ -126,7 +126,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Find
     latest = _ASYNCHRONOUS.search(dump.names.block) is not None
     late = start - own_step
     moved = [
-        row for row in marked(known & (late != 0)) if _is_wrong_start(dump, int(ranges.name[row]), late[row], latest)
+        row for row in marked(known & (late != 0)) if _is_wrong_start(dump, ranges.name.item(row), late[row], latest)
     ]
     names = distinct(ranges.name[moved])
     if len(names) == 2 and np.array_equal(distinct(start[moved]), np.sort(step[names])):
@@ -149,7 +149,7 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Find
     is_known = context.free(values=read, names=user)
     np.maximum.at(last_use, read[is_known], step[user[is_known]])
     early = [
-        int(values.live_range[one])
+        values.live_range.item(one)
         for one in _without_successors(dump, value[known & (ranges.end_step < last_use[value])].tolist())
         if not is_passed_on(dump, one) and not _is_read_asynchronously(dump, one)
     ]
@@ -160,10 +160,10 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Find
         Problem.EARLY_END,
         context.values_in(value),
         ranges.end_step,
-        lambda row: dump.instruction_at(int(use[row])) or "",
+        lambda row: dump.instruction_at(use.item(row)) or "",
         use,
         severity=Severity.WARNING,
-        related=(schedule, lambda row: dump.schedule_row(int(use[row])), Relation.STEP),
+        related=(schedule, lambda row: dump.schedule_row(use.item(row)), Relation.STEP),
     )
 
 
@@ -176,8 +176,8 @@ def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:
     starts = Counter(cells(*columns)) if found else Counter()
 
     def has_successor(value: int) -> bool:
-        allocation, offset, start = (int(column[value]) for column in columns)
-        end = int(values.end_step[value])
+        allocation, offset, start = (column.item(value) for column in columns)
+        end = values.end_step.item(value)
         # Do not count the value itself as its successor.
         return any(starts[allocation, offset, step] > (step == start) for step in (end, end + 1, NONE))
 

@@ -58,7 +58,7 @@ def quotes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Findin
     if np.all(difference[rows] == Difference.ATTRIBUTES) and len(rows) > MAXIMUM_RELATED:
         # They are printed in another form, which we do not know. Modules of other compilations also differ elsewhere.
         return
-    facts = lambda row: Difference(int(difference[row])).name.lower(), context.names_in(used.name)
+    facts = lambda row: Difference(difference.item(row)).name.lower(), context.names_in(used.name)
     span, related = ("instruction_start", "instruction_end"), _in_module(graph, used.name)
     rows = rows[:MAXIMUM_RELATED]
     yield from context.found(used, rows, Problem.QUOTE_MISMATCH, *facts, related=related, span=span)
@@ -101,7 +101,7 @@ def entry_layout_matches(graph: ModuleGraph, _context: Context) -> Iterator[Find
 
 def _result(graph: ModuleGraph) -> int:
     """The root of the entry computation, NONE without one."""
-    return int(graph.module.roots[graph.entry]) if graph.entry != NONE else NONE
+    return graph.module.roots.item(graph.entry) if graph.entry != NONE else NONE
 
 
 _ALIASES: Final = re.compile(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\),?)*) \}")
@@ -165,9 +165,9 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Fin
         header, name = positions.value[at], graph.name[user]
         for place in marked(found(present, keys(header, name, number, index)) == NONE):
             operand = operand_label(dump, number[place], index[place] if index[place] > EMPTY_INDEX else NONE)
-            facts = dump.label(int(name[place]), NONE), context.labels(dump.used_values), operand
-            related = graph.module.columns.instructions, int(user[place]), Relation.MODULE_INSTRUCTION
-            rows = [int(header[place])]
+            facts = dump.label(name.item(place), NONE), context.labels(dump.used_values), operand
+            related = graph.module.columns.instructions, user.item(place), Relation.MODULE_INSTRUCTION
+            rows = [header.item(place)]
             yield from context.found(dump.used_values, rows, Problem.MISSING_USE, *facts, related=related)
 
 
@@ -276,7 +276,7 @@ def _async_ends(graph: ModuleGraph, step: Column) -> Column:
         row = call.caller
         while row != NONE and graph.name[row] != NONE:
             ends[call.computation] = step[graph.name[row]]
-            row = next_row.pop(int(graph.name[row]), NONE)
+            row = next_row.pop(graph.name.item(row), NONE)
     return ends
 
 
@@ -287,7 +287,7 @@ def _inherits_end(dump: DumpSet, value: int, end: Column) -> bool:
     (HloLiveRange::NormalizeAliasedBuffers).
     """
     values = dump.values
-    rows = dump.values_of_allocation(int(values.allocation[value]))
+    rows = dump.values_of_allocation(values.allocation.item(value))
     rows = rows[values.offset[rows] == values.offset[value]]
     start, ended = values.start_step[rows], values.end_step[value]
     is_shortened = np.any((start == ended) & (rows != value))
@@ -339,5 +339,5 @@ def _unknown_lines(module: HloModule) -> Iterator[Finding]:
     """A note for each run of lines that belong to no part of a module which agrees with its dump."""
     rows, document = module.unknown_rows, module.file.document
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
-        place = Place(module.file, document.line_span(int(run[0]))[0], document.line_span(int(run[-1]))[1])
+        place = Place(module.file, document.line_span(run.item(0))[0], document.line_span(run.item(-1))[1])
         yield Finding(Severity.INFORMATION, place, Problem.UNKNOWN_LINES(len(run), ()))

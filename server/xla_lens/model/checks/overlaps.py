@@ -23,9 +23,9 @@ def may_overlap(dump: DumpSet, value: int) -> bool:
     space 0, it also holds for values that are passed into a called computation, which may reuse their bytes.
     """
     values = dump.values
-    index = int(values.index[value])
+    index = values.index.item(value)
     if index != NONE and dump.indices[index].startswith(b"{2"):
-        opcode = _opcode(dump, int(values.name[value]))
+        opcode = _opcode(dump, values.name.item(value))
         if opcode is None or opcode.endswith(("-start", "-update", "-done")):
             return True
     return values.color[value] != 0 and is_passed_on(dump, value)
@@ -74,5 +74,5 @@ def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) 
         facts = *map(dump.value_label, both), shared_steps, shared_bytes, allocation, len(others) - 1
         related = slices, values.slice[others[:MAXIMUM_RELATED]].tolist(), Relation.OVERLAPPED_SLICE
         severity = Severity.WARNING if values.color[value] else Severity.ERROR
-        rows = [int(values.slice[value])]
+        rows = [values.slice.item(value)]
         yield from context.found(slices, rows, Problem.OVERLAPPING_SLICES, *facts, severity=severity, related=related)

@@ -24,7 +24,7 @@ def printed_peak_is_highest(dump: DumpSet, context: Context, memory: Memory) -> 
     space = memory.space(DEFAULT_COLOR)
     if len(dump.peaks) != 1 or space is None or space.peak_step is None:
         return
-    step, peak = int(dump.peaks.step[0]), space.peak_step
+    step, peak = dump.peaks.step.item(0), space.peak_step
     live = space.live.at(step)
     if live < space.peak_live_bytes and xla_peak_step(dump) in (None, step):
         facts = live, space.id, step, (space.peak_live_bytes, live), peak, dump.instruction_at(peak) or ""
@@ -36,7 +36,7 @@ def printed_peak_matches_live_ranges(dump: DumpSet, context: Context) -> Finding
     """The printed peak is at the step that XLA's rule gives, and its list and breakdown show what is live there."""
     if len(dump.peaks) != 1 or not context.is_whole(dump.live):
         return
-    step, by_rule, buffers = int(dump.peaks.step[0]), xla_peak_step(dump), dump.peak_buffers
+    step, by_rule, buffers = dump.peaks.step.item(0), xla_peak_step(dump), dump.peak_buffers
     if by_rule is not None and by_rule != step:
         related = dump.schedule, dump.schedule_row(by_rule), Relation.STEP
         yield from context.found(dump.peaks, [0], Problem.PEAK_STEP_MISMATCH, step, by_rule, related=related)
@@ -65,10 +65,10 @@ def _list(dump: DumpSet, context: Context, step: int) -> Findings:
     is_sorted = True
     if np.all(buffers.cumulative_bytes != NONE):
         size = dict(zip(rows, taken(dump.logical_bytes, dump.value_of_live_range[rows]).tolist(), strict=True))
-        rows.sort(key=lambda row: (-size[row], dump.names[ranges.name[row]], index_path(dump, int(ranges.index[row]))))
+        rows.sort(key=lambda row: (-size[row], dump.names[ranges.name[row]], index_path(dump, ranges.index.item(row))))
         # The order is unknown if a size is.
         is_sorted = NONE not in size.values()
-    expected = [(int(ranges.name[row]), max(int(ranges.index[row]), 0) if is_indexed else NONE) for row in rows]
+    expected = [(ranges.name.item(row), max(ranges.index.item(row), 0) if is_indexed else NONE) for row in rows]
     indices = np.maximum(buffers.index, 0 if is_indexed else NONE).tolist()
     listed = list(zip(buffers.name.tolist(), indices, strict=True))
     is_moved = np.array([is_sorted and one != other for one, other in zip_longest(listed, expected)], bool)

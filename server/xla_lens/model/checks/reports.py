@@ -76,7 +76,7 @@ def _totals(dump: DumpSet, file: DumpFile) -> Findings:
         for row, total in enumerate(table.size_bytes.tolist()):
             reserved = sum(sizes[colors == space[row]].tolist() if space is not None else sizes.tolist())
             if total != reserved and (space is None or space[row] in colors):
-                name = None if space is None else dump.space_id(int(space[row]))
+                name = None if space is None else dump.space_id(space.item(row))
                 problem = Problem.REPORT_TOTAL(total, name, reserved)
                 yield error(row_place(file, table, row), problem)
             else:
@@ -125,10 +125,10 @@ def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
         cumulative, found = 0, list[Finding]()
         for row, allocation in zip(rows.tolist(), [*order, *[NONE] * len(rows)], strict=False):
-            start, end = document.line_span(document.row(int(table.start[row])))
+            start, end = document.line_span(document.row(table.start.item(row)))
             printed, expected = document.data[start:end].rstrip(b":"), b""
             if allocation != NONE:
-                cumulative += int(sizes[allocation])
+                cumulative += sizes.item(allocation)
                 header = document.data[table.start[row] : table.end[row]].rstrip(b":")
                 sums = _cumulative(cumulative, reserved), human_size(reserved - cumulative)
                 expected = b";".join(
@@ -141,11 +141,11 @@ def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
 
 def _header(dump: DumpSet, file: DumpFile, line: int, allocation: int) -> bytes | None:
     """The header of an allocation with a rounded size. None if a part of it or of the line in the report is unknown."""
-    start, end = int(dump.allocations.start[allocation]), int(dump.allocations.end[allocation])
+    start, end = dump.allocations.start.item(allocation), dump.allocations.end.item(allocation)
     if dump.assignment is None or _has_unknown(dump.assignment, start) or _has_unknown(file, line):
         return None
     header = _ADDRESS.sub(rb"\1", dump.assignment.document.data[start:end])
-    size = human_size(int(dump.allocations.size_bytes[allocation]))
+    size = human_size(dump.allocations.size_bytes.item(allocation))
     return _SIZE.sub(b"size " + size, header, count=1).rstrip(b":")
 
 
@@ -167,7 +167,7 @@ def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     tables, data = file.columns.report_tables, file.document.data
     allocations = report_table_allocations(dump, tables, np.arange(len(tables)))
     for table in marked(allocations != NONE):
-        values = dump.values_of_allocation(int(allocations[table]))
+        values = dump.values_of_allocation(allocations.item(table))
         if np.any(context.values[values]):
             continue
         # Values at the same offset keep the order of the dump.
@@ -177,7 +177,7 @@ def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
         count, total = len(groups), sum(int(dump.values.size_bytes[group].max()) for group in groups.values())
         rows, cumulative, found = file.columns.report_rows, 0, list[Finding]()
         for row in range(tables.first_row[table], tables.first_row[table] + tables.row_count[table]):
-            expected, group = b"", groups.pop(int(rows.offset[row]), None)
+            expected, group = b"", groups.pop(rows.offset.item(row), None)
             related: tuple[Related, ...] = ()
             if group is not None:
                 size = int(dump.values.size_bytes[group].max())
@@ -195,7 +195,7 @@ def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
             if tables.rest[table] != NONE:
                 # The last line has the number of rows that are left out.
                 place = Place(file, file.document.line_span(file.document.row(place.end))[0], place.end)
-            printed_count = int(tables.row_count[table]) + max(int(tables.rest[table]), 0)
+            printed_count = tables.row_count.item(table) + max(tables.rest.item(table), 0)
             found += _difference(place, b"rows: %d" % printed_count, b"rows: %d" % count)
         yield from found
 

@@ -134,7 +134,7 @@ def section_at(file: DumpFile, offset: int) -> Section | None:
     """Return the section whose header is the last one before a byte, None if there is none."""
     sections = file.columns.sections
     row = int(sections.start.searchsorted(offset, "right")) - 1
-    return Section(int(sections.section[row])) if row != NONE else None
+    return Section(sections.section.item(row)) if row != NONE else None
 
 
 _LONGEST: Final = 1 << 10

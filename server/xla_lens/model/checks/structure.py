@@ -186,7 +186,7 @@ def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
         return None
     is_quoted = values.instruction_start != NONE
     # Every value has the line ` uses:`, with or without uses.
-    last = file.document.data[int(values.start[-1]) :]
+    last = file.document.data[values.start.item(-1) :]
     if not values.position_count[-1] or b" uses:" not in last or (is_quoted.any() and not is_quoted[-1]):
         return Cut.USED_VALUE
     quote = dump.instruction_text(len(values) - 1) or b""
@@ -214,7 +214,7 @@ def _cut_in_live_ranges(dump: DumpSet, file: DumpFile) -> Cut | None:
     # XLA releases that quote instructions also print a peak.
     is_recent = file.kind is FileKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
-        is_unknown = _NO_PEAK in file.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
+        is_unknown = _NO_PEAK in file.document.data[columns.sections.end.item(-1) - len(_NO_PEAK) :]
         return None if is_unknown or not ends_in(file, Section.LIVE_RANGES) else Cut.PEAK_LIST
     if not len(columns.peaks) or not ends_in(file, Section.PEAK):
         return None
@@ -245,7 +245,7 @@ def ends_in(file: DumpFile, section: Section) -> bool:
     sections, data = file.columns.sections, file.document.data
     ends = sections.end[sections.section == section]
     end = end_of_lines(data)
-    blank = _BLANK.match(data, int(ends[-1]), end) if len(ends) else None
+    blank = _BLANK.match(data, ends.item(-1), end) if len(ends) else None
     return blank is not None and blank.end() == end
 
 

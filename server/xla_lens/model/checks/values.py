@@ -159,7 +159,7 @@ def wrong_uses(context: Context, is_known: Marks, source: Pairs, related: Relate
     wrong = is_known & (read != value) & (value != NONE)
 
     def label(row: int) -> str:
-        return dump.label(int(operand[row]), int(index[row]) or NONE) if operand[row] != NONE else ""
+        return dump.label(operand.item(row), index.item(row) or NONE) if operand[row] != NONE else ""
 
     # One wrong operand makes all uses through it wrong, and so does a missing position.
     names, facts = [uses.name, np.where(read == NONE, operand, NONE)], (*_use(context), label)
@@ -173,7 +173,7 @@ def _use(context: Context) -> tuple[Fact, Fact, Fact]:
     uses = context.dump.uses
     return (
         context.values_in(context.value_of(uses)),
-        lambda row: operand_label(context.dump, int(uses.operand[row]), int(uses.index[row])),
+        lambda row: operand_label(context.dump, uses.operand.item(row), uses.index.item(row)),
         context.names_in(uses.name),
     )
 
@@ -248,7 +248,7 @@ def sizes_hold_shapes(dump: DumpSet, context: Context) -> Findings:
     def is_too_small(row: int) -> bool:
         text = shapes[shape[row]]
         if text.startswith(b"("):
-            return not _holds_table(int(size[row]), int(logical[row]))
+            return not _holds_table(size.item(row), logical.item(row))
         parsed = parse_shape(text)
         return parsed is not None and not parsed.is_split
 

@@ -162,7 +162,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
         # The element type and the dimensions.
         before, after = (_WORD.findall(decode(without_layout(shape))) for shape in shapes)
         kind: CauseKind = "type" if before[1:] == after[1:] else "size"
-        size_bytes = Pair(int(old.values.size_bytes[one]), int(new.values.size_bytes[other]))
+        size_bytes = Pair(old.values.size_bytes.item(one), new.values.size_bytes.item(other))
         sizes[kind].append(size_bytes)
         changes = zip(before, after, strict=True) if len(before) == len(after) else ()
         for example in dict.fromkeys(f"{word} → {new_word}" for word, new_word in changes if word != new_word):
@@ -202,9 +202,9 @@ def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str
     """
     dump, sizes, found = program[0], Counter[tuple[str, bytes]](), Counter[str]()
     for value in values.tolist():
-        instruction, shape = dump.instruction(int(dump.values.name[value])), dump.shape(value)
+        instruction, shape = dump.instruction(dump.values.name.item(value)), dump.shape(value)
         if instruction and instruction.op_name and shape and dump.values.color[value] == DEFAULT_COLOR:
-            sizes[instruction.op_name, without_layout(shape)] += int(dump.values.size_bytes[value])
+            sizes[instruction.op_name, without_layout(shape)] += dump.values.size_bytes.item(value)
     for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
         here, there = (_operations(module, op_name, shape) for _, module in (program, other))
         counts = [sum(one.opcode != b"fusion" for one in of_side) for of_side in (here, there)]

@@ -76,16 +76,16 @@ class ValueChanges(Columns):
 
     def row(self, row: int) -> ValueChange:
         """Return one row."""
-        confidence = int(self.confidence[row])
+        confidence = self.confidence.item(row)
         return ValueChange(
-            int(self.old[row]),
-            int(self.new[row]),
-            ValueClass(int(self.value_class[row])),
-            Change(int(self.change[row])),
+            self.old.item(row),
+            self.new.item(row),
+            ValueClass(self.value_class.item(row)),
+            Change(self.change.item(row)),
             Confidence(confidence) if confidence != NONE else None,
-            int(self.longer_by[row]),
-            bool(self.is_at_old_peak[row]),
-            bool(self.is_at_new_peak[row]),
+            self.longer_by.item(row),
+            self.is_at_old_peak.item(row),
+            self.is_at_new_peak.item(row),
         )
 
 

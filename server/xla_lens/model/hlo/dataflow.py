@@ -23,7 +23,7 @@ def uses(dump: DumpSet, values: Column) -> Column:
     """Return the rows of `DumpSet.uses` of some values, without uses by the instructions that define them."""
     rows = [np.zeros(0, np.int64)]
     for value in values[dump.values.used_value[values] != NONE].tolist():
-        own = dump.uses_of(int(dump.values.used_value[value]))
+        own = dump.uses_of(dump.values.used_value.item(value))
         rows.append(own.start + np.flatnonzero(dump.uses.name[own] != dump.values.name[value]))
     return np.concatenate(rows)
 
@@ -38,16 +38,16 @@ def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
     steps = taken(dump.schedule.step, dump.schedule_row_of_name[names])
     order = np.lexsort((rows[first], steps, steps == NONE)).tolist()
     parts = np.split(rows, first[1:])
-    return [(int(names[place]), parts[place]) for place in order]
+    return [(names.item(place), parts[place]) for place in order]
 
 
 def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
     """Yield the values that an instruction reads in the order of its operands, each with the row that says so."""
     uses, operand, index = dump.uses, dump.uses.operand, dump.uses.index
     rows = np.flatnonzero(uses.name == name).tolist() if dump.used else []
-    for use in sorted(rows, key=lambda row: (int(operand[row]), index_path(dump, int(index[row])))):
-        row = int(uses.value[use])
-        value = int(dump.value_of_used_value[row]) if row != NONE else NONE
+    for use in sorted(rows, key=lambda row: (operand.item(row), index_path(dump, index.item(row)))):
+        row = uses.value.item(use)
+        value = dump.value_of_used_value.item(row) if row != NONE else NONE
         if dump.used and value != NONE and dump.values.name[value] != name:
             yield value, row_place(dump.used, uses, use)
 

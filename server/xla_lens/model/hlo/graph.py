@@ -70,7 +70,7 @@ class ModuleGraph:
         dump, data = self.dump, self.module.data
         texts = sorted(set(_VIRTUAL.findall(data))) if b"#" in data else []
         elements = [(dump.name_number(name), dump.index_number(index)) for name, index in map(operand_position, texts)]
-        ends = int(dump.names.offsets[-1]) + np.cumsum([*map(len, texts)], dtype=np.int64)
+        ends = dump.names.offsets.item(-1) + np.cumsum([*map(len, texts)], dtype=np.int64)
         both = Texts(dump.names.block + b"".join(texts), np.append(dump.names.offsets, ends)) if texts else dump.names
         return both, np.array(elements, np.int64).reshape(-1, 2)
 
@@ -121,7 +121,7 @@ class ModuleGraph:
         found: list[Call] = []
         for opcode, attributes in _CALLS.items():
             for row in self.rows_of(opcode).tolist():
-                called = self.module.called(int(self.quotes.opcode_end[row]), int(self._table.end[row]))
+                called = self.module.called(self.quotes.opcode_end.item(row), self._table.end.item(row))
                 found += [Call(row, call[0], call[2]) for call in called if call[0] in attributes and call[2] != NONE]
         return sorted(found, key=lambda call: call.caller)
 
@@ -135,7 +135,7 @@ class ModuleGraph:
     def entry(self) -> int:
         """The entry computation, NONE without one."""
         rows = np.flatnonzero(self.module.columns.computations.is_entry)
-        return int(rows[-1]) if len(rows) else NONE
+        return rows.item(-1) if len(rows) else NONE
 
     def parameter(self, computation: int, number: int) -> int:
         """Return the instruction of a parameter, NONE if the module lacks it."""

@@ -165,8 +165,8 @@ class HloModule:
         """Return the instructions of a computation in the order of the text, which is that of the schedule if there is
         one.
         """
-        first = int(self.columns.computations.first_instruction[computation])
-        return range(first, first + int(self.columns.computations.instruction_count[computation]))
+        first = self.columns.computations.first_instruction.item(computation)
+        return range(first, first + self.columns.computations.instruction_count.item(computation))
 
     def computation_of(self, row: int) -> int:
         """Return the computation of an instruction."""
@@ -184,7 +184,7 @@ class HloModule:
 
     def root(self, computation: int) -> int:
         """Return the root instruction of a computation, NONE if none is marked."""
-        return int(self.roots[computation])
+        return self.roots.item(computation)
 
     @cached_property
     def roots(self) -> Column:

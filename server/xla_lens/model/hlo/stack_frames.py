@@ -34,10 +34,10 @@ def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> tuple[StackFram
     row = _row(frames, frame_id)
     while row != NONE and row not in seen:
         seen.add(row)
-        frame = frame_at(columns, data, int(frames.file_location_id[row]))
+        frame = frame_at(columns, data, frames.file_location_id.item(row))
         if frame:
             found.append(frame)
-        row = _row(frames, int(frames.parent_frame_id[row]) - shift)
+        row = _row(frames, frames.parent_frame_id.item(row) - shift)
     return tuple(found)
 
 
@@ -47,15 +47,15 @@ def frame_at(columns: ModuleColumns, data: bytes, location_id: int) -> StackFram
     row = _row(locations, location_id)
     if row == NONE:
         return None
-    file = _string(columns.file_names, data, int(locations.file_name_id[row]))
+    file = _string(columns.file_names, data, locations.file_name_id.item(row))
     if file is None:
         return None
-    line, column = int(locations.line[row]), int(locations.column[row])
+    line, column = locations.line.item(row), locations.column.item(row)
     return StackFrame(
         file,
         line if line != NONE else None,
         column if column != NONE else None,
-        _string(columns.function_names, data, int(locations.function_name_id[row])),
+        _string(columns.function_names, data, locations.function_name_id.item(row)),
     )
 
 
@@ -119,7 +119,7 @@ def _row(table: Table, wanted: int) -> int:
     if 0 <= row < len(ids) and ids[row] == wanted:
         return row
     rows = (ids == wanted).nonzero()[0]
-    return int(rows[0]) if len(rows) and wanted > 0 else NONE
+    return rows.item(0) if len(rows) and wanted > 0 else NONE
 
 
 def _string(table: Strings, data: bytes, number: int) -> str | None:

@@ -96,10 +96,10 @@ def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> Alloca
     values = dump.values
     rows = np.flatnonzero(values.allocation == allocation)
     rows = rows[np.lexsort((rows, values.start_step[rows], values.offset[rows]))]
-    live, space = memory.allocation(allocation), memory.space(int(dump.allocations.color[allocation]))
+    live, space = memory.allocation(allocation), memory.space(dump.allocations.color.item(allocation))
     return AllocationHistory(
         allocation=allocation,
-        size_bytes=int(dump.allocations.size_bytes[allocation]),
+        size_bytes=dump.allocations.size_bytes.item(allocation),
         value=rows,
         offset=values.offset[rows],
         end_offset=values.offset[rows] + values.size_bytes[rows],

@@ -35,7 +35,7 @@ class LiveBytes:
 
     def at(self, step: int) -> int:
         """Return the bytes live at a step."""
-        return int(self.at_each(np.array([step]))[0])
+        return self.at_each(np.array([step])).item(0)
 
     def at_each(self, steps: Column) -> Column:
         """Return the bytes live at each of `steps`."""
@@ -49,7 +49,7 @@ class LiveBytes:
     @property
     def peak_step(self) -> int | None:
         """The first step with the most live bytes, None if nothing is ever live."""
-        return int(self.steps[self.live_bytes.argmax()]) if self.live_bytes.any() else None
+        return self.steps.item(self.live_bytes.argmax()) if self.live_bytes.any() else None
 
     @property
     def peak_bytes(self) -> int:
@@ -150,7 +150,7 @@ def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bo
 
 def is_live_at_peak(dump: DumpSet, memory: Memory, value: int) -> bool:
     """Return whether a value is live at the peak of its memory space."""
-    values, space = dump.values, memory.space(int(dump.values.color[value]))
+    values, space = dump.values, memory.space(dump.values.color.item(value))
     if space is None or space.peak_step is None or values.live_range[value] == NONE:
         return False
     return bool(values.start_step[value] <= space.peak_step <= values.end_step[value])

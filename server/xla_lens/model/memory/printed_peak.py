@@ -72,7 +72,7 @@ def first_printed_peak(dump: DumpSet) -> tuple[int, int | None] | None:
     if not len(dump.peaks):
         return None
     sizes = dump.peak_buffers.size_bytes.tolist()
-    return int(dump.peaks.step[0]), sum(sizes) if sizes else None
+    return dump.peaks.step.item(0), sum(sizes) if sizes else None
 
 
 def xla_peak_step(dump: DumpSet) -> int | None:
@@ -87,7 +87,7 @@ def xla_peak_step(dump: DumpSet) -> int | None:
     changes = np.zeros(len(steps) + 1, np.int64)
     np.add.at(changes, first, sizes)
     np.subtract.at(changes, np.maximum(steps.searchsorted(ends + 1, "right"), first), sizes)
-    return int(steps[changes[:-1].cumsum().argmax()])
+    return steps.item(changes[:-1].cumsum().argmax())
 
 
 def explain_counted(dump: DumpSet, memory: Memory, step: int) -> CountedBytes | None:
@@ -111,7 +111,7 @@ def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> Printed
     peaks, default = dump.peaks, memory.space(DEFAULT_COLOR)
     if row >= len(peaks):
         return None
-    step, first, count = (int(column[row]) for column in (peaks.step, peaks.first_buffer, peaks.buffer_count))
+    step, first, count = (column.item(row) for column in (peaks.step, peaks.first_buffer, peaks.buffer_count))
     values, sizes = (
         column[first : first + count] for column in (dump.value_of_peak_buffer, dump.peak_buffers.size_bytes)
     )

@@ -72,7 +72,7 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
     slots = slots.take(rows[np.lexsort((slots.start_step[rows], slots.allocation[rows]))])
     before, after = _partners(slots)
     suspects = np.flatnonzero((before != NONE) | (after != NONE))
-    exempt = [row for row in suspects.tolist() if may_overlap(int(slots.value[row]))]
+    exempt = [row for row in suspects.tolist() if may_overlap(slots.value.item(row))]
     if exempt:
         slots = slots.take(np.delete(np.arange(len(slots)), exempt))
         before, after = _partners(slots)

@@ -146,9 +146,9 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
         case Step(step):
             return step
         case Peak(row):
-            return int(dump.peaks.step[row])
+            return dump.peaks.step.item(row)
         case Value() | Instruction() if mention.role is Role.SCHEDULE:
-            return int(dump.schedule.step[place_in(dump.schedule.start, mention.start, "right") - 1])
+            return dump.schedule.step.item(place_in(dump.schedule.start, mention.start, "right") - 1)
     return None
 
 
@@ -170,43 +170,43 @@ def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: 
         case "used_values":
             target = _value(dump.value_of_used_value[row])
         case "positions":
-            printed = int(table.name[row])
-            target = _owner(dump, table.value[row]) or _value(dump.value_at(printed, int(table.index[row])))
+            printed = table.name.item(row)
+            target = _owner(dump, table.value[row]) or _value(dump.value_at(printed, table.index.item(row)))
         case "uses":
             ((_, user_end),) = use_places(dump, file, range(row, row + 1))
             if offset > user_end:
                 role, start, target = Role.OPERAND, user_end + len(b", "), _owner(dump, table.value[row])
             else:
-                end, printed = user_end, int(table.name[row])
+                end, printed = user_end, table.name.item(row)
                 target = meaning(dump, printed)
         case "schedule" if offset < table.name_start[row]:
-            end, target = int(table.name_start[row]) - len(b":"), Step(int(table.step[row]))
+            end, target = table.name_start.item(row) - len(b":"), Step(table.step.item(row))
         case "schedule":
-            start, printed = int(table.name_start[row]), int(table.name[row])
+            start, printed = table.name_start.item(row), table.name.item(row)
             target = meaning(dump, printed)
         case "live_ranges":
             first, last = live_range_steps(file, table, row)
             if offset < first.start:
-                end, target = int(table.value_end[row]), meaning(dump, int(table.name[row]), int(table.index[row]))
+                end, target = table.value_end.item(row), meaning(dump, table.name.item(row), table.index.item(row))
             else:
                 place, steps = (first, table.start_step) if offset <= first.end else (last, table.end_step)
-                start, end, target = place.start, place.end, Step(int(steps[row]))
+                start, end, target = place.start, place.end, Step(steps.item(row))
         case "peaks":
             target = Peak(row)
         case "peak_buffers":
-            end = int(table.value_end[row])
-            target = _value(dump.value_of_peak_buffer[row]) or meaning(dump, int(table.name[row]))
+            end = table.value_end.item(row)
+            target = _value(dump.value_of_peak_buffer[row]) or meaning(dump, table.name.item(row))
         case "stack_traces":
             # Leaves without an op_name print the name and index of the value.
             start, end = table.span(row, "name_start", "name_end")
             target = meaning(dump, *position_of(dump, file.document.data[start:end]))
-        case "report_allocations" if (allocation := dump.allocation_row(int(table.index[row]))) != NONE:
+        case "report_allocations" if (allocation := dump.allocation_row(table.index.item(row))) != NONE:
             target = Allocation(allocation)
-        case "report_rows" if (allocation := int(report_table_allocations(dump, table, np.array([row]))[0])) != NONE:
+        case "report_rows" if (allocation := report_table_allocations(dump, table, np.array([row])).item(0)) != NONE:
             # The biggest of the values that the row stands for.
             values = dump.values_of_allocation(allocation)
             values = values[dump.values.offset[values] == table.offset[row]]
-            target = Value(int(values[dump.values.size_bytes[values].argmax()])) if len(values) else None
+            target = Value(values.item(dump.values.size_bytes[values].argmax())) if len(values) else None
     return Mention(target, role, start, end, printed) if target else None
 
 
@@ -223,7 +223,7 @@ def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     row = place_in(table.start, offset, "right") - 1
     if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
         return None
-    start, text = int(table.instruction_start[row]), dump.instruction_text(row)
+    start, text = table.instruction_start.item(row), dump.instruction_text(row)
     operand = reference_at(text, offset - start) if text else None
     name = dump.name_number(operand.name) if operand else NONE
     target = meaning(dump, name)

@@ -45,8 +45,8 @@ def slice_place(dump: DumpSet, value: int) -> Place | None:
 
 def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Place]:
     """The places of the values in the rows of an allocation."""
-    first = int(dump.allocations.first_slice[allocation])
-    rows = range(first, first + int(dump.allocations.slice_count[allocation]))
+    first = dump.allocations.first_slice.item(allocation)
+    rows = range(first, first + dump.allocations.slice_count.item(allocation))
     return row_places(file, dump.slices, rows, "value_start", "value_end")
 
 
@@ -65,7 +65,7 @@ def used_value_block(dump: DumpSet, file: DumpFile, row: int) -> Place:
     used = dump.used_values
     ends = dump.positions.end[dump.positions_of(row)], dump.uses.end[dump.uses_of(row)]
     end = max(used.end[row], used.instruction_end[row], *(int(column.max(initial=0)) for column in ends))
-    return Place(file, int(used.start[row]), int(end))
+    return Place(file, used.start.item(row), int(end))
 
 
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
@@ -86,12 +86,12 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
 def step_place(dump: DumpSet, row: int) -> Place | None:
     """The place of the step in a row of the schedule."""
     name = schedule_place(dump, row)
-    return Place(name.file, int(dump.schedule.start[row]), name.start - len(b":")) if name else None
+    return Place(name.file, dump.schedule.start.item(row), name.start - len(b":")) if name else None
 
 
 def live_range_steps(file: DumpFile, table: LiveRanges, row: int) -> tuple[Place, Place]:
     """The places of the first and last step in a live range."""
-    start, end = int(table.value_end[row]) + len(b":"), int(table.end[row])
+    start, end = table.value_end.item(row) + len(b":"), table.end.item(row)
     # Either may be negative.
     dash = file.document.data.index(b"-", start + 1, end)
     return Place(file, start, dash), Place(file, dash + 1, end)

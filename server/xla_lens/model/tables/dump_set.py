@@ -182,7 +182,7 @@ class DumpSet:
         live = np.flatnonzero((self.values.start_step <= step) & (step <= self.values.end_step))
         defined: dict[int, list[int]] = {}
         for value in reversed(live.tolist()):
-            defined.setdefault(int(self.values.name[value]), []).append(value)
+            defined.setdefault(self.values.name.item(value), []).append(value)
         for name in names.tolist():
             yield defined[name].pop() if defined.get(name) else self.value_at(name, EMPTY_INDEX)
 
@@ -193,7 +193,7 @@ class DumpSet:
 
     def value_at(self, name: int, index: int) -> int:
         """Return the value at a position, NONE if there is none. An alias is a position of the value that it shows."""
-        return int(self.values_at(np.array([name]), np.array([index]))[0]) if name != NONE else NONE
+        return self.values_at(np.array([name]), np.array([index])).item(0) if name != NONE else NONE
 
     def values_at(self, name: Column, index: Column) -> Column:
         """Return `value_at` for columns of names and indices."""
@@ -277,7 +277,7 @@ class DumpSet:
 
     def value_label(self, value: int) -> str:
         """Return the name and index of a value's definition."""
-        return self.label(int(self.values.name[value]), int(self.values.index[value]))
+        return self.label(self.values.name.item(value), self.values.index.item(value))
 
     # ------------------------------------------------------------ instructions and steps
 
@@ -300,22 +300,22 @@ class DumpSet:
         order = self._schedule_order
         row = place_in(self.schedule.step, step, order=order)
         is_there = row < len(order) and self.schedule.step[order[row]] == step
-        return int(order[row]) if is_there else NONE
+        return order.item(row) if is_there else NONE
 
     def instruction_at(self, step: int) -> str | None:
         """Return the name of the instruction that runs at a step, None past the end of the schedule."""
         row = self.schedule_row(step)
-        return self.label(int(self.schedule.name[row]), NONE) if row != NONE else None
+        return self.label(self.schedule.name.item(row), NONE) if row != NONE else None
 
     def positions_of(self, used_value: int) -> range:
         """Return the rows of `positions` of a row of `used_values`."""
-        first = int(self.used_values.first_position[used_value])
-        return range(first, first + int(self.used_values.position_count[used_value]))
+        first = self.used_values.first_position.item(used_value)
+        return range(first, first + self.used_values.position_count.item(used_value))
 
     def uses_of(self, used_value: int) -> range:
         """Return the rows of `uses` of a row of `used_values`."""
-        first = int(self.used_values.first_use[used_value])
-        return range(first, first + int(self.used_values.use_count[used_value]))
+        first = self.used_values.first_use.item(used_value)
+        return range(first, first + self.used_values.use_count.item(used_value))
 
     @cached_property
     def quoting_rows(self) -> Pairs:
@@ -338,7 +338,7 @@ class DumpSet:
         if name not in known:
             if len(known) >= _MAX_KEPT_INSTRUCTIONS:
                 known.clear()
-            row, used = int(self.first_quote[name]) if name != NONE else NONE, self.used_values
+            row, used = self.first_quote.item(name) if name != NONE else NONE, self.used_values
             known[name] = None
             if self.used and row != NONE:
                 span = used.span(row, "instruction_start", "instruction_end")
@@ -384,7 +384,7 @@ class DumpSet:
     def allocation_row(self, index: int) -> int:
         """The row of the allocation with an index, NONE if there is none."""
         rows = np.flatnonzero(self.allocations.index == index)
-        return int(rows[0]) if len(rows) else NONE
+        return rows.item(0) if len(rows) else NONE
 
     def values_of_allocation(self, allocation: int) -> Column:
         """The values in a row of `allocations`, in the order of the dump."""

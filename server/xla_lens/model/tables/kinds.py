@@ -34,7 +34,7 @@ def is_thread_local(dump: DumpSet) -> Column:
 
 def kind_of(dump: DumpSet, allocation: int) -> Kind:
     """Return the kinds in the header of an allocation, a row of `DumpSet.allocations`."""
-    return Kind(max(0, int(dump.allocations.kind[allocation])))
+    return Kind(max(0, dump.allocations.kind.item(allocation)))
 
 
 def kind_text(kind: Kind) -> str:

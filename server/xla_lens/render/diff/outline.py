@@ -189,11 +189,11 @@ def _links(compared: Comparison | None, values: Pair) -> list[Entity | None]:
         return [None, None]
     (old, new), matching = values, compared.matching
     sides = (
-        (compared.old.dump, old if old != NONE else int(matching.old_of_new[new]), True),
-        (compared.new.dump, new if new != NONE else int(matching.new_of_old[old]), False),
+        (compared.old.dump, old if old != NONE else matching.old_of_new.item(new), True),
+        (compared.new.dump, new if new != NONE else matching.new_of_old.item(old), False),
     )
     return [
-        Entity(EntityKind.VALUE, int(dump.values.id[value]), is_old) if value != NONE else None
+        Entity(EntityKind.VALUE, dump.values.id.item(value), is_old) if value != NONE else None
         for dump, value, is_old in sides
     ]
 
@@ -242,7 +242,7 @@ def _value_row(compared: Comparison, row: int) -> Cells:
     found, sizes, name = compared.values.row(row), list[Text](), Name("")
     sides = (compared.old.dump, found.old), (compared.new.dump, found.new)
     for (dump, value), link in zip(sides, _links(compared, Pair(found.old, found.new)), strict=True):
-        sizes.append(linked(human(int(dump.values.size_bytes[value])), link) if link else "")
+        sizes.append(linked(human(dump.values.size_bytes.item(value)), link) if link else "")
         # The name in the new dump, if it has the value.
         name = Name(dump.value_label(value), link) if link else name
     at_peak = ("", "old", "new", "both")[found.is_at_old_peak + 2 * found.is_at_new_peak]
@@ -260,7 +260,7 @@ def _what(old: tuple[DumpSet, int], new: tuple[DumpSet, int], found: ValueChange
     if found.change & (Change.SHAPE | Change.LAYOUT):
         yield joined(shapes, " → ")
     if found.change & Change.MEMORY_SPACE:
-        yield " → ".join(space_name(dump.space_id(int(dump.values.color[value]))) for dump, value in known)
+        yield " → ".join(space_name(dump.space_id(dump.values.color.item(value))) for dump, value in known)
     if found.longer_by:
         yield f"lives {steps_longer(found.longer_by, 'shorter')}"
         ending = last_uses(*new)

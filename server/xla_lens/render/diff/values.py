@@ -39,7 +39,7 @@ def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue
     rows = compared.values.of_old if is_old else compared.values.of_new
     if not 0 <= value < len(rows):
         return None
-    change = compared.values.row(int(rows[value]))
+    change = compared.values.row(rows.item(value))
     dump, other = (compared.new.dump, change.new) if is_old else (compared.old.dump, change.old)
     return OtherValue(dump, other, change, not is_old)
 
@@ -99,11 +99,11 @@ def other_title(other: OtherValue, quoted: Callable[[str], str] = str) -> str:
     was, lived = ("was", "lived") if other.is_old else ("now", "lives")
     how = ""
     if found.change & Change.SIZE:
-        how = human(int(table.size_bytes[other.value]))
+        how = human(table.size_bytes.item(other.value))
     elif found.change & (Change.SHAPE | Change.LAYOUT):
         how = quoted(shortened(decode(other.dump.shape(other.value) or b""), _MAX_SHAPE))
     elif found.change & Change.MEMORY_SPACE:
-        how = f"in {space_name(other.dump.space_id(int(table.color[other.value])))}"
+        how = f"in {space_name(other.dump.space_id(table.color.item(other.value)))}"
     parts = [f"{was} {how}"] if how else []
     if found.longer_by:
         parts.append(f"{lived} {steps_longer(-found.longer_by if other.is_old else found.longer_by, 'less')}")

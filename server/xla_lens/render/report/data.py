@@ -101,9 +101,9 @@ def value_name(dump: DumpSet, value: int, columns: str = "") -> Json:
     """Return a value by its id, name and index, and some columns of its row. The index is null where the instruction
     has no tuple shape.
     """
-    name, index = int(dump.values.name[value]), int(dump.values.index[value])
+    name, index = dump.values.name.item(value), dump.values.index.item(value)
     return {
-        "id": int(dump.values.id[value]),
+        "id": dump.values.id.item(value),
         "name": dump.label(name, NONE),
         "index": dump.indices[index].decode() if index != NONE else None,
         **{column: int(getattr(dump.values, column)[value]) for column in columns.split()},
@@ -224,7 +224,7 @@ def _live_values(report: Report, values: Column) -> list[Json]:
         found.append(
             value_name(dump, value, "offset size_bytes start_step end_step")
             | {
-                "allocation": int(dump.allocations.index[dump.values.allocation[value]]),
+                "allocation": dump.allocations.index.item(dump.values.allocation[value]),
                 "shape": shape_text(dump, value),
                 "op_name": origin.op_name,
                 "derived_from": origin.derived.name if origin.derived else None,
@@ -293,7 +293,7 @@ def _arena(report: Report, arena: AllocationHistory) -> Json:
     dump, steps = report.dump, arena.full_size_steps
     holes = arena.free_at(arena.space_peak_step)
     return {
-        "allocation": int(dump.allocations.index[arena.allocation]),
+        "allocation": dump.allocations.index.item(arena.allocation),
         **_facts(dump, arena),
         "holes": _pairs(holes.start, holes.end) if holes else [],
         "full_size_steps": _pairs(steps.start, steps.end - 1),

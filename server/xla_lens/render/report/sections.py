@@ -318,7 +318,7 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
             human(peak_bytes - without.next_peak_bytes),
             human(without.freed_bytes),
             value_link(dump, without.value),
-            step_link(int(dump.values.end_step[without.value])),
+            step_link(dump.values.end_step.item(without.value)),
             freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
         )
         for without in peaks_without(report, one.space)
@@ -449,7 +449,7 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
     dump = report.dump
     rows = [
         (
-            allocation_link(int(dump.allocations.index[arena.allocation])),
+            allocation_link(dump.allocations.index.item(arena.allocation)),
             human(arena.size_bytes),
             human(arena.peak_bytes),
             f"{100 * arena.fragmentation:.1f} %" if arena.fragmentation is not None else "-",

@@ -34,7 +34,7 @@ def allocation_link(index: int) -> Name:
 
 def value_link(dump: DumpSet, value: int) -> Name:
     """A value, a row of `DumpSet.values`."""
-    return Name(dump.value_label(value), Entity(EntityKind.VALUE, int(dump.values.id[value])))
+    return Name(dump.value_label(value), Entity(EntityKind.VALUE, dump.values.id.item(value)))
 
 
 def op_name_text(report: Report, value: int) -> Text:
@@ -50,13 +50,13 @@ DERIVED: Final = "(derived)"
 
 def op_name(dump: DumpSet, value: int) -> str | None:
     """The op_name of the instruction that defines a value, None if it has none."""
-    instruction = dump.instruction(int(dump.values.name[value]))
+    instruction = dump.instruction(dump.values.name.item(value))
     return instruction.op_name if instruction else None
 
 
 def size_text(dump: DumpSet, value: int) -> str:
     """The size of a value."""
-    return human(int(dump.values.size_bytes[value]))
+    return human(dump.values.size_bytes.item(value))
 
 
 def shape_text(dump: DumpSet, value: int) -> str:
@@ -77,7 +77,7 @@ def source_name(frame: StackFrame) -> Inlines:
 
 def live_range_text(dump: DumpSet, value: int) -> str:
     """The first and the last step of a value: ``35–37``."""
-    return steps_text(int(dump.values.start_step[value]), int(dump.values.end_step[value]))
+    return steps_text(dump.values.start_step.item(value), dump.values.end_step.item(value))
 
 
 def steps_text(first: int, last: int) -> str:
