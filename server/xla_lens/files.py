@@ -29,7 +29,7 @@ from xla_lens.reading import (
     log_blocks,
     open_file,
     read_file,
-    unpacked_file,
+    unpacked,
     unpacked_head,
     walk,
 )
@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     from xla_lens.syntax.oom import OomMessage
 
 _HEAD: Final = 4096
-
-_PACKAGES: Final = "node_modules"
-"""A folder name that is not searched: it has many files and no dumps."""
 
 Stamp: TypeAlias = tuple[int, int]
 """The modification time in ns and the size in bytes of a file, to detect changes."""
@@ -219,7 +216,7 @@ def walk_sets(folders: Iterable[Path], is_cancelled: IsCancelled) -> Iterator[Se
             below.clear()
             continue
         walked.add(real)
-        below[:] = [name for name in below if not name.startswith(".") and name != _PACKAGES]
+        below[:] = [name for name in below if not name.startswith(".") and name != "node_modules"]
         found = [*_sets_in(folder, names, lambda path: not is_compressed(path) and is_inside(path), is_cancelled)]
         yield from itertools.filterfalse(is_output, found)
         stems = {files.stem for files in found}
@@ -346,9 +343,9 @@ def _capacity_beside(files: SetFiles) -> Capacity | None:
         module = module_name(files.stem.name)
         logs = _logs_in(files.stem.parent, files.stem.parent.stat().st_mtime_ns)
         found = (stated_capacity(_messages_in(path, _stamp(path)), module, str(path)) for path in logs)
-        stated = {one for one in found if one}
+        stated = [one for one in found if one]
         if len({one.size_bytes for one in stated}) == 1:
-            return min(stated, key=lambda one: one.file or "")
+            return stated[0]
         config = _beside(files, TARGET_CONFIG)
         size_bytes = device_memory(read_file(config, SMALL_FILE))
         return Capacity(size_bytes, CapacitySource.TARGET_CONFIG, str(config)) if size_bytes else None
@@ -530,7 +527,10 @@ def read_text(path: Path, share: int = 1) -> Document:
 
     Raises `OSError`, and `DamagedFile` if the file cannot be decompressed.
     """
-    return document_of_file(unpacked_file(path, share) if is_compressed(path) else read_file(path))
+    if not is_compressed(path):
+        return document_of_file(read_file(path))
+    with open_file(path) as file:
+        return document_of_file(unpacked(file, str(path), share))
 
 
 def _stamp(path: Path) -> Stamp:

@@ -150,17 +150,8 @@ def most_unpacked(share: int = 1) -> int:
     return (_MOST_UNPACKED if size is None else size) // share
 
 
-def unpacked_file(path: Path, share: int = 1) -> bytes:
-    """Return what a compressed file contains.
-
-    Raises `OSError`, and `DamagedFile` if the file cannot be decompressed or unpacks to more than `most_unpacked`.
-    """
-    with open_file(path) as file:
-        return unpacked(file, str(path), share)
-
-
 def unpacked_head(path: Path, size: int) -> bytes:
-    """Return the first bytes in a compressed file. Raises like `unpacked_file`."""
+    """Return the first bytes in a compressed file. Raises like `unpacked`."""
     with open_file(path) as file:
         return _unpack(file, str(path), lambda content: content.read(size))
 
@@ -181,7 +172,7 @@ def unpacked(stream: BinaryIO, name: str, share: int = 1) -> bytes:
         while size <= limit and (block := content.read(_BLOCK)):
             size += len(block)
         if size > limit:
-            raise _too_big(name, limit, is_overview=share > 1)
+            raise _too_big(name, limit, " of an overview of several dumps" if share > 1 else "")
         content.seek(0)
         whole: bytes = content.read(size)
         return whole
@@ -189,12 +180,9 @@ def unpacked(stream: BinaryIO, name: str, share: int = 1) -> bytes:
     return _unpack(stream, name, read)
 
 
-def _too_big(name: str, limit: int, *, is_overview: bool) -> DamagedFile:
-    where = " of an overview of several dumps" if is_overview else ""
-    return DamagedFile(
-        name,
-        f"unpacks to more than {human(limit)}, the limit{where}. Decompress it first, or set {MAX_UNPACKED}",
-    )
+def _too_big(name: str, limit: int, where: str = "") -> DamagedFile:
+    reason = f"unpacks to more than {human(limit)}, the limit{where}. Decompress it first, or set {MAX_UNPACKED}"
+    return DamagedFile(name, reason)
 
 
 def _unpack(stream: BinaryIO, name: str, read: Callable[[Any], bytes]) -> bytes:
@@ -246,7 +234,7 @@ def _unpacked_blocks(blocks: Iterable[bytes], name: str, limit: int | None) -> I
                 size += len(text)
                 if size > most:
                     if limit is None:
-                        raise _too_big(name, most, is_overview=False)
+                        raise _too_big(name, most)
                     return
                 yield text
                 rest = part.unconsumed_tail

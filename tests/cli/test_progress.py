@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from xla_lens.cli.sets import ProgressBar
+from xla_lens.cli.sets import progress_bar
 
 ERASED = "\r\x1b[K"
 
@@ -19,11 +19,11 @@ def test_bar_appears_after_half_a_second_and_is_cut_to_the_terminal(monkeypatch:
     now, terminal, file = 0.0, _Terminal(), io.StringIO()
     monkeypatch.setattr(time, "monotonic", lambda: now)
     monkeypatch.setenv("COLUMNS", "44")
-    bars = [ProgressBar(terminal), ProgressBar(file)]
+    bars = [progress_bar(terminal), progress_bar(file)]
     for now in (0.25, 0.5):
-        for bar in bars:
-            bar.draw("Reading a dump with a long name", 1, 2, now)
-    for bar in bars:
-        bar.erase()
+        for draw, _ in bars:
+            draw("Reading a dump with a long name", 1, 2, now)
+    for _, erase in bars:
+        erase()
     assert terminal.getvalue() == f"{ERASED}[{'#' * 22}{' ' * 8}]  75% Readi{ERASED}"
     assert file.getvalue() == ""

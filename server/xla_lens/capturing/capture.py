@@ -66,9 +66,9 @@ class Peak:
         """The values that are live at the peak, with their source lines. `owned_bytes` add up to the peak."""
         report, one = self._part(Part.LIVE)
         frames = (report.origins.of_value(value).line for value in (one.peak.values.tolist() if one.peak else ()))
-        places = ({"file": frame and frame.file, "line": frame and frame.line} for frame in frames)
-        rows = zip(part_data(report, one, "live_at_peak"), places, strict=True)
-        return self._table("live_at_peak", [{**row, **place} for row, place in rows])
+        rows = zip(part_data(report, one, "live_at_peak"), frames, strict=True)
+        table = [{**row, "file": frame and frame.file, "line": frame and frame.line} for row, frame in rows]
+        return self._table("live_at_peak", table)
 
     @property
     def lines(self) -> Table:
@@ -219,7 +219,13 @@ class Capture:
         """
         __tracebackhide__ = True
         sizes = {"hbm": hbm, "vmem": vmem, "smem": smem, "host": host}
-        budgets = {name: _size(name, size) for name, size in sizes.items() if size is not None}
+        budgets: dict[str, int] = {}
+        for name, size in sizes.items():
+            found = parse_size(size) if isinstance(size, str) else size
+            if found is not None:
+                budgets[name] = found
+            elif size is not None:
+                raise ValueError(f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes")
         if not budgets:
             raise TypeError(f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(sizes)}")
         problems = [
@@ -242,7 +248,7 @@ class Capture:
 
     def _space(self, space: str | int | None) -> MemorySpace | None:
         """A memory space by its name or number, None if the program does not use it."""
-        if space is None or str(space).strip().lower() == _MAIN:
+        if space is None or str(space).strip().lower() == "hbm":
             return self.analysis.memory.space(DEFAULT_COLOR)
         spaces = parse_spaces(str(space))
         return next((one for one in self.analysis.memory.spaces if one.id in spaces), None)
@@ -259,23 +265,12 @@ class Capture:
         return self._reports[options]
 
 
-_MAIN: Final = "hbm"
-
-_TOP: Final = 10
-"""Values and lines that pictures and messages show."""
-
-_SUMMARY: Final = ReportOptions(top=_TOP, parts=frozenset({Part.LINE, Part.LIVE, Part.ADVICE}))
+_SUMMARY: Final = ReportOptions(top=10, parts=frozenset({Part.LINE, Part.LIVE, Part.ADVICE}))
+"""The values and lines that pictures and messages show."""
 
 
 def _all_of(*parts: Part) -> ReportOptions:
     return ReportOptions(parts=frozenset(parts))
-
-
-def _size(name: str, size: str | int) -> int:
-    found = parse_size(size) if isinstance(size, str) else size
-    if found is None:
-        raise ValueError(f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes")
-    return found
 
 
 def read_captures(path: str | Path) -> tuple[Capture, ...]:

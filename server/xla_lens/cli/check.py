@@ -4,6 +4,7 @@ Lens does not know.
 
 import argparse
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -41,23 +42,28 @@ def run_check(options: argparse.Namespace) -> int:
         print_json([finding_data(finding) for finding in findings])
     else:
         terminal = find_terminal(options.color)
-        for finding in findings:
-            _print(finding, terminal)
-        print(_summary(findings, len(dumps.files)))
+        for line in _lines(findings, terminal):
+            print_pieces(line, terminal, hanging=4)
+        counts = Counter(finding.severity for finding in findings)
+        by_severity = (
+            # The noun `information` has no plural.
+            f"{counts[kind]:,} {kind}" if kind is Severity.INFORMATION else counted(counts[kind], kind.value)
+            for kind in Severity
+            if counts[kind]
+        )
+        checked = f"{counted(len(dumps.files), 'dump')} checked"
+        print(f"{checked}: {', '.join(by_severity)}" if findings else f"{checked}, no findings")
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
 
 
-def _print(finding: Finding, terminal: Terminal | None) -> None:
-    """Print a finding with its related places."""
-    severity = Piece(f"{finding.severity}", _STYLES[finding.severity])
-    code = Piece(f"[{finding.code}]", Style.QUIET)
-    lines = [[_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]]
-    lines += [
-        [Piece("  "), _position(related.place, terminal), Piece(f": {related.relation.value}")]
-        for related in finding.related
-    ]
-    for line in lines:
-        print_pieces(line, terminal, hanging=4)
+def _lines(findings: Iterable[Finding], terminal: Terminal | None) -> Iterator[list[Piece]]:
+    """The lines of findings, each followed by its related places."""
+    for finding in findings:
+        severity = Piece(f"{finding.severity}", _STYLES[finding.severity])
+        code = Piece(f"[{finding.code}]", Style.QUIET)
+        yield [_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]
+        for related in finding.related:
+            yield [Piece("  "), _position(related.place, terminal), Piece(f": {related.relation.value}")]
 
 
 _STYLES: Final = {
@@ -72,20 +78,6 @@ def _position(place: Place, terminal: Terminal | None) -> Piece:
     row, column = position_from_1(place.file.document, place.start).values()
     url = terminal.url_of(place.file.label, row) if terminal else None
     return Piece(f"{place.file.label}:{row}:{column}", Style.SOURCE, url=url)
-
-
-def _summary(findings: list[Finding], sets: int) -> str:
-    checked = f"{counted(sets, 'dump')} checked"
-    if not findings:
-        return f"{checked}, no findings"
-    counts = Counter(finding.severity for finding in findings)
-    by_severity = (
-        # The noun `information` has no plural.
-        f"{counts[kind]:,} {kind}" if kind is Severity.INFORMATION else counted(counts[kind], kind.value)
-        for kind in Severity
-        if counts[kind]
-    )
-    return f"{checked}: {', '.join(by_severity)}"
 
 
 def run_unknown(options: argparse.Namespace) -> int:

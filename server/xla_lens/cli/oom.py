@@ -81,7 +81,7 @@ def print_answer(
             more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         files = sets[choice.candidate]
-        last = report_of(LoadedSet(files, choice.analysis, dumps.opened, dumps.are_several), options)
+        last = report_of(LoadedSet(files, choice.analysis, dumps), options)
     if arguments.output_format == "json":
         print_json(oom_data(answer) | {"report": last and report_data(last)})
     else:

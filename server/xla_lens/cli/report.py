@@ -77,49 +77,28 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     return report(analysis, loaded.files.labels, options, module)
 
 
-def _report_of_one(loaded: LoadedSet, options: ReportOptions) -> Report:
-    """The only report. Raises `CannotRun` if the dump has no step of the number that was requested."""
-    one = report_of(loaded, options)
-    if options.at_step is not None and not one.has_step:
-        raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
-    return one
-
-
 def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
-    """Print the report of a dump set, or the ranking of several and the report of the worst."""
+    """Print the report of a dump set, or several modules, worst first, and the report of the worst, or of those that
+    were requested. Unless parts were requested, the text of the worst has only its answer and the first pieces of
+    advice. At most two sets are in memory at a time; those that are requested are loaded again, in the order of their
+    ranks.
+    """
     if arguments.output_format == "html":
         return print_pages(found, arguments), None
-    options = options_of(arguments)
-    if len(found.files) > 1:
-        return _print_ranking(found, options, arguments)
-    (loaded,) = found.load()
-    one = _report_of_one(loaded, options)
-    if arguments.output_format == "json":
-        print_json([report_data(one)])
-    else:
-        print_outlines([(report_outline(one), one.dump)], arguments)
-    return int(not one.analysis.is_sound), one
-
-
-def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.Namespace) -> Printed:
-    """Print the modules, worst first, and the report of the worst, or of those that were requested. Unless parts were
-    requested, the text of the worst has only its answer and the first pieces of advice. At most two sets are in memory
-    at a time; those that are requested are loaded again, in the order of their ranks.
-    """
-    is_json = arguments.output_format == "json"
+    options, is_json, is_one = options_of(arguments), arguments.output_format == "json", len(found.files) == 1
     rows: dict[RankedModule, SetFiles] = {}
     summaries: dict[RankedModule, Json] = {}
     worst: tuple[RankedModule, LoadedSet] | None = None
-    for loaded in found.load(share=OVERVIEW_SHARE):
+    for loaded in found.load(share=1 if is_one else OVERVIEW_SHARE):
         row = ranked_module(loaded.analysis, [*loaded.files.labels.values()], arguments.budget)
         rows[row] = loaded.files
-        if is_json:
+        if is_json and not is_one:
             summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
         if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
             worst = row, loaded
     ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
-    is_for_all = arguments.all or arguments.module is not None
-    is_asked = is_for_all or arguments.part or arguments.stacks or arguments.at is not None
+    is_for_all = not is_one and (arguments.all or arguments.module is not None)
+    is_asked = is_one or is_for_all or arguments.part or arguments.stacks or arguments.at is not None
     outline_of = report_outline
     if arguments.output_format == "text" and not is_asked:
         outline_of = _short_outline
@@ -128,7 +107,10 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
         asked = replace(found, files=tuple(rows[row] for row in ranked.modules))
         shown: Iterable[Report] = (report_of(loaded, options) for loaded in asked.load(share=OVERVIEW_SHARE))
     else:
-        shown = [_report_of_one(worst[1], options)] if worst else []
+        one = report_of(worst[1], options) if worst else None
+        if one and options.at_step is not None and not one.has_step:
+            raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
+        shown = [one] if one else []
     first, errors = None, any(row.error_count for row in rows)
 
     def reports() -> Iterator[Report]:
@@ -138,16 +120,18 @@ def _print_ranking(found: DumpSets, options: ReportOptions, arguments: argparse.
             first, errors = first or one, errors or not one.analysis.is_sound
             yield one
 
-    if is_json:
+    if is_json and is_one:
+        print_json([report_data(one) for one in reports()])
+    elif is_json:
         full = {tuple(one.files.values()): report_data(one) for one in reports()}
         ranks = enumerate(ranked.modules, 1)
         print_json([ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks])
     else:
         paths = shlex.join(path.as_posix() for path in arguments.paths)
         show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"
-        outline = ranking_outline(ranked, _folder(arguments), arguments.budget, show_all)
-        outlines = chain([(outline, None)], ((outline_of(one), one.dump) for one in reports()))
-        print_outlines(outlines, arguments)
+        overview = ranking_outline(ranked, _folder(arguments), arguments.budget, show_all)
+        outlines = ((outline_of(one), one.dump) for one in reports())
+        print_outlines(outlines if is_one else chain([(overview, None)], outlines), arguments)
     return int(errors), first
 
 

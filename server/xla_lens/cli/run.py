@@ -59,9 +59,11 @@ def run_run(arguments: argparse.Namespace) -> int:
 
 def _default_folder(command: Sequence[str]) -> Path:
     """A folder that is named for the script, the module after ``-m``, or the program, and the time."""
-    scripts = (Path(word).stem for word in command if word.endswith(".py"))
-    modules = (module for option, module in pairwise(command) if option == "-m")
-    name = next(itertools.chain(scripts, modules), Path(command[0]).stem)
-    first = Path("xla-dumps", f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
-    others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain((first,), others) if not path.exists())
+    scripts = [Path(word).stem for word in command if word.endswith(".py")]
+    modules = [module for option, module in pairwise(command) if option == "-m"]
+    name, *_ = *scripts, *modules, Path(command[0]).stem
+    first = path = Path("xla-dumps", f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    numbers = itertools.count(2)
+    while path.exists():
+        path = first.with_name(f"{first.name}-{next(numbers)}")
+    return path

@@ -1,9 +1,11 @@
 """The report of `xla-lens run`, which follows the output of the program."""
 
 import argparse
+import itertools
 import re
 import shlex
 import webbrowser
+from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Final
@@ -32,8 +34,8 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     oom = read_log(folder.log, str(folder.log)) if folder.log.exists() else read_oom_log(())
     if not oom.messages:
         folder.log.unlink(missing_ok=True)
-    by_folder = {place: _sets(place, folder, arguments.only) for place in folder.dump_folders()}
-    dumps = tuple(one for sets in by_folder.values() for one in sets)
+    by_folder = {place: [*_sets(place, folder, arguments.only)] for place in folder.dump_folders()}
+    dumps = tuple(itertools.chain(*by_folder.values()))
     found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
     arguments.paths = [place for place, sets in by_folder.items() if sets]
     is_cache_off = folder.remove_notes()
@@ -54,7 +56,11 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         for line in filter(None, (_change(folder, report), headline(report))):
             print_error(line)
     if dumps and arguments.open:
-        _open(found, arguments, folder.path / "memory-map.html")
+        page = folder.path / "memory-map.html"
+        with open_output(page) as output, redirect_stdout(output):
+            print_pages(found, arguments)
+        if not webbrowser.open(page.absolute().as_uri()):
+            print_error(f"no browser found. The memory map is in {page}")
     folder.remove_if_empty()
 
 
@@ -99,23 +105,11 @@ def _result(found: DumpSets, arguments: argparse.Namespace, cached: int, *, is_s
     return "no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment"
 
 
-def _sets(place: Path, folder: RunFolder, only: str | None) -> list[SetFiles]:
+def _sets(place: Path, folder: RunFolder, only: str | None) -> Iterator[SetFiles]:
     """The dump sets of the run in a folder, those with a match of `only` in their names."""
-    try:
-        sets = find_sets(place)
-    except NotADump:
-        return []
-    return [
-        one
-        for one in sets
-        if (only is None or is_selected(map(str, one.paths.values()), only))
-        and (place == folder.path or any(file_time(path) >= folder.started for path in one.paths.values()))
-    ]
-
-
-def _open(found: DumpSets, arguments: argparse.Namespace, page: Path) -> None:
-    """Write the memory maps to a page and open it in a browser."""
-    with open_output(page) as output, redirect_stdout(output):
-        print_pages(found, arguments)
-    if not webbrowser.open(page.absolute().as_uri()):
-        print_error(f"no browser found. The memory map is in {page}")
+    with suppress(NotADump):
+        for one in find_sets(place):
+            paths = one.paths.values()
+            is_of_run = place == folder.path or any(file_time(path) >= folder.started for path in paths)
+            if is_of_run and (only is None or is_selected(map(str, paths), only)):
+                yield one

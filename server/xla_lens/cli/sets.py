@@ -39,14 +39,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedSet:
-    """A dump set, and its files on disk. `opened` has the texts of files that are not on disk. A set that is one of
-    several stays usable if a file of it cannot be read: a finding says so.
+    """A dump set, its files on disk, and the sets that it is one of. One of several stays usable if a file of it cannot
+    be read: a finding says so.
     """
 
     files: SetFiles
     analysis: Analysis
-    opened: Mapping[Path, Document]
-    is_one_of_several: bool = False
+    sets: "DumpSets"
 
     def with_module(self) -> "tuple[Analysis, HloModule | None]":
         """Return the analysis with the findings against the HLO module, and the module; None if there is none that can
@@ -59,13 +58,13 @@ class LoadedSet:
         """Return the analysis, with a finding if the HLO module cannot be decompressed, and the module; None if there
         is none that can be read.
         """
-        analysis, module = load_module_or_finding(self.files, self.opened, self.analysis)
+        analysis, module = load_module_or_finding(self.files, self.sets.opened, self.analysis)
         self.reject_unreadable(analysis)
         return analysis, module
 
     def reject_unreadable(self, analysis: Analysis) -> None:
         """Raise `CannotRun` if a file of a set that is alone cannot be read."""
-        if not self.is_one_of_several and (unreadable := unreadable_files(analysis)):
+        if not self.sets.are_several and (unreadable := unreadable_files(analysis)):
             raise CannotRun(unreadable[0])
 
 
@@ -84,13 +83,13 @@ class DumpSets:
         if `is_checked`. `share` divides the limit of what a compressed file may unpack to. Raises `CannotRun` for a
         file that cannot be read, unless there are several sets.
         """
-        bar = ProgressBar(sys.stderr if is_shown else None)
+        draw, erase = progress_bar(sys.stderr if is_shown else None)
         for number, files in enumerate(self.files):
             try:
-                draw = partial(bar.draw, f"Reading {files.stem.name}", number, len(self.files))
-                loaded = self._load(files, draw, share, is_checked=is_checked)
+                draw_part = partial(draw, f"Reading {files.stem.name}", number, len(self.files))
+                loaded = self._load(files, draw_part, share, is_checked=is_checked)
             finally:
-                bar.erase()
+                erase()
             loaded.reject_unreadable(loaded.analysis)
             yield loaded
 
@@ -103,7 +102,7 @@ class DumpSets:
         given_up = time.monotonic() + _LONGEST_WAIT
         while True:
             analysis = load_set(files, self.opened, {}, report_progress=draw, share=share)[1]
-            loaded = LoadedSet(files, analysis, self.opened, self.are_several)
+            loaded = LoadedSet(files, analysis, self)
             if is_checked:
                 loaded = replace(loaded, analysis=loaded.with_module()[0])
             # XLA writes the HLO module before the other files.
@@ -175,7 +174,11 @@ STANDARD_INPUT: Final = Path("-")
 def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
     label = Path("<stdin>") if path == STANDARD_INPUT else path
     if path == STANDARD_INPUT and label not in opened:
-        opened[label] = document_of_file(_read_input())
+        if sys.stdin is None:
+            raise CannotRun("-: standard input is closed. Pipe a dump into it, or name a file")
+        data = sys.stdin.buffer.read()
+        is_packed = data.startswith((GZIP, ZSTD))
+        opened[label] = document_of_file(unpacked(BytesIO(data), "-") if is_packed else data)
     try:
         sets = [find_set(label, opened)] if label in opened else find_sets(path)
     except NotADump:
@@ -209,13 +212,6 @@ def _printed_sets(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
     return list(sets.values())
 
 
-def _read_input() -> bytes:
-    if sys.stdin is None:
-        raise CannotRun("-: standard input is closed. Pipe a dump into it, or name a file")
-    data = sys.stdin.buffer.read()
-    return unpacked(BytesIO(data), "-") if data.startswith((GZIP, ZSTD)) else data
-
-
 # ---------------------------------------------------------------- progress
 
 
@@ -231,25 +227,25 @@ _BAR: Final = 30
 _ERASE: Final = "\r\x1b[K"
 
 
-class ProgressBar:
-    """A progress bar. Draws nothing unless the stream is a terminal, nor before the work has taken half a second."""
+def progress_bar(stream: TextIO | None) -> tuple[Callable[[str, int, int, float], None], Callable[[], None]]:
+    """Return what draws a progress bar, and what erases it before anything else is printed. To draw takes a title and,
+    of so many parts of the work, how many are done, and a fraction of the next one. Nothing appears unless the stream
+    is a terminal, nor before the work has taken half a second.
+    """
+    terminal = unfiltered(stream) if stream is not None and stream.isatty() else None
+    following = time.monotonic() + _DELAY
 
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = unfiltered(stream) if stream is not None and stream.isatty() else None
-        self._next = time.monotonic() + _DELAY
+    def write(text: str) -> None:
+        if terminal is not None:
+            terminal.write(f"{_ERASE}{text}")
+            terminal.flush()
 
-    def draw(self, title: str, number: int, count: int, done: float) -> None:
-        """Show what is being done: of `count` parts of the work, `number` are done, and a fraction of the next one."""
-        if self._stream is None or time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + _PERIOD
-        share = (number + done) / count
-        bar = f"[{'#' * int(_BAR * share):{_BAR}}] {share:4.0%} {title}"
-        self._stream.write(f"{_ERASE}{printable(bar)[: shutil.get_terminal_size().columns - 1]}")
-        self._stream.flush()
+    def draw(title: str, number: int, count: int, done: float) -> None:
+        nonlocal following
+        if terminal is not None and time.monotonic() >= following:
+            following = time.monotonic() + _PERIOD
+            share = (number + done) / count
+            bar = f"[{'#' * int(_BAR * share):{_BAR}}] {share:4.0%} {title}"
+            write(printable(bar)[: shutil.get_terminal_size().columns - 1])
 
-    def erase(self) -> None:
-        """Remove the bar, before anything else is printed. `draw` shows it again."""
-        if self._stream is not None:
-            self._stream.write(_ERASE)
-            self._stream.flush()
+    return draw, partial(write, "")

@@ -57,7 +57,10 @@ def main(wrapper: socket.socket) -> None:
             return
         if not block or not _pass_on(block):
             return
-        _log(block)
+        with suppress(OSError):
+            if os.fstat(2).st_size > _LONGEST_LOG:
+                os.ftruncate(2, 0)
+            os.write(2, block)
 
 
 def _pass_on(block: bytes) -> bool:
@@ -74,13 +77,6 @@ def _pass_on(block: bytes) -> bool:
         except OSError as error:
             return error.errno != errno.EPIPE and not (error.errno == errno.EIO and os.isatty(1))
     return True
-
-
-def _log(block: bytes) -> None:
-    with suppress(OSError):
-        if os.fstat(2).st_size > _LONGEST_LOG:
-            os.ftruncate(2, 0)
-        os.write(2, block)
 
 
 def _handle_signals(wrapper: socket.socket) -> None:
