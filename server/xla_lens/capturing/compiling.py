@@ -14,9 +14,6 @@ from xla_lens.capturing.capture import Capture, read_captures
 from xla_lens.files import NotADump
 from xla_lens.syntax.oom import read_oom_log
 
-ERROR_FILE: Final = "error.log"
-"""The message of a compiler that ran out of memory, beside the dump, where it also states the capacity."""
-
 
 def capture(function: Any, /, *args: Any, **kwargs: Any) -> Capture:
     """Compile a jax function for some arguments once more, and return where its memory goes.
@@ -45,7 +42,8 @@ def _compiled(lowered: Any) -> Capture:
         if "RESOURCE_EXHAUSTED" not in text and not read_oom_log([text.encode("utf-8", "replace")]).messages:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        (folder / ERROR_FILE).write_text(f"{text}\n", encoding="utf-8")
+        # Beside the dump, the message also states the capacity.
+        (folder / "error.log").write_text(f"{text}\n", encoding="utf-8")
         error = raised
     try:
         found = read_captures(folder)[0]

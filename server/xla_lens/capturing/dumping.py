@@ -11,9 +11,7 @@ from typing import Final
 from xla_lens.capturing.compiling import without_compilation_cache
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, user_flags
 
-FLAGS: Final = "XLA_FLAGS"
 _CACHE: Final = "JAX_ENABLE_COMPILATION_CACHE"
-_OURS: Final = "--xla_dump_hlo_as_text"
 
 
 @contextmanager
@@ -27,7 +25,7 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
 
     Raises `RuntimeError` if the flags were read already, and at the end of the block if it wrote no dump.
     """
-    flags = user_flags(os.environ.get(FLAGS, ""), "\0")
+    flags = user_flags(os.environ.get("XLA_FLAGS", ""), "\0")
     given = own_folder(flags)
     if given:
         with _without_cache():
@@ -43,7 +41,7 @@ def dumping(folder: str | Path | None = None) -> Iterator[Path]:
     path = Path(folder).absolute() if folder is not None else Path(tempfile.mkdtemp(prefix="xla-lens-"))
     path.mkdir(parents=True, exist_ok=True)
     before = {*path.iterdir()}
-    with _environment({FLAGS: completed(flags, _OURS, str(path))}), _without_cache():
+    with _environment({"XLA_FLAGS": completed(flags, "--xla_dump_hlo_as_text", str(path))}), _without_cache():
         yield path
     if before >= {*path.iterdir()}:
         raise RuntimeError(

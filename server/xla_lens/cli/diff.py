@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from xla_lens.cli.ci import CiReport, ci_report
-from xla_lens.cli.output import CannotRun, print_error, print_json, print_page
+from xla_lens.cli.output import CannotRun, print_error, print_json, print_unfiltered
 from xla_lens.cli.report import report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
 from xla_lens.cli.terminal import print_outlines
@@ -123,7 +123,7 @@ def _print_folders(
 def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespace) -> None:
     """Print some outlines, and a comparison with its maps."""
     if arguments.output_format == "html":
-        print_page("\n".join(comparison_html(before, one, *page_sources())))
+        print_unfiltered(comparison_html(before, one, *page_sources()))
         return
     outlines = [*before, *([diff_outline(one)] if one else [])]
     # Values have no links: their ids differ between the two dumps.

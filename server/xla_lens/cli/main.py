@@ -10,14 +10,14 @@ import itertools
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
 from xla_lens.cli.arguments import parse_arguments
-from xla_lens.cli.output import CannotRun, discard_output, open_output, print_error, printable_output
+from xla_lens.cli.output import CannotRun, open_output, print_error, printable_output
 
 
 def run() -> NoReturn:
@@ -47,15 +47,17 @@ def _status(arguments: Sequence[str]) -> int:
     except CannotRun as error:
         print_error(str(error))
         return 2
-    except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe.
-        discard_output()
-        return 0
     except OSError as error:
         if error.filename is not None:
             raise
         # The disk may be full. Errors of reading name a file.
-        discard_output()
+        if sys.stdout is not None:
+            # The interpreter must not try again at its exit.
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            # The reader, such as `head`, has closed the pipe.
+            return 0
         print_error(f"standard output: cannot be written: {error.strerror or error}")
         return 2
     except MemoryError:

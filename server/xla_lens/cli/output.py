@@ -58,22 +58,17 @@ def unfiltered(stream: TextIO) -> TextIO:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print each text as one line, whatever names are in it."""
-    print_painted(map(printable_line, lines))
+    print_unfiltered(map(printable_line, lines))
 
 
-def print_painted(lines: Iterable[str]) -> None:
-    """Print lines with escape sequences, in which `render.terminal.painted` has replaced those of others."""
+def print_unfiltered(lines: Iterable[str]) -> None:
+    """Print the lines of an HTML page, or lines with escape sequences, whose texts are printable already."""
     unfiltered(sys.stdout).writelines(f"{line}\n" for line in lines)
 
 
 def print_json(data: Any) -> None:
     """Print JSON."""
     print(json_printable(json.dumps(data, indent=2, ensure_ascii=False)))
-
-
-def print_page(page: str) -> None:
-    """Print an HTML page. Its text is printable, but its script is not."""
-    print(page, file=unfiltered(sys.stdout))
 
 
 def print_error(message: str) -> None:
@@ -83,13 +78,6 @@ def print_error(message: str) -> None:
             print(printable_line(f"xla-lens: {message}"), file=sys.stderr)
 
 
-def discard_output() -> None:
-    """Discard what is still to be written to standard output, so that the interpreter does not try at its exit."""
-    if sys.stdout is not None:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 # ---------------------------------------------------------------- files
 
 
@@ -97,16 +85,14 @@ def check_output(path: Path) -> None:
     """Check that output can be written to a file, without changing it. Raises `CannotRun`."""
     with _writing(path):
         try:
-            mode = path.stat().st_mode
+            is_unfit, problem = stat.S_ISDIR(path.stat().st_mode), errno.EISDIR
         except FileNotFoundError:
             path = Path(os.path.realpath(path)).parent
-            if not stat.S_ISDIR(path.stat().st_mode):
-                raise NotADirectoryError(0, os.strerror(errno.ENOTDIR)) from None
-        else:
-            if stat.S_ISDIR(mode):
-                raise IsADirectoryError(0, os.strerror(errno.EISDIR))
-        if not os.access(path, os.W_OK):
-            raise PermissionError(0, os.strerror(errno.EACCES))
+            is_unfit, problem = not stat.S_ISDIR(path.stat().st_mode), errno.ENOTDIR
+        if not is_unfit:
+            is_unfit, problem = not os.access(path, os.W_OK), errno.EACCES
+        if is_unfit:
+            raise OSError(problem, os.strerror(problem))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final, TypeAlias
 
-from xla_lens.cli.output import CannotRun, print_json, print_page
+from xla_lens.cli.output import CannotRun, print_json, print_unfiltered
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import print_outlines
 from xla_lens.features.report.facts import Report, report
@@ -165,7 +165,7 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     folder, is_one = _folder(arguments), len(rows) == 1
     title = f"{ranked.modules[0].name}: memory map" if is_one else f"{folder}: memory maps"
     index = () if is_one else tuple(ranking_html(ranked, folder, arguments.budget))
-    print_page("\n".join(memory_maps_page(title, index, shown, *page_sources())))
+    print_unfiltered(memory_maps_page(title, index, shown, *page_sources()))
     return int(any(row.error_count for row in rows))
 
 

@@ -71,7 +71,13 @@ class RunFolder:
                     if (match := _MODULE.match(name)) and not _is_needed(name, match["module"], names):
                         with suppress(OSError):
                             os.unlink(os.path.join(folder, name))
-            _remove_timestamps(folder)
+            modules = [match for match in map(_MODULE.match, os.listdir(folder)) if match and match["time"]]
+            times = Counter(module for module, _ in {(match["module"], match["time"]) for match in modules})
+            for match in modules:
+                target = os.path.join(folder, match.string[match.start("module") :])
+                if times[match["module"]] == 1 and not os.path.exists(target):
+                    with suppress(OSError):
+                        os.rename(os.path.join(folder, match.string), target)
 
 
 def create_folder(path: Path, chosen: Path | None) -> RunFolder:
@@ -109,13 +115,3 @@ def _is_needed(name: str, module: str, names: Sequence[str]) -> bool:
     return bool(_NEEDED.search(name)) or (
         is_before and not any(module in one and one.endswith("-buffer-assignment.txt") for one in names)
     )
-
-
-def _remove_timestamps(folder: str) -> None:
-    names = [match for match in map(_MODULE.match, os.listdir(folder)) if match and match["time"]]
-    times = Counter(module for module, _ in {(match["module"], match["time"]) for match in names})
-    for match in names:
-        target = os.path.join(folder, match.string[match.start("module") :])
-        if times[match["module"]] == 1 and not os.path.exists(target):
-            with suppress(OSError):
-                os.rename(os.path.join(folder, match.string), target)

@@ -138,7 +138,10 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
                 raise CannotRun(str(error)) from error
             skipped.append(error)
             continue
-        found |= {_identity(files): files for files in sets if _identity(files) not in found}
+        for files in sets:
+            # Links are followed, and compression does not count.
+            paths_on_disk = (uncompressed_name(os.path.realpath(path)) for path in files.paths.values())
+            found.setdefault(tuple(sorted(paths_on_disk)), files)
     if skipped and not found:
         raise CannotRun(str(skipped[0])) from skipped[0]
     if skipped:
@@ -159,11 +162,6 @@ def reading(name: object) -> Iterator[None]:
         raise CannotRun(str(error)) from error
     except (OSError, ValueError) as error:
         raise CannotRun(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _identity(files: SetFiles) -> tuple[str, ...]:
-    """What two paths to the same files have in common: links are followed, and compression does not count."""
-    return tuple(sorted(uncompressed_name(os.path.realpath(path)) for path in files.paths.values()))
 
 
 # ---------------------------------------------------------------- standard input, and standard output of XLA

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from xla_lens.cli.output import print_lines, print_painted
+from xla_lens.cli.output import print_lines, print_unfiltered
 from xla_lens.render.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def print_outlines(outlines: "Iterable[tuple[Outline, DumpSet | None]]", argumen
 
     lines = lines_of_reports()
     if terminal and not is_markdown:
-        print_painted(lines)
+        print_unfiltered(lines)
     else:
         print_lines(shortened(lines) if is_markdown else lines)
 
@@ -70,7 +70,7 @@ def print_pieces(pieces: Pieces, terminal: Terminal | None, hanging: int = 0) ->
     if terminal is None:
         print_lines(["".join(piece.text for piece in pieces)])
     else:
-        print_painted(painted(line, terminal).rstrip(" ") for line in wrapped(pieces, terminal.width, hanging))
+        print_unfiltered(painted(line, terminal).rstrip(" ") for line in wrapped(pieces, terminal.width, hanging))
 
 
 def _width() -> int:
