@@ -129,7 +129,7 @@ def analysis_of_texts(texts: Mapping[FileKind, bytes]) -> tuple[Analysis, dict[s
     module = module_of_text(texts[FileKind.HLO]) if FileKind.HLO in texts else None
     one = one.with_module(module)
     paths = {kind: kind.value for kind in texts}
-    made = report(one, paths, ReportOptions(parts=frozenset(Part) - {Part.BUDGET}), module)
+    made = report(one, paths, ReportOptions(parts=frozenset(Part) - {Part.BUDGET}))
     data = report_data(made)
     del data["findings"]
     text, markdown, html = report_text(made, 120), report_markdown(made), html_lines(report_outline(made))

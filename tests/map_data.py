@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from samples import ROOT, SPLIT, TPU, analysis_of, module_of
+from samples import ROOT, SPLIT, TPU, joined
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.numbers import exact, human, parse_size, percent
@@ -30,8 +30,8 @@ def map_data() -> dict[str, Any]:
 
 
 def _of_dump(path: Path) -> dict[str, Any]:
-    analysis = analysis_of(path)
-    dump, drawn = analysis.dump, memory_map_data(analysis, module_of(path))
+    analysis = joined(path)
+    dump, drawn = analysis.dump, memory_map_data(analysis)
     last = len(drawn["steps"]) - 1
     owned = []
     for space in analysis.memory.spaces:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hlo_trees import ParsedInstruction, parse_instruction
-from xla_lens.files import find_set, find_sets, load_files, load_module
+from xla_lens.files import find_set, find_sets, load_files, load_module, load_module_or_finding
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
@@ -148,6 +148,12 @@ def big_dumps(folder: Path) -> Path:
 def analysis_of(path: Path) -> Analysis:
     """The analysis of the dump set of a file."""
     return analyse(file.dump_file for file in load_files(find_set(path), {}, {}, never).values())
+
+
+@cache
+def joined(path: Path) -> Analysis:
+    """The analysis of the dump set of a file, with its HLO module if there is one."""
+    return load_module_or_finding(find_set(path), {}, analysis_of(path))
 
 
 @cache

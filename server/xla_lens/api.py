@@ -3,6 +3,7 @@
 Everything else in this package may change without notice.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from xla_lens.capturing.capture import Capture, Peak, read_captures
@@ -154,10 +155,12 @@ def compare(
     each breakdown of a memory space add up to its old and its new peak. Each value of both dumps is in exactly one row
     of `values`. In a notebook, the comparison is the page of `xla-lens diff`.
     """
-    return Comparison.of(*_side(old, old_module), *_side(new, new_module))
+    return Comparison.of(_side(old, old_module), _side(new, new_module))
 
 
-def _side(one: Analysis | Capture | str | Path, module: HloModule | None) -> tuple[Analysis, HloModule | None]:
+def _side(one: Analysis | Capture | str | Path, module: HloModule | None) -> Analysis:
     if isinstance(one, Capture):
-        return one.analysis, one.module
-    return (one, module) if isinstance(one, Analysis) else (load(one), load_module(one))
+        one, module = one.analysis, one.module
+    elif not isinstance(one, Analysis):
+        module, one = load_module(one), load(one)
+    return replace(one, module=module or one.module)

@@ -504,17 +504,17 @@ def load_module_or_finding(
     is_cancelled: IsCancelled = lambda: False,
     *,
     share: int = 1,
-) -> "tuple[Analysis, HloModule | None]":
-    """Return the analysis of a set, with a finding if its HLO module cannot be decompressed, and the module, None if
-    there is none that can be read. Raises `Cancelled`.
+) -> Analysis:
+    """Return the analysis of a set with its HLO module, or with a finding if that cannot be decompressed. Raises
+    `Cancelled`.
     """
     try:
         loaded = load_module(files, opened, None, is_cancelled, share=share)
     except DamagedFile as error:
         path = str(files.paths[FileKind.HLO])
         file = DumpFile(FileKind.HLO, path, Document(b""), FileColumns.empty(), error.reason)
-        return analysis.with_unreadable(file), None
-    return analysis, loaded.module if loaded else None
+        return analysis.with_unreadable(file)
+    return replace(analysis, module=loaded.module if loaded else None)
 
 
 def unreadable_files(analysis: Analysis) -> list[str]:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from commands import on_terminal, printed, printed_json
-from samples import PALLAS, SPLIT, TPU, analysis_of, module_of, on_all_dumps, on_each_dump
+from samples import PALLAS, SPLIT, TPU, joined, on_all_dumps, on_each_dump
 from terminals import read_all
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
@@ -23,7 +23,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.text import terminal_lines
 from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened
-from xla_lens.syntax.file_names import FileKind
 
 WIDTHS = (60, 80, 120)
 LINK = re.compile(r"\x1b\]8;;(.*?)\x1b\\(.*?)\x1b\]8;;\x1b\\")
@@ -35,9 +34,8 @@ def _plain(text: str) -> str:
 
 def _report(path: Path) -> Report:
     files = find_set(path).paths
-    module = module_of(path) if FileKind.HLO in files else None
     options = ReportOptions(top=20, at_step=None, parts=frozenset(Part) - {Part.BUDGET})
-    return report(analysis_of(path), {kind: str(file) for kind, file in files.items()}, options, module)
+    return report(joined(path), {kind: str(file) for kind, file in files.items()}, options)
 
 
 def _names(text: str, label: str) -> list[str]:

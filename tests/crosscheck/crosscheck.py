@@ -53,11 +53,11 @@ def compare_programs(python: Path, folder: Path, script: str, *arguments: str) -
     facts = json.loads(run(python, "peers.py", str(folder)))
     results = []
     for loaded in find_dumps([folder]).load():
-        name, (analysis, hlo) = module_name(loaded.files.stem.name + ".txt"), loaded.with_module()
+        name, analysis = module_name(loaded.files.stem.name + ".txt"), loaded.with_module()
         assert name
-        assert hlo
+        assert analysis.module
         space_type = TracedSpace if script == "llama_step.py" else Space
-        results.append(compare(name, analysis, hlo, facts["modules"][name], space_type))
+        results.append(compare(name, analysis, analysis.module, facts["modules"][name], space_type))
     assert [result.module for result in results] == list(facts["modules"])
     return results, facts
 

@@ -28,7 +28,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     file, _ = mark(analysis, marked)
     line = marked.strip("\n").split("\n")
     offset = (b"\n" + file.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
-    assert "\n".join(map(_action_text, actions(analysis, None, file, (offset, offset)))) == expected.strip("\n")
+    assert "\n".join(map(_action_text, actions(analysis, file, (offset, offset)))) == expected.strip("\n")
 
 
 def _action_text(action: Action) -> str:

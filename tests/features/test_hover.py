@@ -23,7 +23,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     """Check the hover at a marked place."""
     _, mention = mark(analysis, marked)
     assert mention is not None
-    assert hover(analysis, None, mention) == expected.strip("\n")
+    assert hover(analysis, mention) == expected.strip("\n")
 
 
 def test_hover_of_a_value_shows_size_share_and_placement() -> None:
@@ -74,7 +74,7 @@ def test_hover_shows_size_and_padding_of_values() -> None:
     )
     seed = analysis_of(DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt")
     marked = "    Arg_0.1{}:0-7\n     ^"
-    text = hover(seed, None, mark(seed, marked)[1])  # type: ignore[arg-type]
+    text = hover(seed, mark(seed, marked)[1])  # type: ignore[arg-type]
     assert ", 992 B of it padding (32.0 times the size of the shape)" in text
 
 
@@ -103,7 +103,7 @@ def test_hovers_show_the_path_of_the_parameter_whose_buffer_it_is() -> None:
     def lines(marked: str) -> list[str]:
         mention = mark(analysis_of(SPLIT), marked)[1]
         assert mention
-        return hover(analysis_of(SPLIT), None, mention).split("\n")
+        return hover(analysis_of(SPLIT), mention).split("\n")
 
     header = "allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:"
     assert "- parameter 2, `params[1][0]`" in lines(f"{header}\n   ^")
@@ -185,7 +185,7 @@ XLA prints the first step at which its own sum is largest.
 def test_alias_shows_the_value_it_refers_to() -> None:
     _, mention = mark(analysis_of(TPU), "    6:copy-done.1\n      ^")
     assert mention
-    lines = hover(analysis_of(TPU), None, mention).split("\n")
+    lines = hover(analysis_of(TPU), mention).split("\n")
     assert lines[0] == "**`copy-start.1{0}`** · 4.00 MiB · 33.3 % of the HBM peak"
     assert "- `copy-done.1` is an alias of it, without bytes of its own" in lines
 
@@ -230,7 +230,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
     analysis = analysis_of(SEED)
     _, mention = mark(analysis, "    cublas-gemm.1{}:4-5\n     ^")
     assert mention
-    linked = hover(analysis, None, mention, CommandLinks("file:///dump.txt"))
+    linked = hover(analysis, mention, CommandLinks("file:///dump.txt"))
     found = re.findall(r"\[([^]]+)\]\(command:xla-lens\.(\w+)\?([^)]*)\)", linked)
     assert [(text, name, json.loads(unquote(argument))[0]) for text, name, argument in found] == [
         ("`test_auto_sharding_basic.py:52`", "goTo", {"path": "test_auto_sharding_basic.py", "line": 52}),
@@ -238,7 +238,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
         ("step 5", "showLiveSet", {"uri": "file:///dump.txt", "step": 5}),
         ("allocation 2", "showAllocationHistory", {"uri": "file:///dump.txt", "allocation": 2}),
     ]
-    assert re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", linked) == hover(analysis, None, mention)
+    assert re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", linked) == hover(analysis, mention)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
 def test_hovers_of_values_repeat_no_size(path: Path) -> None:
     analysis = analysis_of(path)
     for value in range(min(len(analysis.dump.values), 200)):
-        text = hover(analysis, None, Mention(Value(value), Role.USED_VALUE, 0, 0))
+        text = hover(analysis, Mention(Value(value), Role.USED_VALUE, 0, 0))
         # Several causes of padding can have one size. `1.0 KiB + 20 B` is another size than `1.0 KiB`.
         size = r"\d[\d.,]* (?:KiB|MiB|GiB)\b(?: [+−] \d[\d.]* \w+)?"
         # The place repeats the size with the exact bytes.
@@ -318,9 +318,9 @@ def test_rematerialized_values_are_explained() -> None:
     analysis = analysis_of_text(text)
     _, mention = mark(analysis, "    gemm.remat2{}:4-5\n     ^")
     assert mention
-    markdown = hover(analysis, None, mention)
+    markdown = hover(analysis, mention)
     assert "- `remat`: XLA computes the value again instead of keeping it live" in markdown
-    assert "remat" not in hover(analysis_of(SEED), None, mention)
+    assert "remat" not in hover(analysis_of(SEED), mention)
 
 
 def test_missing_files_are_listed() -> None:
@@ -354,7 +354,7 @@ def test_missing_files_are_listed() -> None:
 def test_hover_of_several_outputs_has_the_size_place_and_live_range_of_each() -> None:
     mention = mark(analysis_of(TPU), "    3:copy-start\n      ^")[1]
     assert mention
-    lines = hover(analysis_of(TPU), None, mention).split("\n")
+    lines = hover(analysis_of(TPU), mention).split("\n")
     first = lines.index("- outputs, 4,194,308 B together:")
     assert lines[first + 1 : first + 3] == [
         "  - `copy-start{0}` 4.00 MiB, at offset 0 of allocation 5, live 3–6",

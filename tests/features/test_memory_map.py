@@ -13,23 +13,23 @@ from samples import (
     analysis_of,
     analysis_of_text,
     dump_file,
+    joined,
     malformed_texts,
     module_of,
     on_dumps,
 )
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.render.memory_map.data import STEP_LIMIT, memory_map_data
 from xla_lens.render.sources import call_text
 
 
-def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
-    return dict(memory_map_data(analysis, module))
+def _data(analysis: Analysis) -> dict[str, Any]:
+    return dict(memory_map_data(analysis))
 
 
 def test_parameters_have_their_argument_for_a_source() -> None:
-    data = _data(analysis_of(SPLIT), module_of(SPLIT))
+    data = _data(joined(SPLIT))
     values, strings = data["values"], data["strings"]
     sizes: Counter[str] = Counter()
     for label, kind, source, size in zip(
@@ -123,7 +123,7 @@ def test_huge_step_makes_no_long_column() -> None:
 
 
 def test_calls_are_a_tree_of_the_stack_of_each_value() -> None:
-    data, dump = _data(analysis_of(SPLIT), module_of(SPLIT)), analysis_of(SPLIT).dump
+    data, dump = _data(joined(SPLIT)), analysis_of(SPLIT).dump
     strings, calls, origins = data["strings"], data["calls"], Origins(dump, module_of(SPLIT))
     assert all(caller < row for row, caller in enumerate(calls["caller"]))
     assert len({*zip(calls["caller"], calls["frame"], strict=True)}) == len(calls["frame"])

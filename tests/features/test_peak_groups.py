@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from samples import (
     SHARED_DUMPS,
-    analysis_of,
-    module_of,
+    joined,
     needs_shared_dumps,
     on_dumps,
 )
@@ -19,7 +18,7 @@ from xla_lens.render.peak_groups import peak_groups_data
 @needs_shared_dumps
 def test_layers_and_parameters_of_a_scanned_llama() -> None:
     path = next(SHARED_DUMPS.glob("tpu-v5p-big-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt"))
-    made = peak_groups_data(analysis_of(path), module_of(path), 0)
+    made = peak_groups_data(joined(path), 0)
     assert made
     # The residuals that the forward pass of `lax.scan` saves count for the line in its body.
     first = made["lines"][0]
@@ -59,7 +58,7 @@ def _check_groups(found: PeakGroups, peak_bytes: int) -> None:
 @on_dumps
 def test_groups_add_up_to_the_peak(analysis: Analysis) -> None:
     for space in analysis.memory.spaces:
-        found = peak_groups_data(analysis, None, space.color)
+        found = peak_groups_data(analysis, space.color)
         assert (found is None) == (space.peak_step is None)
         if found:
             _check_groups(found, space.peak_live_bytes)

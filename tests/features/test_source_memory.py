@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, SPLIT, TPU, analysis_of, module_of, needs_shared_dumps
+from samples import DUMPS, SHARED_DUMPS, SPLIT, TPU, joined, needs_shared_dumps
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.render.source_memory import (
@@ -25,7 +25,7 @@ _NAME = "/home/user/programs/programs.py"
 
 
 def _peak(path: Path) -> PeakByLine:
-    peak = peak_by_line(analysis_of(path), module_of(path))
+    peak = peak_by_line(joined(path))
     assert peak
     return peak
 
@@ -36,7 +36,7 @@ def _memory(path: Path, program: Path = _PROGRAM, name: str = _NAME) -> SourceMe
 
 def _lines_of_report(path: Path, name: str) -> Counter[int]:
     """The bytes by line in the report of the default memory space."""
-    made = report(analysis_of(path), {}, ReportOptions(parts=frozenset({Part.LINE})), module_of(path))
+    made = report(joined(path), {}, ReportOptions(parts=frozenset({Part.LINE})))
     found: Counter[int] = Counter()
     for line in made.hbm.lines.lines if made.hbm and made.hbm.lines else ():
         if line.frame and line.frame.file == name and line.frame.line:
@@ -107,7 +107,7 @@ def test_file_that_has_changed_says_so() -> None:
 
 def test_dump_without_live_ranges_has_no_peak() -> None:
     path = next(DUMPS.glob("cpu-tf2.5.3/while/*-buffer-assignment.txt"))
-    assert peak_by_line(analysis_of(path), module_of(path)) is None
+    assert peak_by_line(joined(path)) is None
 
 
 def test_default_memory_space_counts() -> None:

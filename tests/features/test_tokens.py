@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -39,13 +40,14 @@ from xla_lens.text.document import Document
 def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
     """Check the tokens of a dump file from one text to another."""
     file = next(file for file in analysis.dump.files if first.encode() in file.document.data)
-    _check_between(file.document, partial(tokens, analysis, None, file), first, last, expected)
+    _check_between(file.document, partial(tokens, analysis, file), first, last, expected)
 
 
 def check_module(path: Path, first: str, last: str, expected: str) -> None:
     """Check the tokens of an HLO module from one text to another."""
     module = module_of(path)
-    _check_between(module.file.document, partial(tokens, analysis_of(path), module, module.file), first, last, expected)
+    find = partial(tokens, replace(analysis_of(path), module=module), module.file)
+    _check_between(module.file.document, find, first, last, expected)
 
 
 _Find: TypeAlias = Callable[[tuple[int, int], int], list[Token]]
@@ -224,7 +226,7 @@ def test_long_instruction_has_tokens_in_its_first_part() -> None:
     module = module_of(WHILE)
     text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
     changed = module_of_text(text)
-    found = tokens(analysis_of(WHILE), changed, changed.file, (0, len(text)), 100_000)
+    found = tokens(replace(analysis_of(WHILE), module=changed), changed.file, (0, len(text)), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
     assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
     assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "the line after it has tokens"
@@ -236,15 +238,16 @@ def test_strings_in_backend_configurations_have_no_tokens() -> None:
     line = next(line for line in text.split(b"\n") if b"backend_config={" in line)
     assert b':{"' in line
     start = text.index(line)
-    found = tokens(analyse([]), module, module.file, (start, start + len(line)), 1000)
+    found = tokens(replace(analyse([]), module=module), module.file, (start, start + len(line)), 1000)
     assert text[found[-1].start : found[-1].end] == b"backend_config"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
-    analysis, module = analysis_of(path), module_of(path)
+    module = module_of(path)
+    analysis = replace(analysis_of(path), module=module)
     dump, columns = analysis.dump, module.columns
-    found = _check_windows(module.file.document, partial(tokens, analysis, module, module.file))
+    found = _check_windows(module.file.document, partial(tokens, analysis, module.file))
     counts = Counter((token.type, token.is_definition) for token in found)
     assert counts[TokenType.COMPUTATION, True] == len(columns.computations)
     defined = counts[TokenType.VALUE, True] + counts[TokenType.INSTRUCTION, True]
@@ -262,6 +265,8 @@ def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
 
 
 def test_ranges_of_broken_modules_have_the_tokens_of_the_whole() -> None:
-    broken, analysis = [module_of_text(text) for text in malformed_modules()], analysis_of(SEED)
-    found = [_check_windows(one.file.document, partial(tokens, analysis, one, one.file)) for one in broken]
+    found = []
+    for one in map(module_of_text, malformed_modules()):
+        analysis = replace(analysis_of(SEED), module=one)
+        found.append(_check_windows(one.file.document, partial(tokens, analysis, one.file)))
     assert sum(map(len, found)) > 10_000

@@ -12,7 +12,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, check_golden, copied, path_of, read_page, show_page, sibling
 from lsp.wire import FULL, RequestFailed, eventually
 from protocol import check
-from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
+from samples import PALLAS, SEED, SPLIT, TPU, WHILE, joined
 from xla_lens.files import find_set
 from xla_lens.lsp import dump_sets
 from xla_lens.render.memory_map.data import memory_map_data
@@ -36,8 +36,7 @@ def _without_schedule(folder: Path) -> Path:
 @_SETS
 async def test_memory_map_equals_that_of_the_command_line(reader: Reader, path: Path) -> None:
     await reader.start()
-    module = module_of(path) if path is not SEED else None
-    expected = memory_map_data(analysis_of(path), module)
+    expected = memory_map_data(joined(path))
     found = await reader.run("memoryMap", {"uri": reader.open(path)})
     check(found, "MemoryMap")
     assert found == expected

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-import xla_lens
 from protocol import check
 from render.test_memory_map_page import Page
-from samples import DUMPS
+from samples import DUMPS, joined
 from xla_lens.features.diff.facts import Diff, diff
 from xla_lens.features.diff.options import DiffOptions
 from xla_lens.files import find_set
@@ -37,7 +36,7 @@ each_pair = pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda path: path
 
 def _side(path: Path) -> DiffSide:
     files = {kind: one.as_posix() for kind, one in find_set(path).paths.items()}
-    return DiffSide(xla_lens.load(path), xla_lens.load_module(path), files)
+    return DiffSide(joined(path), files)
 
 
 def _diff(old: Path, new: Path) -> Diff:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from protocol import check
-from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of
+from samples import PALLAS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, joined
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.package_files import page_sources
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import memory_map_page
@@ -54,8 +53,8 @@ class Page(HTMLParser):
         }
 
 
-def _text(analysis: Analysis, module: HloModule | None, script: str = "", style: str = "") -> str:
-    return "\n".join(memory_map_page(analysis, module, script, style))
+def _text(analysis: Analysis, script: str = "", style: str = "") -> str:
+    return "\n".join(memory_map_page(analysis, script, style))
 
 
 def _map(page: Page) -> object:
@@ -69,23 +68,23 @@ def _hash(code: str) -> str:
 
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
 def test_the_page_holds_the_whole_map(path: Path) -> None:
-    analysis, module = analysis_of(path), module_of(path) if path is not SEED else None
-    page = Page(_text(analysis, module, *page_sources()))
+    analysis = joined(path)
+    page = Page(_text(analysis, *page_sources()))
     found = _map(page)
     check(found, "MemoryMap")
-    assert found == memory_map_data(analysis, module)
+    assert found == memory_map_data(analysis)
     element = {"id": "memory-map", "type": "application/octet-stream;base64,gzip"}
     assert [attrs for tag, attrs in page.elements if tag == "script"] == [element, {}]
     assert ("div", {"id": "app"}) in page.elements
 
 
 def test_the_same_dump_gives_the_same_page() -> None:
-    assert _text(analysis_of(SPLIT), None, *page_sources()) == _text(analysis_of(SPLIT), None, *page_sources())
+    assert _text(analysis_of(SPLIT), *page_sources()) == _text(analysis_of(SPLIT), *page_sources())
 
 
 def test_the_page_loads_nothing_from_elsewhere() -> None:
     """No element refers to anything, and the policy allows only the script and the style in the page."""
-    page = Page(_text(analysis_of(SPLIT), module_of(SPLIT), *page_sources()))
+    page = Page(_text(joined(SPLIT), *page_sources()))
     _, script = page.of("script")
     (style,) = page.of("style")
     assert page.policy == {
@@ -114,9 +113,9 @@ def test_names_from_the_dump_cannot_break_out_of_the_page() -> None:
     text = text.replace('op_name="parallelize', f'op_name="{_EVIL}parallelize')
     text = text.replace('source_file="test_auto_sharding_basic.py"', f'source_file="{_EVIL}.py"')
     analysis = analysis_of_text(text)
-    page = Page(_text(analysis, None, *page_sources()))
+    page = Page(_text(analysis, *page_sources()))
     assert not [tag for tag, _ in page.elements if tag == "img" or tag.startswith("img")]
     assert len(page.of("script")) == 2
-    found = memory_map_data(analysis, None)
+    found = memory_map_data(analysis)
     assert _map(page) == found
     assert any(_EVIL in text for text in found["strings"])

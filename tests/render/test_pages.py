@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, on_dumps
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, joined, on_dumps
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -17,7 +17,7 @@ from xla_lens.render.sources import frame_text
 
 
 def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
-    return page_text(analysis, page, None, limit)
+    return page_text(analysis, page, limit)
 
 
 def _target_text(place: Place) -> str:
@@ -150,7 +150,7 @@ Values by offset, then by time
 
 
 def test_live_set_page_names_and_links_source_lines() -> None:
-    shown = page_text(analysis_of(SPLIT), LiveSetPage(36), module_of(SPLIT))
+    shown = page_text(joined(SPLIT), LiveSetPage(36))
     rows = {line.split()[4]: line for line in shown.text.splitlines() if "f32[" in line}
     # As the HLO module resolves the stack frames of the instructions.
     assert re.search(

@@ -93,7 +93,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert live_file
     first = one.memory.spaces[0]
     size = human(first.peak_live_bytes)
-    labels = [hint.label for hint in hints(one, None, live_file, (0, 1 << 30), 1000)]
+    labels = [hint.label for hint in hints(one, live_file, (0, 1 << 30), 1000)]
     peaks = [label for label in labels if "◀ peak" in label]
     assert peaks
     assert all("≥ " in label and "dump is cut off" in label for label in peaks)
@@ -101,7 +101,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert any(f"≥ {size}" in title for title in titles)
     assert all(f"≥ {size}" in title for title in titles if re.search(rf"peak\D*{size}", title))
     assert first.peak_step is not None
-    markdown = hover(one, None, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0))
+    markdown = hover(one, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0))
     assert f"≥ {size} live" in markdown
     assert "- incomplete: the live ranges are cut off" in markdown or "cut off" in markdown
     for page in (SummaryPage(), LiveSetPage(first.peak_step)):

@@ -135,7 +135,12 @@ class Capture:
     @cached_property
     def module(self) -> HloModule | None:
         """The HLO module, None if it cannot be read."""
-        return load_module_or_finding(self._files, {}, self.analysis)[1]
+        return load_module_or_finding(self._files, {}, self.analysis).module
+
+    @property
+    def _joined(self) -> Analysis:
+        """The analysis with the HLO module."""
+        return replace(self.analysis, module=self.module)
 
     @property
     def name(self) -> str:
@@ -202,7 +207,7 @@ class Capture:
         parameters = dump.allocations.parameter[changed]
         self._donated = self._donating(parameters[parameters != NONE].tolist())
         self._reports.clear()
-        return Comparison.of(self.analysis, self.module, self._donated.analysis, self._donated.module)
+        return Comparison.of(self._joined, self._donated._joined)
 
     def to_dict(self) -> Json:
         """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""
@@ -242,7 +247,7 @@ class Capture:
         return capture_text(self._report(_SUMMARY), self.error)
 
     def _repr_html_(self) -> str:
-        return capture_html(self._report(_SUMMARY), self.module, self.error, page_sources())
+        return capture_html(self._report(_SUMMARY), self._joined, self.error, page_sources())
 
     # ------------------------------------------------------------ inside
 
@@ -256,8 +261,8 @@ class Capture:
     def _report(self, options: ReportOptions) -> Report:
         if options not in self._reports:
             files = {kind: path.as_posix() for kind, path in self._files.paths.items()}
-            module = self.module if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else None
-            found = report(self.analysis, files, options, module)
+            analysis = self._joined if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else self.analysis
+            found = report(analysis, files, options)
             if found.advice and self._donated:
                 after = self._donated.analysis.memory.space(DEFAULT_COLOR)
                 found = replace(found, advice=measured(found.advice, Rule.DONATE, after))

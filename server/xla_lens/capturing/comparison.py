@@ -5,7 +5,6 @@ from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.diff import comparison as model
 from xla_lens.model.diff.comparable import DiffSide
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.package_files import page_sources
 from xla_lens.render.captures import comparison_html, comparison_text
 
@@ -20,9 +19,9 @@ class Comparison(model.Comparison):
         return comparison_html(self._diff(), page_sources())
 
     def _diff(self) -> Diff:
-        old, new = _side(self.old, self.old_module), _side(self.new, self.new_module)
+        old, new = _side(self.old), _side(self.new)
         return diff_of(self, old, new, DiffOptions(DEFAULT_DIFF_TOP))
 
 
-def _side(analysis: Analysis, module: HloModule | None) -> DiffSide:
-    return DiffSide(analysis, module, {file.kind: file.label for file in analysis.dump.files})
+def _side(analysis: Analysis) -> DiffSide:
+    return DiffSide(analysis, {file.kind: file.label for file in analysis.dump.files})

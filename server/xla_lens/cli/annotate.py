@@ -31,7 +31,7 @@ def run_annotate(arguments: argparse.Namespace) -> int:
     found: list[tuple[LoadedSet, SourceMemory, float | None]] = []
     peaks: list[PeakByLine] = []
     for loaded in selected(find_dumps(arguments.paths), arguments.module).load():
-        peak = peak_by_line(loaded.analysis, loaded.read_module()[1])
+        peak = peak_by_line(loaded.read_module())
         if peak:
             peaks.append(peak)
             names = names_of(absolute, peak.files, arguments.path_mapping)

@@ -83,7 +83,7 @@ def _position(place: Place, terminal: Terminal | None) -> Piece:
 def run_unknown(options: argparse.Namespace) -> int:
     """Run `xla-lens check --unknown` and return the exit status."""
     dumps = find_dumps(options.paths)
-    texts = (unknown_text(one.analysis, one.read_module()[1]) for one in dumps.load())
+    texts = (unknown_text(one.read_module()) for one in dumps.load())
     found = by_form(chain.from_iterable(texts))
     if options.output_format == "json":
         print_json(unknown_text_data(found))

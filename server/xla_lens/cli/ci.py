@@ -50,9 +50,9 @@ class CiReport:
         """Add the findings of a dump."""
         name = loaded.files.stem.name
         self.checked.append(name)
-        module = loaded.read_module()[1] if findings else None
+        analysis = loaded.read_module() if findings else loaded.analysis
         for finding in findings:
-            line = source_of_finding(loaded.analysis, module, finding)
+            line = source_of_finding(analysis, finding)
             anchor = Anchor(self._dump(place_in_dump(finding)), self.source_place(line), line)
             self.annotations.append(finding_annotation(finding, meaning(finding.code), name, anchor))
 

@@ -199,7 +199,7 @@ def _paired(
 
 def _side(load: Callable[[], LoadedSet]) -> DiffSide:
     loaded = load()
-    return DiffSide(*loaded.read_module(), loaded.files.labels, read_flags(loaded.files))
+    return DiffSide(loaded.read_module(), loaded.files.labels, read_flags(loaded.files))
 
 
 def _diff(old: _Module, new: _Module, options: DiffOptions) -> Diff:

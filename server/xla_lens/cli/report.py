@@ -73,8 +73,8 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
 
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     """Return the report of a loaded set. If it needs the HLO module, the dump is also checked against that."""
-    analysis, module = loaded.with_module() if needs_module(options) else (loaded.analysis, None)
-    return report(analysis, loaded.files.labels, options, module)
+    analysis = loaded.with_module() if needs_module(options) else loaded.analysis
+    return report(analysis, loaded.files.labels, options)
 
 
 def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
@@ -157,9 +157,9 @@ def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
     """Print one page with the maps of all modules that the ranking shows."""
     rows: dict[RankedModule, str] = {}
     for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
-        analysis, module = loaded.with_module()
+        analysis = loaded.with_module()
         row = ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)
-        rows[row] = packed_map(memory_map_data(analysis, module))
+        rows[row] = packed_map(memory_map_data(analysis))
     ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
     shown = [rows[module] for module in ranked.shown]
     folder, is_one = _folder(arguments), len(rows) == 1

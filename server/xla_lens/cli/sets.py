@@ -34,7 +34,7 @@ from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.printable import printable
 
 if TYPE_CHECKING:
-    from xla_lens.model.hlo.module import HloModule
+    pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,20 +47,16 @@ class LoadedSet:
     analysis: Analysis
     sets: "DumpSets"
 
-    def with_module(self) -> "tuple[Analysis, HloModule | None]":
-        """Return the analysis with the findings against the HLO module, and the module; None if there is none that can
-        be read.
-        """
-        analysis, module = self.read_module()
-        return analysis.with_module(module), module
+    def with_module(self) -> Analysis:
+        """Return the analysis with the HLO module and the findings against that."""
+        analysis = self.read_module()
+        return analysis.with_module(analysis.module)
 
-    def read_module(self) -> "tuple[Analysis, HloModule | None]":
-        """Return the analysis, with a finding if the HLO module cannot be decompressed, and the module; None if there
-        is none that can be read.
-        """
-        analysis, module = load_module_or_finding(self.files, self.sets.opened, self.analysis)
+    def read_module(self) -> Analysis:
+        """Return the analysis with the HLO module, or with a finding if that cannot be decompressed."""
+        analysis = load_module_or_finding(self.files, self.sets.opened, self.analysis)
         self.reject_unreadable(analysis)
-        return analysis, module
+        return analysis
 
     def reject_unreadable(self, analysis: Analysis) -> None:
         """Raise `CannotRun` if a file of a set that is alone cannot be read."""
@@ -104,7 +100,7 @@ class DumpSets:
             analysis = load_set(files, self.opened, {}, report_progress=draw, share=share)[1]
             loaded = LoadedSet(files, analysis, self)
             if is_checked:
-                loaded = replace(loaded, analysis=loaded.with_module()[0])
+                loaded = replace(loaded, analysis=loaded.with_module())
             # XLA writes the HLO module before the other files.
             if not is_being_written(loaded.analysis, may_be_edited=False) or time.monotonic() >= given_up:
                 return loaded

@@ -9,7 +9,6 @@ from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import (
@@ -54,12 +53,12 @@ _PAGES: Final = (
 )
 
 
-def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: Span) -> list[Action]:
+def actions(analysis: Analysis, file: DumpFile, span: Span) -> list[Action]:
     """Return the actions for some bytes of a file, most helpful first; never more than twelve. In an HLO module, they
     go to the source lines of an instruction. Since jaxlib 0.8.2 the source lines of a dump are in its module.
     """
     start, end = span
-    if module and file is module.file:
+    if module := analysis.module_in(file):
         named = hlo_mention_at(module, start)
         is_instruction = named is not None and isinstance(named.target, HloInstruction)
         return source_actions(module.frames(module.metadata(named.target.row))) if named and is_instruction else []
@@ -75,7 +74,7 @@ def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, span: 
     leading = _of_mention(analysis, mention) if mention else ()
     explained = (Action(f"Explain {finding.code}", finding.code, finding) for finding in first.values())
     is_made = mention and (isinstance(mention.target, Value | Instruction) or mention.role is Role.SCHEDULE)
-    origin = Origins(analysis.dump, module).of_target(mention.target) if mention and is_made else None
+    origin = Origins(analysis.dump, analysis.module).of_target(mention.target) if mention and is_made else None
     return [*islice(explained, _MOST), *leading, *source_actions(origin.frames if origin else ()), *_PAGES]
 
 

@@ -40,12 +40,12 @@ class Hint(NamedTuple):
     label: str
 
 
-def hints(analysis: Analysis, module: HloModule | None, file: DumpFile, span: Span, limit: int) -> list[Hint]:
+def hints(analysis: Analysis, file: DumpFile, span: Span, limit: int) -> list[Hint]:
     """Return the first `limit` hints at some bytes of a file, in the order of its tables. Those of a module follow the
     names, because the rest of the lines is long.
     """
     dump, found = analysis.dump, list[Iterator[Hint]]()
-    if module and file is module.file:
+    if module := analysis.module_in(file):
         found.append(_instructions(analysis, module, span, limit))
     if file is dump.assignment:
         found.append(_allocations(analysis, _rows(dump.allocations, span)))

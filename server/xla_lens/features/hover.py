@@ -48,12 +48,11 @@ _LONGEST_SHAPE: Final = 160
 
 
 class _Context(NamedTuple):
-    """The set that a hover is about, its HLO module, the links that the editor follows, and a function that returns one
+    """The set that a hover is about, the links that the editor follows, and a function that returns one
     more line about a value, a row of `DumpSet.values`, for below the title.
     """
 
     analysis: Analysis
-    module: HloModule | None
     links: CommandLinks
     note: Callable[[int], str | None]
 
@@ -69,7 +68,6 @@ class _Context(NamedTuple):
 
 def hover(
     analysis: Analysis,
-    module: HloModule | None,
     mention: Mention | HloMention,
     links: CommandLinks = NO_LINKS,
     note: Callable[[int], str | None] = lambda _: None,
@@ -77,7 +75,8 @@ def hover(
     """Return the hover of what a dump file or its HLO module mentions. `links` are those that the editor follows.
     `note` returns one more line about a value, a row of `DumpSet.values`.
     """
-    context, target, name = _Context(analysis, module, links, note), mention.target, NONE
+    context, target, name = _Context(analysis, links, note), mention.target, NONE
+    module = analysis.module
     if isinstance(mention, Mention):
         name = mention.name
     if module and isinstance(target, HloComputation):
@@ -155,7 +154,7 @@ def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
     """
     dump, values, label = context.dump, context.dump.values, context.dump.value_label(value)
     size_bytes = values.size_bytes.item(value) if values.slice[value] != NONE else None
-    origin, elements = Origins(dump, context.module).of_value(value), _elements(dump, value)
+    origin, elements = Origins(dump, context.analysis.module).of_value(value), _elements(dump, value)
     size = f" · {human(size_bytes)}" if size_bytes is not None else ""
     if len(elements):
         # The bytes of the tuple itself are only pointers.

@@ -10,7 +10,6 @@ from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import mention_at
 
 
@@ -24,20 +23,20 @@ class SourceLine(NamedTuple):
     size_bytes: int | None = None
 
 
-def source_of_finding(analysis: Analysis, module: HloModule | None, finding: Finding) -> SourceLine | None:
+def source_of_finding(analysis: Analysis, finding: Finding) -> SourceLine | None:
     """Return the line that made the instruction a finding is about; for a peak above a limit, the line that owns most
     bytes of it. None if it is unknown, or if the finding is about the text of the dump.
     """
     if finding.problem.kind is Problem.PEAK_ABOVE_LIMIT:
         space, step = finding.problem.facts["space"], finding.problem.facts["peak_step"]
-        lines = bytes_by_line(analysis.dump, module, step, space.color).lines
+        lines = bytes_by_line(analysis.dump, analysis.module, step, space.color).lines
         frames = ((line.frame, line.size_bytes) for line in lines)
         return next((SourceLine(frame.file, frame.line, size) for frame, size in frames if frame), None)
     is_about_text = finding.code in (Code.SYNTAX, Code.TRUNCATED_DUMP)
     if is_about_text and finding.problem.kind is not Problem.MISSING_QUOTE:
         return None
     mention = mention_at(analysis.dump, finding.place.file, finding.place.start)
-    origin = Origins(analysis.dump, module).of_target(mention.target) if mention else None
+    origin = Origins(analysis.dump, analysis.module).of_target(mention.target) if mention else None
     frame = origin.line if origin else None
     return SourceLine(frame.file, frame.line) if frame else None
 

@@ -64,12 +64,12 @@ class Token(NamedTuple):
     is_live_at_peak: bool = False
 
 
-def tokens(analysis: Analysis, module: HloModule | None, file: DumpFile, span: Span, limit: int) -> list[Token]:
+def tokens(analysis: Analysis, file: DumpFile, span: Span, limit: int) -> list[Token]:
     """Return the first `limit` tokens of a file that overlap some bytes.
 
     A token never spans lines. Only the first part of a long instruction has tokens.
     """
-    if module and file is module.file:
+    if module := analysis.module_in(file):
         return _by_chunks(file.document, span, limit, lambda first, last: _in_module(analysis, module, first, last))
     if not file.columns.has_rows():
         return []

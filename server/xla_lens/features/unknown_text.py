@@ -47,12 +47,12 @@ class UnknownText:
     count: int = 1
 
 
-def unknown_text(analysis: Analysis, module: HloModule | None) -> Iterator[UnknownText]:
+def unknown_text(analysis: Analysis) -> Iterator[UnknownText]:
     """Yield all text of a dump that is not known."""
     for file in analysis.dump.files:
         yield from _unknown_lines(file)
         yield from _unknown_hlo(file)
-    if module:
+    if module := analysis.module:
         yield from _unknown_lines_of_module(module)
         yield from _unknown_instructions(module)
 

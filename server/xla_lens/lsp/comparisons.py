@@ -84,7 +84,7 @@ class Comparisons:
         compared = last.diff.comparison if last else None
         if last and compared and tuple(state.key for state, _ in last.sources) == self.active:
             for side, other, is_old in ((compared.new, 0, False), (compared.old, 1, True)):
-                if side is analysis:
+                if side.memory is analysis.memory:
                     return ActiveComparison(compared, is_old, last.sources[other][0])
         return None
 
@@ -105,11 +105,11 @@ class ActiveComparison:
 async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:
     """Return a set as a side of a comparison, and its generation. None if it cannot be read."""
     # Both at once: the set may be loaded again while the other side is awaited.
-    (analysis, module), generation = await state.loaded_for(state.path), state.generation
+    analysis, generation = await state.loaded_for(state.path), state.generation
     if analysis is None:
         return None
     files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
-    if module:
+    if module := analysis.module:
         files[module.file.kind] = Path(module.file.label).as_posix()
     flags = await in_thread(read_flags, SetFiles(state.key, {}))
-    return DiffSide(analysis, module, files, flags), generation
+    return DiffSide(analysis, files, flags), generation

@@ -200,13 +200,12 @@ class DumpSetState:
             await self._reached(_Step.MODULE_READ)
         return self.module
 
-    async def loaded_for(self, path: Path) -> tuple[Analysis | None, HloModule | None]:
-        """Return what `analysis_for` and `module_for` return, both as they are at the same moment: the set may be
-        loaded again while its module is awaited.
-        """
+    async def loaded_for(self, path: Path) -> Analysis | None:
+        """Return what `analysis_for` returns, after waiting for the HLO module like `module_for`."""
         await self.analysis_for(path)
         await self.module_for(path)
-        return await self.analysis_for(path), self.module
+        # The set may have been loaded again while its module was awaited.
+        return await self.analysis_for(path)
 
     @property
     def module(self) -> HloModule | None:
@@ -334,7 +333,7 @@ class DumpSetState:
         self._files, self.is_being_written, self.why_empty = files, is_written, why_empty
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
-            self._own = self.analysis = analysis
+            self._own = self.analysis = replace(analysis, module=self.module)
             self.generation = next(_GENERATIONS)
         for path in texts.keys() & files.keys():
             # The same text as before keeps its document.
@@ -355,6 +354,10 @@ class DumpSetState:
         if load.is_cancelled:
             raise Cancelled
         self._module, self._module_seconds = loaded, time.monotonic() - started
+        own, analysis = self._own, self.analysis
+        if own and analysis and own.module is not self.module:
+            self._own = replace(own, module=self.module)
+            self.analysis = self._own if analysis is own else replace(analysis, module=self.module)
         if loaded:
             self._set_analysed(load, Path(loaded.module.file.label), loaded.module.file.document)
             self._events.loaded(self)

@@ -139,8 +139,8 @@ def _load(
         loaded, analysis = load_set(files, {}, {}, is_cancelled, share=OVERVIEW_SHARE)
         if not any(one.stamp for one in loaded.values()):
             return None
-        analysis, module = load_module_or_finding(files, {}, analysis, is_cancelled, share=OVERVIEW_SHARE)
-        return index_set(files, stamp, analysis.with_module(module, is_cancelled), convert)
+        analysis = load_module_or_finding(files, {}, analysis, is_cancelled, share=OVERVIEW_SHARE)
+        return index_set(files, stamp, analysis.with_module(analysis.module, is_cancelled), convert)
     except Cancelled:
         raise
     except Exception:

@@ -18,7 +18,6 @@ from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import PAGE_SCHEME
 from xla_lens.lsp.uris import file_path
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import Page, page_name
 from xla_lens.render.pages import Link, PageText, page_text
 from xla_lens.syntax.file_names import module_name
@@ -79,9 +78,9 @@ class RenderedPage:
         return list(by_place.values())
 
 
-def render_page(analysis: Analysis, module: HloModule | None, page: Page, capabilities: ClientCapabilities) -> PageText:
+def render_page(analysis: Analysis, page: Page, capabilities: ClientCapabilities) -> PageText:
     """Render a page. Runs in a worker thread."""
-    return page_text(analysis, page, module, has_map=capabilities.has_command_uris)
+    return page_text(analysis, page, has_map=capabilities.has_command_uris)
 
 
 class PageCache:

@@ -34,8 +34,8 @@ class Snapshot:
 
     `edits` lead from that file to `document`, the editor's current text. `on_truncated` is called with a
     text for the user when an answer is truncated.
-    `module` is the HLO module of the set, None if there is none or it is not loaded yet. `compared` is the active
-    comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it with.
+    `compared` is the active comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it
+    with.
     """
 
     kind: ClassVar[Kind] = "dump"
@@ -49,7 +49,6 @@ class Snapshot:
     settings: Settings
     on_truncated: Callable[[str], None]
     analysis: Analysis
-    module: HloModule | None
     compared: ActiveComparison | None
     others: Mapping[str, Path]
 
@@ -57,6 +56,11 @@ class Snapshot:
     def dump(self) -> DumpSet:
         """The dump set."""
         return self.analysis.dump
+
+    @property
+    def module(self) -> HloModule | None:
+        """The HLO module of the set, None if there is none or it is not loaded yet."""
+        return self.analysis.module
 
     @property
     def is_module(self) -> bool:
@@ -97,7 +101,7 @@ class PageSnapshot:
     kind: ClassVar[Kind] = "page"
 
     page: RenderedPage
-    sets: tuple[tuple[Analysis | None, HloModule | None], ...]
+    sets: tuple[Analysis | None, ...]
     convert: Converter
     capabilities: ClientCapabilities
     find_source: Callable[[str], Awaitable[Path | None]]

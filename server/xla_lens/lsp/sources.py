@@ -86,12 +86,12 @@ class Sources:
 
     async def _named(self, state: DumpSetState) -> NamedFiles | None:
         await state.module_for(state.path)
-        analysis, module, context = state.analysis, state.module, (*self._context(), self._version)
+        analysis, context = state.analysis, (*self._context(), self._version)
         if analysis is None:
             return None
 
         def named_files() -> NamedFiles | None:
-            if (peak := peak_by_line(analysis, module)) is None:
+            if (peak := peak_by_line(analysis)) is None:
                 return None
             files: dict[Path, set[str]] = {}
             for name in sorted(peak.files):
@@ -100,7 +100,7 @@ class Sources:
             dump_time = min((file_time(Path(file.label)) for file in analysis.dump.files), default=0.0)
             return NamedFiles(state, peak, files, dump_time)
 
-        key = state.generation, module, context
+        key = state.generation, analysis.module, context
         known = self._known.get(state.key)
         if known is None or known[0] != key:
             known = self._known[state.key] = key, await in_thread(named_files)

@@ -213,13 +213,13 @@ class State:
         return None
 
     async def _page(self, state: DumpSetState, page: Page) -> _Rendering | None:
-        analysis, module = await state.analysis_for(state.path), None
+        analysis = await state.analysis_for(state.path)
         if analysis and not isinstance(page, HistoryPage):
-            analysis, module = await state.loaded_for(state.path)
+            analysis = await state.loaded_for(state.path)
         if analysis is None:
             return None
         known = analysis.on_device(self.settings.device_memory)
-        return ((state, state.generation),), render_page, (known, module, page, self.client.capabilities)
+        return ((state, state.generation),), render_page, (known, page, self.client.capabilities)
 
     async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
         if compared := await self.comparisons.of(old, new):
@@ -253,7 +253,7 @@ class State:
         if is_page(uri):
             if (page := await self.page(uri)) is None:
                 return None
-            sets = tuple((state.analysis, state.module) for state, _ in page.sources)
+            sets = tuple(state.analysis for state, _ in page.sources)
             return PageSnapshot(page, sets, self.converter(page.open), self.client.capabilities, self.sources.find)
         if uri in self.source_documents:
             return await self._source_snapshot(uri) if handler.source else None
@@ -286,7 +286,7 @@ class State:
         state, path = found
         analysis = await state.analysis_for(path)
         if analysis is None or state.is_module(path) or needs_module:
-            analysis, _ = await state.loaded_for(path)
+            analysis = await state.loaded_for(path)
         # The document may have been closed in the meantime.
         if self.sets.find(uri) != found or (analysis is None and not state.is_module(path)):
             return None
@@ -307,7 +307,6 @@ class State:
             self.settings,
             on_truncated,
             state.analysis,
-            state.module,
             self.comparisons.of_analysis(state.analysis),
             self._others(state),
         )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
     `warrants` say which numbers are exact. `capacity` is the device's, None if no file beside the dump states it.
+    `module` is the HLO module, None if there is none or it is not read.
     """
 
     dump: DumpSet
@@ -36,6 +37,7 @@ class Analysis:
     findings: tuple[Finding, ...]
     warrants: Warrants
     capacity: Capacity | None = None
+    module: "HloModule | None" = None
 
     def on_device(self, size_bytes: int | None) -> "Analysis":
         """Return this analysis with the capacity that the user states, which counts more than that of any file. None
@@ -45,11 +47,10 @@ class Analysis:
         return replace(self, capacity=capacity) if capacity else self
 
     def with_module(self, module: "HloModule | None", is_cancelled: IsCancelled | None = None) -> "Analysis":
-        """Return this analysis with the findings of the dump against its HLO module, itself if there are none or the
-        module is None. Raises `Cancelled`.
-        """
+        """Return this analysis with its HLO module and the findings of the dump against that. Raises `Cancelled`."""
+        one = self if module is self.module else replace(self, module=module)
         if module is None:
-            return self
+            return one
         from xla_lens.model.checks.module import differences_from_module
 
         is_cancelled = is_cancelled or (lambda: False)
@@ -57,15 +58,19 @@ class Analysis:
         is_whole = not has_alarms and not module.is_cut_off
         context = Context.of(self.dump, module)
         if is_whole and not differences_from_module(context, module, is_cancelled):
-            return self
+            return one
         # Once more from the start, because what the module shows may explain what the dump alone shows.
         findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))
         found = warrants(self.dump, findings)
-        return replace(self, findings=findings, memory=with_bounds(self.memory, found), warrants=found)
+        return replace(one, findings=findings, memory=with_bounds(self.memory, found), warrants=found)
 
     def with_unreadable(self, module: DumpFile) -> "Analysis":
         """Return this analysis with the finding that the HLO module could not be read."""
         return replace(self, findings=(*self.findings, unreadable(module)))
+
+    def module_in(self, file: DumpFile) -> "HloModule | None":
+        """Return the HLO module if that is in a file, else None."""
+        return self.module if self.module and file is self.module.file else None
 
     @property
     def unreadable(self) -> tuple[DumpFile, ...]:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.report.facts import Report
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
@@ -45,11 +44,11 @@ def capture_text(report: Report, error: Exception | None) -> str:
     return _text(_outline(report, error), report.dump)
 
 
-def capture_html(report: Report, module: HloModule | None, error: Exception | None, sources: tuple[str, str]) -> str:
+def capture_html(report: Report, analysis: Analysis, error: Exception | None, sources: tuple[str, str]) -> str:
     """Return the picture of a capture in a notebook: the summary, which notebooks that are not trusted keep, and the
     memory map in a frame without any rights but to run its script. `sources` are the script and the style of the map.
     """
-    page = memory_map_page(report.analysis, module, *sources, is_script_packed=True)
+    page = memory_map_page(analysis, *sources, is_script_packed=True)
     return _picture(_outline(report, error), report.module, page, "report FOLDER")
 
 

@@ -8,13 +8,11 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.capacity import capacity_of
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
 from xla_lens.render import contract
@@ -73,8 +71,9 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
     }
 
 
-def value_entries(dump: DumpSet, module: HloModule | None, values: Column, locate: Locate) -> list[contract.ValueEntry]:
+def value_entries(analysis: Analysis, values: Column, locate: Locate) -> list[contract.ValueEntry]:
     """Return the entries of some values."""
+    dump, origins = analysis.dump, Origins(analysis.dump, analysis.module)
     return [
         {
             "value": value,
@@ -86,7 +85,7 @@ def value_entries(dump: DumpSet, module: HloModule | None, values: Column, locat
             "sourceLine": source_line_data(origin.line),
             "location": locate.value(value),
         }
-        for value, origin in zip(values.tolist(), map(Origins(dump, module).of_value, values.tolist()), strict=True)
+        for value, origin in zip(values.tolist(), map(origins.of_value, values.tolist()), strict=True)
     ]
 
 

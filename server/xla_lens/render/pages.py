@@ -12,7 +12,6 @@ from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import DEFAULT_TOP, Part, ReportOptions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 from xla_lens.model.memory.allocation_history import allocation_history
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
@@ -73,18 +72,16 @@ PAGE_LIMIT: Final = 1000
 """Maximum number of rows in a list of a page."""
 
 
-def page_text(
-    analysis: Analysis, page: Page, module: HloModule | None = None, limit: int = PAGE_LIMIT, *, has_map: bool = False
-) -> PageText:
+def page_text(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, *, has_map: bool = False) -> PageText:
     """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
     at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map.
     """
     place_of, files = partial(entity_place, analysis.dump), {file.kind: file for file in analysis.dump.files}
-    if module:
-        files[FileKind.HLO] = module.file
+    if analysis.module:
+        files[FileKind.HLO] = analysis.module.file
 
     def made(options: ReportOptions) -> Report:
-        return report(analysis, {kind: file.label for kind, file in files.items()}, options, module)
+        return report(analysis, {kind: file.label for kind, file in files.items()}, options)
 
     match page:
         case ReportPage():
@@ -106,7 +103,7 @@ def page_text(
             outline = _history(analysis, index, limit)
         case ExcerptPage(kind):
             file = files.get(kind)
-            return _excerpt(analysis.dump, module, file, page) if file else PageText("The dump has no such file.\n", ())
+            return _excerpt(analysis, file, page) if file else PageText("The dump has no such file.\n", ())
     return outline_page(outline, place_of)
 
 
@@ -169,9 +166,9 @@ def _incomplete(warrants: Warrants) -> Iterator[tuple[str, str]]:
 # ---------------------------------------------------------------- an excerpt
 
 
-def _excerpt(dump: DumpSet, module: HloModule | None, file: DumpFile, page: ExcerptPage) -> PageText:
+def _excerpt(analysis: Analysis, file: DumpFile, page: ExcerptPage) -> PageText:
     """Lines of a file as they are, with links from what they mention to the other places of it."""
-    document, last = file.document, min(page.end_row, file.document.line_count)
+    dump, document, last = analysis.dump, file.document, min(page.end_row, file.document.line_count)
     name = file.label.rpartition("/")[2]
     head = _encoded(f"Lines {page.first_row + 1:,}–{last:,} of {name}, which is too large for the editor\n\n")
     if page.first_row >= last:
@@ -181,7 +178,7 @@ def _excerpt(dump: DumpSet, module: HloModule | None, file: DumpFile, page: Exce
     for word in _WORD.finditer(document.data, start, end):
         if found and word.start() + shift < found[-1].end:
             continue
-        mention = _mention(dump, module, file, word.start())
+        mention = _mention(analysis, file, word.start())
         entity = _entity(dump, mention.target) if mention and start <= mention.start <= mention.end <= end else None
         if mention and entity and (place := place_of(entity)):
             found.append(Link(mention.start + shift, mention.end + shift, entity, place))
@@ -191,14 +188,15 @@ def _excerpt(dump: DumpSet, module: HloModule | None, file: DumpFile, page: Exce
 _WORD: Final = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-def _mention(dump: DumpSet, module: HloModule | None, file: DumpFile, offset: int) -> Mention | None:
+def _mention(analysis: Analysis, file: DumpFile, offset: int) -> Mention | None:
     """What a file mentions at an offset, in the terms of the dump."""
-    if module is None or file is not module.file:
-        return mention_at(dump, file, offset)
+    module = analysis.module_in(file)
+    if module is None:
+        return mention_at(analysis.dump, file, offset)
     named = hlo_mention_at(module, offset)
     if named is None or not isinstance(named.target, HloInstruction):
         return None
-    meaning = meaning_of(dump, module.name(named.target.row), named.target.index)
+    meaning = meaning_of(analysis.dump, module.name(named.target.row), named.target.index)
     return Mention(meaning, Role.USED_VALUE, named.start, named.end) if meaning else None
 
 

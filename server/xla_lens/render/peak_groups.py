@@ -15,7 +15,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import live_in_space
 from xla_lens.model.warrants import Bound
@@ -26,9 +25,9 @@ from xla_lens.render.sources import PARAMETERS, frame_text
 from xla_lens.syntax.columns import Rows
 
 
-def peak_groups_data(analysis: Analysis, module: HloModule | None, color: int) -> contract.PeakGroups | None:
+def peak_groups_data(analysis: Analysis, color: int) -> contract.PeakGroups | None:
     """Return what is live at the peak of a memory space, None if nothing is ever live there."""
-    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})), module)
+    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})))
     one = next((one for one in made.spaces if one.space.color == color), None)
     if one is None or one.space.peak_step is None:
         return None

@@ -20,7 +20,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -112,14 +111,14 @@ class SourceMemory(NamedTuple):
         return sum(line.size_bytes for line in self.lines)
 
 
-def peak_by_line(analysis: Analysis, module: HloModule | None) -> PeakByLine | None:
+def peak_by_line(analysis: Analysis) -> PeakByLine | None:
     """Return the peak by source line. None if nothing is ever live, or if the dump is too incomplete to tell."""
-    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})), module)
+    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})))
     with_lines = [one for one in made.spaces if one.lines is not None]
     one = max(with_lines, key=lambda one: (one.space.color == DEFAULT_COLOR, one.space.peak_live_bytes), default=None)
     if one is None or one.lines is None:
         return None
-    advice = advise(analysis, module, one.space.color)
+    advice = advise(analysis, analysis.module, one.space.color)
     return PeakByLine(
         module=module_of(analysis.dump.files),
         origins=made.origins,

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from goldens import SAME, SWAP_2025, findings_text, held
-from samples import DUMPS, WHILE, analysis_of, facts, module_of, module_of_text, never, on_all_dumps, sweep
+from samples import DUMPS, WHILE, analysis_of, facts, joined, module_of, module_of_text, never, on_all_dumps, sweep
 from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
@@ -27,8 +27,8 @@ def _check(path: Path, edits: Sequence[tuple[str, str]], in_module: Sequence[tup
 
 @pytest.mark.parametrize("path", _WITH_MODULE, ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_dumps_agree_with_their_modules(path: Path) -> None:
-    analysis = analysis_of(path)
-    assert analysis.with_module(module_of(path)) is analysis
+    analysis = joined(path)
+    assert analysis.with_module(analysis.module) is analysis
 
 
 def _added(analysis: Analysis, module: HloModule) -> list[Finding]:

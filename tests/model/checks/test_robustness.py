@@ -35,6 +35,6 @@ def test_numbers_over_64_bits_are_analyzed_without_errors(path: Path, most: int)
                 [other if other.kind is not kind else dump_file(edited, kind) for other in files.values()]
             )
             assert all(map(message, analysis.findings))
-            assert memory_map_data(analysis, None)["values"]["label"]
+            assert memory_map_data(analysis)["values"]["label"]
             made = report(analysis, dict.fromkeys(files, "a"), ReportOptions(parts=frozenset(Part)))
             assert list(report_text(made, 100))

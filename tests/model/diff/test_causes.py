@@ -24,12 +24,12 @@ def _edited(edit: Callable[[str], str]) -> Analysis:
 
 
 def _compared(edit: Callable[[str], str]) -> tuple[Comparison, dict[CauseKind, ChangeCause]]:
-    compared = compare_analyses(analysis_of(OLD), None, _edited(edit), None)
+    compared = compare_analyses(analysis_of(OLD), _edited(edit))
     return compared, {cause.kind: cause for cause in causes(compared)}
 
 
 def test_dump_compared_with_itself_has_no_causes() -> None:
-    assert not list(causes(compare_analyses(analysis_of(OLD), None, analysis_of(OLD), None)))
+    assert not list(causes(compare_analyses(analysis_of(OLD), analysis_of(OLD))))
 
 
 def test_donation_that_is_gone_has_its_parameter_and_bytes() -> None:
@@ -62,14 +62,14 @@ def test_copy_that_replaces_a_donation_is_named() -> None:
     cause = found["donation"]
     assert (cause.count, cause.copies) == (Pair(1, 0), ((), ("copy.99",)))
     assert cause_text(cause) == "Donation: 1 parameter with 16.0 KiB no longer donated, copied by copy.99 instead."
-    opposite, *_ = causes(compare_analyses(compared.new, None, compared.old, None))
+    opposite, *_ = causes(compare_analyses(compared.new, compared.old))
     assert opposite.copies == (("copy.99",), ())
     assert cause_text(opposite) == ("Donation: 1 parameter with 16.0 KiB newly donated, no longer copied by copy.99.")
 
 
 def test_new_donation_is_the_opposite() -> None:
     new = _edited(lambda text: text.replace(f"{_PARAMETER}, maybe-live-out", _PARAMETER))
-    first, *_ = causes(compare_analyses(new, None, analysis_of(OLD), None))
+    first, *_ = causes(compare_analyses(new, analysis_of(OLD)))
     assert (first.kind, first.count) == ("donation", Pair(0, 1))
 
 

@@ -20,34 +20,27 @@ from samples import (
     dump_file,
     fact_of,
     facts,
+    joined,
     malformed_texts,
     needs_shared_dumps,
     on_each_dump,
     sweep,
 )
 from xla_lens.api import compare
-from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, moved_lines
 from xla_lens.model.diff.causes import causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import DiffSide, differences
 from xla_lens.model.diff.comparison import Comparison, compare_analyses
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name, split_name
 
 
 @cache
-def _module(path: Path) -> HloModule | None:
-    loaded = load_module(find_set(path), {}, None, lambda: False)
-    return loaded.module if loaded else None
-
-
-@cache
 def _compared(old: Path, new: Path) -> Comparison:
-    return compare_analyses(analysis_of(old), _module(old), analysis_of(new), _module(new))
+    return compare_analyses(joined(old), joined(new))
 
 
 def _name(path: Path) -> str:
@@ -185,7 +178,7 @@ def test_renamed_dump_has_no_change(path: Path) -> None:
     if len(numbered) > 20:
         scheduled = [[dump.names[name] for name in dump.schedule.name] for dump in (old.dump, new.dump)]
         assert scheduled[0] != scheduled[1]
-    compared = compare_analyses(old, None, new, None)
+    compared = compare_analyses(old, new)
     assert compared.values.count(ValueClass.UNCHANGED) == len(old.dump.values)
     assert compared.is_unchanged
     assert compared.matched_peak_bytes_fraction == 1
@@ -199,7 +192,7 @@ def test_lines_that_an_edit_moved_are_the_same_lines() -> None:
     text = path.read_bytes()
     moved = text.replace(b"source_line=277", b"source_line=280")
     assert moved != text
-    compared = compare_analyses(analysis_of(path), None, analyse([dump_file(moved)]), None)
+    compared = compare_analyses(analysis_of(path), analyse([dump_file(moved)]))
     assert compared.is_unchanged
 
 
@@ -211,7 +204,7 @@ def test_old_line_whose_number_another_line_took_is_told_apart() -> None:
     old = text.replace(line, line.replace(b"source_line=277", b"source_line=280"))
     other = line.replace(b"/convert_element_type", b"/tan").replace(b"source_line=277", b"source_line=299")
     new = text.replace(line, other).replace(b"source_line=277", b"source_line=280")
-    compared = compare_analyses(analyse([dump_file(old)]), None, analyse([dump_file(new)]), None)
+    compared = compare_analyses(analyse([dump_file(old)]), analyse([dump_file(new)]))
     file = "/home/user/programs/programs.py"
     changes = {row.key: row.change for row in compared.memory_spaces[0].breakdowns[By.LINE] if row.change}
     assert changes == {f"{file}:280 (old)": -200, f"{file}:299": 200}
@@ -227,8 +220,7 @@ def test_parameters_are_compared_by_their_paths() -> None:
         next(SHARED_DUMPS.glob(f"{backend}-*/llama3_8b_scan_L32/module_0000*-buffer-assignment.txt"))
         for backend in ("tpu-v5p-big", "tpu-v5e-oom")
     ]
-    (old, old_module), (new, new_module) = ((analysis_of(path), _module(path)) for path in paths)
-    compared = compare_analyses(old, old_module, new, new_module)
+    compared = compare_analyses(*map(joined, paths))
     rows = {row.key: row.size_bytes for row in compared.memory_spaces[0].breakdowns[By.PARAMETER]}
     # 32 layers of 14336 by 4096, in f32.
     w_down = rows["state[1]['layers']['w_down']"]
@@ -245,8 +237,8 @@ def test_damaged_dumps_are_compared_without_errors(every: int) -> None:
     for text in islice(malformed_texts(), 0, None, every):
         bad = analyse([dump_file(text)])
         for old, new in ((bad, good), (good, bad), (bad, bad)):
-            compared = compare_analyses(old, None, new, None)
-            list(differences(DiffSide(old, None, {}), DiffSide(new, None, {}), compared.matched_peak_bytes_fraction))
+            compared = compare_analyses(old, new)
+            list(differences(DiffSide(old, {}), DiffSide(new, {}), compared.matched_peak_bytes_fraction))
             list(causes(compared))
             _check_sums(compared)
 

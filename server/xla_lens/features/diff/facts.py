@@ -56,7 +56,7 @@ class Diff:
 def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare two dumps, or a dump with the report of an older one: totals, and the breakdowns that the report has."""
     if isinstance(old, DiffSide):
-        return diff_of(compare_analyses(old.analysis, old.module, new.analysis, new.module), old, new, options)
+        return diff_of(compare_analyses(old.analysis, new.analysis), old, new, options)
     paths = {one.path for side in old.spaces.values() for one in side.owners or () if one.path}
     old_spaces = old.spaces
     if not parameter_paths(new.dump):
@@ -64,7 +64,7 @@ def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
             color: replace(side, owners=side.owners and tuple(replace(one, path=None) for one in side.owners))
             for color, side in old.spaces.items()
         }
-    spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.module, paths), new.dump.space_id)
+    spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.analysis.module, paths), new.dump.space_id)
     return Diff(old, new, options, spaces, None, tuple(differences(None, new, 1)), (), np.zeros(0, np.int64))
 
 

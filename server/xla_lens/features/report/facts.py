@@ -26,7 +26,6 @@ from xla_lens.model.attribution.breakdowns import LineBytes, lines_at
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes, owners
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak, first_printed_peak
@@ -207,14 +206,13 @@ class Report:
         return is_there and part in self.options.parts and part not in self.left_out
 
 
-def report(
-    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: HloModule | None = None
-) -> Report:
+def report(analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions) -> Report:
     """Return the report of a dump set whose files have the labels `files`.
 
     `needs_module` says which reports use the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without
     it most bytes have no source.
     """
+    module = analysis.module
     warrants = analysis.warrants.with_gaps([_module_gap(Cause.CUT_OFF)] if module and module.is_cut_off else [])
     one = Report(
         analysis=analysis,

@@ -46,7 +46,7 @@ def inlay_hint(snapshot: Snapshot, params: lsp.InlayHintParams) -> RawJson | Non
     """The hints of a dump file, such as the live bytes of a step, or those of the instructions of an HLO module."""
     if not snapshot.settings.inlay_hints:
         return None
-    found = hints(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range), HINT_LIMIT + 1)
+    found = hints(snapshot.analysis, snapshot.file, snapshot.span(params.range), HINT_LIMIT + 1)
     found = snapshot.truncate(found, HINT_LIMIT, "hints")
     rows, columns = snapshot.convert.positions(snapshot.file, [hint.offset for hint in found])
     return RawJson([*map(hint_json, rows, columns, (hint.label for hint in found))])
@@ -124,7 +124,7 @@ def code_action(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
     source lines of an instruction.
     """
     diagnostics, only = params.context.diagnostics, params.context.only
-    every = actions(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range))
+    every = actions(snapshot.analysis, snapshot.file, snapshot.span(params.range))
     found = [_action(snapshot, action, diagnostics) for action in every]
     found += [] if snapshot.is_module else _comparing(snapshot)
     return [action for action in found if only is None or any(_is_in(action, kind) for kind in only)]

@@ -14,7 +14,6 @@ from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule
 
 _T = TypeVar("_T")
 
@@ -86,19 +85,19 @@ class Arguments:
         dump_set, path = state.sets.find(uri) or (state.set_for_page(uri), path_of(uri))
         dump_set = dump_set or await state.set_for_command(path)
         # A file may be the HLO module, which is loaded last.
-        analysis = await dump_set.analysis_for(path) or (await dump_set.loaded_for(path))[0] if dump_set else None
+        analysis = await dump_set.analysis_for(path) or await dump_set.loaded_for(path) if dump_set else None
         if dump_set is None or analysis is None:
             raise InvalidParams(f"{uri} is neither open nor a dump")
         return dump_set, analysis.on_device(state.settings.device_memory)
 
-    async def loaded(self) -> tuple[DumpSetState, Analysis, HloModule | None]:
-        """Return what `analysed` returns and the HLO module, both as they are at the same moment."""
+    async def loaded(self) -> tuple[DumpSetState, Analysis]:
+        """Return what `analysed` returns, with the HLO module."""
         dump_set, analysis = await self.analysed()
         await dump_set.module_for(dump_set.path)
         # The set may have been loaded again while its module was awaited.
         if dump_set.analysis and dump_set.has_files:
             analysis = dump_set.analysis.on_device(self.state.settings.device_memory)
-        return dump_set, analysis, dump_set.module
+        return dump_set, analysis
 
     async def snapshot(self) -> Snapshot:
         """Return a snapshot of the property `uri`, which may be an open document or a file on disk."""

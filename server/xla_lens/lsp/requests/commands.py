@@ -100,12 +100,12 @@ async def _report(arguments: Arguments) -> Any:
     kind = arguments.get("format", str, "markdown")
     if kind not in FORMATS:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
-    dump_set, analysis, module = await arguments.loaded()
+    dump_set, analysis = await arguments.loaded()
     if kind == "html":
-        return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
+        return await in_thread(lambda: "\n".join(memory_map_page(analysis, *page_sources())) + "\n")
     options = report_options(frozenset(), top=None, at_step=None, budget_bytes=None, is_json=kind == "json")
     texts = texts_of(dump_set.open)
-    made = await in_thread(lambda: report(analysis, set_files(dump_set.path, texts).labels, options, module))
+    made = await in_thread(lambda: report(analysis, set_files(dump_set.path, texts).labels, options))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)

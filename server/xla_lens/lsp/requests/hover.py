@@ -26,7 +26,7 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
         texts.append(term.markdown)
     if mention:
         links = command_links(snapshot.uri, snapshot.capabilities)
-        texts.append(hover_of(snapshot.analysis, snapshot.module, mention, links, lambda row: _compared(snapshot, row)))
+        texts.append(hover_of(snapshot.analysis, mention, links, lambda row: _compared(snapshot, row)))
     at = term or mention
     if at is None:
         return None

@@ -55,9 +55,9 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
     lines = [*markdown_text(oom_outline(answer))]
     if choice := answer.choice:
         files, capacity = candidates[choice.candidate], answer.main.hbm_capacity
-        analysis, module = load_module_or_finding(files, {}, choice.analysis)
+        analysis = load_module_or_finding(files, {}, choice.analysis)
         options = replace(_OPTIONS, budget_bytes=capacity.size_bytes if capacity else None)
-        made = report(analysis.with_module(module), files.labels, options, module)
+        made = report(analysis.with_module(analysis.module), files.labels, options)
         lines += ["", *markdown_text(report_outline(made))]
     return "\n".join(lines) + "\n"
 

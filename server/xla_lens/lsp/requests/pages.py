@@ -37,13 +37,13 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     link = page.link_at(params.position, capabilities.encoding)
     if link is None or link.place is None or not isinstance(link.target, Entity):
         return None
-    analysis, module = snapshot.sets[0 if link.target.is_old else -1]
+    analysis = snapshot.sets[0 if link.target.is_old else -1]
     target = entity_target(analysis.dump, link.target) if analysis else None
     if analysis is None or target is None:
         return None
     mention = Mention(target, Role.USED_VALUE, link.start, link.end)
     links = command_links(snapshot.convert.uri(link.place.file), capabilities)
-    markdown = hover_of(analysis, module, mention, links)
+    markdown = hover_of(analysis, mention, links)
     return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
 
 

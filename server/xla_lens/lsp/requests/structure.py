@@ -82,7 +82,7 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
     """The semantic tokens of some lines of a dump file or an HLO module: five numbers each, positions relative to the
     token before.
     """
-    found = tokens(snapshot.analysis, snapshot.module, snapshot.file, snapshot.span(params.range), TOKEN_LIMIT + 1)
+    found = tokens(snapshot.analysis, snapshot.file, snapshot.span(params.range), TOKEN_LIMIT + 1)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
     (rows, columns), (end_rows, ends) = (
         snapshot.convert.positions(snapshot.file, offsets)

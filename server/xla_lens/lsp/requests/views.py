@@ -23,6 +23,7 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.hlo.mentions import HloInstruction, HloMention, definition_place, meaning_of
 from xla_lens.model.hlo.module import HloModule
@@ -55,8 +56,8 @@ _TOP: Final = 100
 
 async def memory_map(arguments: Arguments) -> RawJson:
     """Return the memory map of a set."""
-    _, analysis, module = await arguments.loaded()
-    return await _map(arguments, lambda: memory_map_data(analysis, module))
+    _, analysis = await arguments.loaded()
+    return await _map(arguments, lambda: memory_map_data(analysis))
 
 
 async def compared_maps(arguments: Arguments) -> RawJson:
@@ -120,8 +121,8 @@ async def overview(arguments: Arguments) -> RawJson:
 async def peak(arguments: Arguments) -> RawJson:
     """Return what is live at the peak of a memory space of a set."""
     color = arguments.need_number("color")
-    _, analysis, module = await arguments.loaded()
-    found = await in_thread(peak_groups_data, analysis, module, color)
+    _, analysis = await arguments.loaded()
+    found = await in_thread(peak_groups_data, analysis, color)
     if found is None:
         raise InvalidParams(f"nothing is ever live in memory space {color}")
     return RawJson(found)
@@ -130,12 +131,12 @@ async def peak(arguments: Arguments) -> RawJson:
 async def values(arguments: Arguments) -> RawJson:
     """Return some values of a set by their rows, in the order given."""
     rows = arguments.need("values", list)
-    dump_set, analysis, module = await arguments.loaded()
+    dump_set, analysis = await arguments.loaded()
     count = len(analysis.dump.values)
     if not all(type(row) is int and 0 <= row < count for row in rows):
         raise InvalidParams(f"values: expected rows from 0 to {count - 1}")
     locate = _locate(arguments.state.converter(dump_set.open), analysis.dump)
-    return RawJson(await in_thread(value_entries, analysis.dump, module, np.array(rows, np.int64), locate))
+    return RawJson(await in_thread(value_entries, analysis, np.array(rows, np.int64), locate))
 
 
 # ---------------------------------------------------------------- files and places
@@ -275,16 +276,16 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise InvalidParams(f"expected exactly one of {', '.join(_DESCRIBED)}")
     (what,) = given
     number = arguments.need_number(what)
-    dump_set, analysis, module = await arguments.loaded()
+    dump_set, analysis = await arguments.loaded()
     target = _DESCRIBED[what](number)
-    places = _places_of(analysis.dump, module, target)
+    places = _places_of(analysis, target)
     if not places:
         raise InvalidParams(f"there is no {what} {number:,}")
     convert, path = arguments.state.converter(dump_set.open), arguments.path()
     shown = next((place for place in places if Path(place.file.label) == path), None) or _shown(convert, places)
     mention = Mention(target, Role.USED_VALUE, shown.start, shown.end)
     links = command_links(convert.uri(shown.file), arguments.state.client.capabilities)
-    return {"markdown": hover(analysis, module, mention, links), "location": _location(convert, shown)}
+    return {"markdown": hover(analysis, mention, links), "location": _location(convert, shown)}
 
 
 _DESCRIBED: Final[Mapping[str, Callable[[int], Value | Allocation | Step]]] = {
@@ -294,11 +295,11 @@ _DESCRIBED: Final[Mapping[str, Callable[[int], Value | Allocation | Step]]] = {
 }
 
 
-def _places_of(dump: DumpSet, module: HloModule | None, target: Value | Allocation | Step) -> list[Place]:
-    place: Place | None = None
+def _places_of(analysis: Analysis, target: Value | Allocation | Step) -> list[Place]:
+    dump, place = analysis.dump, None
     match target:
         case Value(row) if row < len(dump.values):
-            return _places(dump, module, row)
+            return _places(dump, analysis.module, row)
         case Allocation(row) if row < len(dump.allocations):
             place = allocation_place(dump, row)
         case Step(step):

@@ -82,7 +82,7 @@ def _source_of(state: State, symbol: WorkspaceSymbol) -> Callable[[], str]:
     analysis, file = (dump_set.analysis, dump_set.file(path)) if dump_set else (None, None)
     if dump_set is None or analysis is None or file is None:
         return str
-    dump, module = analysis.dump, dump_set.module
+    dump, module = analysis.dump, analysis.module
 
     def source() -> str:
         match mention_at(dump, file, to_offset(file.document, symbol.row, symbol.start_column, encoding)):

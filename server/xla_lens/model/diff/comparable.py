@@ -16,12 +16,11 @@ from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiffSide:
-    """One of two dumps: its analysis, its HLO module if it is known, the labels of its files, and the text of the file
+    """One of two dumps: its analysis, the labels of its files, and the text of the file
     with the flags of the compiler, if there is one.
     """
 
     analysis: Analysis
-    module: HloModule | None
     files: Mapping[FileKind, str]
     flags: str | None = None
 
@@ -99,7 +98,7 @@ def differences(old: DiffSide | None, new: DiffSide, fraction: float) -> Iterato
         yield from _lacking("no live ranges", has_no_live_ranges)
         return
     yield from _other("backend", old.dump.backend, new.dump.backend)
-    yield from _other("devices", device_count(old.module), device_count(new.module))
+    yield from _other("devices", device_count(old.analysis.module), device_count(new.analysis.module))
     parameters = [*_parameters(old.dump, new.dump)]
     if fraction < _FEW:
         yield Difference("other program" if parameters else "rewritten", {"fraction": fraction})

@@ -113,18 +113,16 @@ class Comparison:
     values: ValueChanges
     matching: Matching
     memory_spaces: tuple[SpaceComparison, ...]
-    old_module: HloModule | None = None
-    new_module: HloModule | None = None
 
     @classmethod
-    def of(cls, old: Analysis, old_module: HloModule | None, new: Analysis, new_module: HloModule | None) -> Self:
+    def of(cls, old: Analysis, new: Analysis) -> Self:
         """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
         numbers: dict[Hashable, int] = {}
         sides = [(one.dump, read_traits(one.dump, numbers)) for one in (old, new)]
         matching = match_values(*sides)
         old_paths, new_paths = (frozenset(parameter_paths(one.dump).values()) for one in (old, new))
         # What only one module says of its dump is no difference between the two.
-        modules = (old_module, new_module) if old_module and new_module else (None, None)
+        modules = (old.module, new.module) if old.module and new.module else (None, None)
         spaces = space_sides(old, modules[0], new_paths), space_sides(new, modules[1], old_paths)
         return cls(
             old=old,
@@ -135,9 +133,17 @@ class Comparison:
             memory_spaces=compare_spaces(
                 *spaces, lambda color: (new if color in spaces[1] else old).dump.space_id(color)
             ),
-            old_module=old_module,
-            new_module=new_module,
         )
+
+    @property
+    def old_module(self) -> HloModule | None:
+        """The HLO module of the old dump, None if it is unknown."""
+        return self.old.module
+
+    @property
+    def new_module(self) -> HloModule | None:
+        """The HLO module of the new dump, None if it is unknown."""
+        return self.new.module
 
     @property
     def matched_peak_bytes_fraction(self) -> float:

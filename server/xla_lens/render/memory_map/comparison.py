@@ -44,7 +44,7 @@ def compared_maps(one: Diff, old_uri: str = "", new_uri: str = "") -> contract.C
     compared = one.comparison
     assert compared is not None
     assert isinstance(one.old, DiffSide)
-    old, new = (memory_map_data(side.analysis, side.module) for side in (one.old, one.new))
+    old, new = (memory_map_data(side.analysis) for side in (one.old, one.new))
     matching, values, categories = compared.matching, compared.values, _categories(compared)
     axes = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
     _compare(old, "old", axes[0], categories[values.of_old], matching.new_of_old)

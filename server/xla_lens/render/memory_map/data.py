@@ -10,7 +10,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
@@ -30,7 +29,7 @@ STEP_LIMIT: Final = 1_000_000
 """Maximum number of steps: the longest schedules have a tenth of it, but a broken line can have any step."""
 
 
-def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.MemoryMap:
+def memory_map_data(analysis: Analysis) -> contract.MemoryMap:
     """Return the map of a dump set; columns of texts hold indices into the list `strings`. Without the HLO module fewer
     values have a source line.
     """
@@ -48,7 +47,7 @@ def memory_map_data(analysis: Analysis, module: HloModule | None) -> contract.Me
     both_steps = (values.start_step, values.end_step)
     start_step, end_step = (np.where(is_live, column.clip(max=len(steps) - 1), NONE).tolist() for column in both_steps)
     shapes = [dump.shape(value) for value in rows]
-    origins = Origins(dump, module)
+    origins = Origins(dump, analysis.module)
     found = [origins.of_value(value) for value in rows]
     arguments = {value: f"{PARAMETERS} {name}" for value, name in arguments_of(origins, rows).items()}
     call_of, calls = _calls(found)

@@ -13,7 +13,6 @@ from html import escape
 from typing import Final
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.summary import module_of
 from xla_lens.render import contract
 from xla_lens.render.memory_map.data import memory_map_data
@@ -34,11 +33,9 @@ def _packed(text: str) -> str:
     return b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def memory_map_page(
-    analysis: Analysis, module: HloModule | None, script: str, style: str, *, is_script_packed: bool = False
-) -> Iterator[str]:
+def memory_map_page(analysis: Analysis, script: str, style: str, *, is_script_packed: bool = False) -> Iterator[str]:
     """Yield the lines of the page of a dump set. `script` and `style` are the bundles of the extension."""
-    title, maps = f"{module_of(analysis.dump.files)}: memory map", [packed_map(memory_map_data(analysis, module))]
+    title, maps = f"{module_of(analysis.dump.files)}: memory map", [packed_map(memory_map_data(analysis))]
     return memory_maps_page(title, (), maps, script, style, is_script_packed=is_script_packed)
 
 
