@@ -48,13 +48,16 @@ from xla_lens.syntax.rows import read_whole_lines
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.text.document import Document, IsCancelled, document_of_file
+from xla_lens.text.document import Document, IsCancelled, ReportProgress, document_of_file
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
     from xla_lens.syntax.oom import OomMessage
 
 _HEAD: Final = 4096
+
+Opened: TypeAlias = Mapping[Path, Document]
+"""The texts that are open in the editor, which take precedence over the files at their paths."""
 
 Stamp: TypeAlias = tuple[int, int]
 """The modification time in ns and the size in bytes of a file, to detect changes."""
@@ -88,7 +91,7 @@ class SetFiles:
         return next((name for label in self.labels.values() if (name := module_name(label))), None)
 
 
-def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
+def find_set(path: Path, opened: Opened = MappingProxyType({})) -> SetFiles:
     """Find the dump set that a file belongs to. Unsaved changes in the editor (`opened`) take precedence over the file
     on disk. Unreadable siblings are ignored, and so are compressed ones, which no editor shows, unless the file itself
     is compressed.
@@ -131,7 +134,7 @@ def set_key(path: Path, document: Document | None) -> Path:
     return path
 
 
-def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
+def set_files(path: Path, texts: Opened) -> SetFiles:
     """Return the files of the set of a file. `texts` are the open documents of the set; if none of them is recognised,
     they still form a set. Reads the disk and never raises.
     """
@@ -270,10 +273,10 @@ def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
 
 def load_set(
     files: SetFiles,
-    opened: Mapping[Path, Document],
+    opened: Opened,
     known: Mapping[Path, LoadedFile],
     is_cancelled: IsCancelled = lambda: False,
-    report_progress: Callable[[float], None] = lambda _: None,
+    report_progress: ReportProgress = lambda _: None,
     *,
     before: Analysis | None = None,
     share: int = 1,
@@ -398,10 +401,10 @@ def _messages_in(path: Path, _stamp_of_file: Stamp) -> "tuple[OomMessage, ...]":
 
 def load_files(
     files: SetFiles,
-    opened: Mapping[Path, Document],
+    opened: Opened,
     known: Mapping[Path, LoadedFile],
     is_cancelled: IsCancelled,
-    report_progress: Callable[[float], None] = lambda _: None,
+    report_progress: ReportProgress = lambda _: None,
     *,
     share: int = 1,
 ) -> dict[Path, LoadedFile]:
@@ -462,10 +465,10 @@ class LoadedModule:
 
 def load_module(
     files: SetFiles,
-    opened: Mapping[Path, Document],
+    opened: Opened,
     known: LoadedModule | None,
     is_cancelled: IsCancelled,
-    report_progress: Callable[[float], None] = lambda _: None,
+    report_progress: ReportProgress = lambda _: None,
     *,
     share: int = 1,
 ) -> LoadedModule | None:
@@ -499,7 +502,7 @@ def load_module(
 
 def load_module_or_finding(
     files: SetFiles,
-    opened: Mapping[Path, Document],
+    opened: Opened,
     analysis: Analysis,
     is_cancelled: IsCancelled = lambda: False,
     *,
@@ -580,7 +583,7 @@ def _sets_in(
             yield SetFiles(stem, {kind: path})
 
 
-def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> SetFiles:
+def _set_of(path: Path, opened: Opened, is_there: Callable[[Path], bool]) -> SetFiles:
     """The set of a file. If another file is there both compressed and uncompressed, the set has the latter."""
     stem, kind = split_name(path.name)
     kind = kind or kind_of_content(_head(path, opened))
@@ -608,7 +611,7 @@ def _is_readable(path: Path) -> bool:
     return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
-def _matches_its_name(kind: FileKind, path: Path, opened: Mapping[Path, Document]) -> bool:
+def _matches_its_name(kind: FileKind, path: Path, opened: Opened) -> bool:
     """Whether a file is what its name says. Any text file can have the suffix of an HLO module."""
     try:
         head = _head(path, opened) if kind is FileKind.HLO else b""
@@ -621,7 +624,7 @@ def _matches_its_name(kind: FileKind, path: Path, opened: Mapping[Path, Document
         return False
 
 
-def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:
+def _head(path: Path, opened: Opened) -> bytes:
     if path in opened:
         return opened[path].data[:_HEAD]
     if is_compressed(path):

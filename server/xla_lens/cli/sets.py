@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from xla_lens.cli.output import CannotRun, print_error, unfiltered
 from xla_lens.files import (
@@ -32,9 +32,6 @@ from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.printable import printable
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

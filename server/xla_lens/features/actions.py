@@ -25,6 +25,7 @@ from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound
 from xla_lens.render.numbers import shortened
+from xla_lens.render.sources import brief_frame, call_text, without_folder
 from xla_lens.render.warrants import real_peak
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import split_name
@@ -91,10 +92,7 @@ def source_actions(frames: Sequence[StackFrame]) -> list[Action]:
 
 
 def _source_title(frame: StackFrame) -> str:
-    line = f":{frame.line}" if frame.line is not None else ""
-    function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
-    name = frame.file.replace("\\", "/").rpartition("/")[2] or frame.file
-    return f"Go to Python source: {shortened(name, _MAX_NAME)}{line}{function}"
+    return f"Go to Python source: {call_text(brief_frame(without_folder(frame), _MAX_NAME))}"
 
 
 def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:

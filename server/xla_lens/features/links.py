@@ -15,7 +15,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file, user_
 from xla_lens.model.places.mentions import position_of
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import shortened
+from xla_lens.render.sources import brief_frame, call_text
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
 from xla_lens.text.printable import printable_line
@@ -46,9 +46,7 @@ def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -
 
 def frame_tooltip(frame: StackFrame) -> str:
     """Return the tooltip of a link to a line of the program, on one line of plain text."""
-    line = f":{frame.line}" if frame.line is not None else ""
-    function = f" in {shortened(frame.function, _MAX_NAME)}" if frame.function else ""
-    return printable_line(f"{shortened(frame.file, _MAX_NAME)}{line}{function}")
+    return printable_line(call_text(brief_frame(frame, _MAX_NAME)))
 
 
 _MAX_NAME: Final = 200

@@ -39,7 +39,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import split_name
 from xla_lens.syntax.standard_output import has_files
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.text.document import Document
+from xla_lens.text.document import Document, IsCancelled, ReportProgress
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class _Load:
     """The fraction of the files that is read. A worker thread sets it, the event loop reads it."""
 
     @property
-    def hooks(self) -> tuple[Callable[[], bool], Callable[[float], None]]:
+    def hooks(self) -> tuple[IsCancelled, ReportProgress]:
         """What functions that load call: whether the load is cancelled, and to report the fraction that is done."""
         return lambda: self.is_cancelled, partial(setattr, self, "done")
 

@@ -1,6 +1,6 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
-from xla_lens.text.document import IsCancelled
+from xla_lens.text.document import IsCancelled, ReportProgress
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
@@ -97,7 +97,7 @@ _MEASURED: Final = 0.4
 def analyse(
     files: Iterable[DumpFile],
     is_cancelled: IsCancelled = lambda: False,
-    report_progress: Callable[[float], None] = lambda _: None,
+    report_progress: ReportProgress = lambda _: None,
 ) -> Analysis:
     """Analyse the files of one dump set. Missing and broken parts become findings. `report_progress` is called with the
     fraction that is done. Raises nothing but `Cancelled`.

@@ -8,6 +8,7 @@ from typing import Final
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
+from xla_lens.render.numbers import shortened
 
 _MAX_FRAMES: Final = 8
 
@@ -28,7 +29,18 @@ def call_text(frame: StackFrame) -> str:
 
 def short_frame(frame: StackFrame) -> str:
     """Return the name of the file without its folders, and the line: ``train.py:31``."""
-    return frame_text(replace(frame, file=_name(frame)))
+    return frame_text(without_folder(frame))
+
+
+def without_folder(frame: StackFrame) -> StackFrame:
+    """Return a frame with the name of its file without its folders."""
+    return replace(frame, file=_name(frame))
+
+
+def brief_frame(frame: StackFrame, width: int) -> StackFrame:
+    """Return a frame whose names have at most `width` characters."""
+    function = shortened(frame.function, width) if frame.function else None
+    return replace(frame, file=shortened(frame.file, width), function=function)
 
 
 def _name(frame: StackFrame) -> str:

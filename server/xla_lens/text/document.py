@@ -22,6 +22,9 @@ Span: TypeAlias = tuple[int, int]
 IsCancelled: TypeAlias = Callable[[], bool]
 """Whether what is being computed is no longer wanted."""
 
+ReportProgress: TypeAlias = Callable[[float], None]
+"""Called with the part that is done, from 0 to 1."""
+
 _TAIL: Final = 1 << 10
 
 _CHUNK: Final = 1 << 20

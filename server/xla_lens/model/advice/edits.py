@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.memory.over_time import (
     LiveBytes,
@@ -25,7 +24,7 @@ from xla_lens.model.memory.over_time import (
 )
 from xla_lens.model.memory.sweep import Coverage, Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 
 
 class Piece(NamedTuple):
@@ -97,8 +96,8 @@ class EditableSpace:
         is_temporary = self._is_temporary(changes.allocation) | (changes.allocation == NONE)
         return _changed(self.temporaries, changes.steps[is_temporary], changes.deltas[is_temporary])
 
-    def _is_temporary(self, allocations: Column) -> NDArray[np.bool_]:
-        is_temporary: NDArray[np.bool_] = self.dump.allocations.kind[allocations] & int(Kind.PREALLOCATED_TEMP) != 0
+    def _is_temporary(self, allocations: Column) -> Mask:
+        is_temporary: Mask = self.dump.allocations.kind[allocations] & int(Kind.PREALLOCATED_TEMP) != 0
         return is_temporary
 
     def changes(self, edit: Edit, gone: Collection[int] = ()) -> Coverage:

@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
-from xla_lens.model.attribution.parameters import MAX_DEPTH, arguments_of, path_parts, paths_of
+from xla_lens.model.attribution.parameters import arguments_of, limited_depth, path_parts, paths_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import Rows
@@ -25,7 +25,7 @@ from xla_lens.syntax.columns import Rows
 class StackBytes:
     """The bytes of one call stack, innermost frame first."""
 
-    frames: tuple[StackFrame, ...]
+    frames: Frames
     size_bytes: int
 
 
@@ -81,7 +81,7 @@ def lines_at(origins: Origins, step: int, color: int) -> BytesByLine:
 
 
 def _line(frame: StackFrame | None, argument: str | None, sizes: dict[int, int], origins: Origins) -> LineBytes:
-    by_stack: defaultdict[tuple[StackFrame, ...], int] = defaultdict(int)
+    by_stack: defaultdict[Frames, int] = defaultdict(int)
     for value, size_bytes in sizes.items():
         by_stack[origins.of_value(value).frames] += size_bytes
     stacks = (StackBytes(frames, size_bytes) for frames, size_bytes in by_stack.items() if frames)
@@ -186,4 +186,4 @@ def op_name_path(op_name: str | None) -> _Path:
             depth = max(0, depth + (1 if bracket in "([{" else -1))
     # An unclosed bracket does not nest.
     parts = [part for part in (pieces if depth else parts) if part] or [op_name]
-    return (*parts[: MAX_DEPTH - 1], "/".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
+    return limited_depth(parts, "/")

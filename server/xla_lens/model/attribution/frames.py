@@ -16,7 +16,7 @@ from typing import Final
 from xla_lens.model.attribution.writers import Writer, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import SOURCE_FIELDS, Calls, StackFrame, metadata_frames
+from xla_lens.model.hlo.stack_frames import SOURCE_FIELDS, Calls, Frames, StackFrame, metadata_frames
 from xla_lens.model.places.mentions import Allocation, Instruction, Step, Target, Value
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
@@ -35,7 +35,7 @@ class Origin:
     """
 
     op_name: str | None
-    frames: tuple[StackFrame, ...]
+    frames: Frames
     line: StackFrame | None
     is_unresolved: bool
     derived: Writer | None = None
@@ -149,7 +149,7 @@ _MOST_DIFFERENT: Final = 8
 """A module is of another compilation if more than an eighth of the instructions compared differ."""
 
 
-def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> tuple[StackFrame, ...]:
+def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> Frames:
     """Return the calls that made the instruction with a name, by its own metadata, innermost first; empty if they are
     unknown.
     """

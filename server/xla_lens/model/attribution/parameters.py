@@ -5,7 +5,7 @@ path, whichever value they hold: the parameter, what a loop makes of it in place
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -85,7 +85,12 @@ def path_parts(path: str | None) -> tuple[str | None, ...]:
     if not path:
         return (None,)
     parts = _PART.findall(path)
-    return (*parts[: MAX_DEPTH - 1], "".join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
+    return limited_depth(parts, "")
+
+
+def limited_depth(parts: Sequence[str], separator: str) -> tuple[str, ...]:
+    """Return parts of a path of which the last joins all that are deeper than `MAX_DEPTH`."""
+    return (*parts[: MAX_DEPTH - 1], separator.join(parts[MAX_DEPTH - 1 :])) if len(parts) > MAX_DEPTH else tuple(parts)
 
 
 def argument_of(path: str) -> str:

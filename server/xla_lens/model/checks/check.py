@@ -16,7 +16,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Section, place_in
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.text.document import IsCancelled
+from xla_lens.text.document import IsCancelled, ReportProgress
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
@@ -52,7 +52,7 @@ def check(
     dump: DumpSet,
     memory: Memory,
     is_cancelled: IsCancelled = lambda: False,
-    report_progress: Callable[[float], None] = lambda _: None,
+    report_progress: ReportProgress = lambda _: None,
     module: "HloModule | None" = None,
 ) -> list[Finding]:
     """All findings of a dump set, in the order of the files and of their text. `report_progress` is called with the
@@ -94,7 +94,7 @@ def _checked(
     damage: Damage,
     *,
     is_cancelled: IsCancelled,
-    report_progress: Callable[[float], None],
+    report_progress: ReportProgress,
     module: "HloModule | None",
 ) -> list[Finding]:
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""

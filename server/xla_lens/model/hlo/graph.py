@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Pairs, Texts, cells
+from xla_lens.syntax.columns import NONE, Column, Mask, Pairs, Texts, cells
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
@@ -79,7 +78,7 @@ class ModuleGraph:
         """Whether the module prints elements of tuples as operands, instead of `get-tuple-element`."""
         return len(self._virtual) > 0
 
-    def has_opcode(self, *opcodes: bytes) -> NDArray[np.bool_]:
+    def has_opcode(self, *opcodes: bytes) -> Mask:
         """For each instruction whether it has one of some opcodes."""
         return np.isin(self._opcode, [number for number, opcode in enumerate(self._opcodes) if opcode in opcodes])
 

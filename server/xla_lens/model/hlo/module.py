@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
+from xla_lens.model.hlo.stack_frames import MAX_DIGITS, Frames, metadata_frames, stack
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
@@ -226,7 +226,7 @@ class HloModule:
         instruction = self.instruction(row)
         return instruction.metadata() if instruction else {}
 
-    def frames(self, metadata: Metadata) -> tuple[StackFrame, ...]:
+    def frames(self, metadata: Metadata) -> Frames:
         """Return the calls that made an instruction with some metadata, innermost first. Releases before jaxlib 0.8.2
         print only one.
         """
@@ -235,7 +235,7 @@ class HloModule:
             return self.stack(int(frame_id))
         return metadata_frames(metadata)
 
-    def stack(self, frame_id: int) -> tuple[StackFrame, ...]:
+    def stack(self, frame_id: int) -> Frames:
         """Return the call stack of a `stack_frame_id`, innermost frame first."""
         known = self._stacks
         if frame_id not in known:
@@ -243,7 +243,7 @@ class HloModule:
         return known[frame_id]
 
     @cached_property
-    def _stacks(self) -> dict[int, tuple[StackFrame, ...]]:
+    def _stacks(self) -> dict[int, Frames]:
         """The stacks resolved so far. Thousands of instructions share one."""
         return {}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo.instruction import Metadata
@@ -22,7 +22,11 @@ class StackFrame:
     function: str | None = None
 
 
-def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> tuple[StackFrame, ...]:
+Frames: TypeAlias = tuple[StackFrame, ...]
+"""A stack of calls, the innermost first."""
+
+
+def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> Frames:
     """Resolve a frame id to its call stack with the tables of a module, innermost frame first. Empty for an unknown id.
     A cycle of parents ends where it would repeat.
     """
@@ -63,7 +67,7 @@ MAX_DIGITS: Final = 10
 """A line or an id with as many digits or more is not read."""
 
 
-def metadata_frames(metadata: Metadata) -> tuple[StackFrame, ...]:
+def metadata_frames(metadata: Metadata) -> Frames:
     """Return the call that an instruction's metadata contains until jaxlib 0.8.2; empty if there is none."""
     line, file = metadata.get("source_line", ""), metadata.get("source_file")
     is_number = line.isdecimal() and len(line) < MAX_DIGITS
@@ -84,11 +88,11 @@ SOURCE_FIELDS: Final = ("stack_frame_id", "source_file", "source_line")
 class Calls:
     """The calls in metadata, as `frames_of` reads them. Keeps what it reads: thousands of instructions share one."""
 
-    def __init__(self, frames_of: Callable[[Metadata], tuple[StackFrame, ...]]) -> None:
+    def __init__(self, frames_of: Callable[[Metadata], Frames]) -> None:
         self._frames_of = frames_of
-        self._known: dict[tuple[str | None, ...], tuple[tuple[StackFrame, ...], StackFrame | None]] = {}
+        self._known: dict[tuple[str | None, ...], tuple[Frames, StackFrame | None]] = {}
 
-    def of(self, metadata: Metadata) -> tuple[tuple[StackFrame, ...], StackFrame | None]:
+    def of(self, metadata: Metadata) -> tuple[Frames, StackFrame | None]:
         """Return the calls, innermost first, and the user frame among them without its column."""
         source = tuple(map(metadata.get, SOURCE_FIELDS))
         if source not in self._known:

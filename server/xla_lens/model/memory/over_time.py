@@ -15,7 +15,6 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
@@ -23,7 +22,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Quantity, Warrants
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +137,7 @@ def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
     return biggest_first
 
 
-def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bool_]:
+def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> Mask:
     """Return for each of `values` whether it is live at the peak of its memory space."""
     is_live = np.zeros(len(values), np.bool_)
     for space in memory.spaces:

@@ -13,11 +13,10 @@ from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import as_rows, distinct_pairs
-from xla_lens.syntax.columns import NONE, Column, Columns, cells
+from xla_lens.syntax.columns import NONE, Column, Columns, Mask, cells
 
 
 class Slots(Columns):
@@ -82,7 +81,7 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
     return list(zip(later.tolist(), earlier.tolist(), strict=True))
 
 
-def _events(slots: Slots, end: Column) -> tuple[Column, Column, NDArray[np.bool_], Column]:
+def _events(slots: Slots, end: Column) -> tuple[Column, Column, Mask, Column]:
     """The starts and ends of slots in the order of time; at the same step, ends come first. Returns for each the step,
     the slot, whether it is a start, and how many more bytes are covered after it.
     """

@@ -10,7 +10,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
-from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import Frames
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
@@ -115,7 +115,7 @@ def _calls(origins: Iterable[Origin]) -> tuple[list[int], list[tuple[int, str]]]
     """
     rows = dict[tuple[int, str], int]()
     # Most values share their frames with others.
-    known = dict[tuple[StackFrame, ...], int]()
+    known = dict[Frames, int]()
     innermost = []
     for origin in origins:
         if origin.frames not in known:

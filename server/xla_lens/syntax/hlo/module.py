@@ -7,19 +7,18 @@ Tests hold the columns equal to the grammar.
 
 import re
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import read_module as read_lines
-from xla_lens.syntax.columns import NONE, Column, Table
+from xla_lens.syntax.columns import NONE, Column, Mask, Table
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
-from xla_lens.text.document import Document, IsCancelled
+from xla_lens.text.document import Document, IsCancelled, ReportProgress
 
 
 class Computations(Table):
@@ -41,9 +40,9 @@ class Instructions(Table):
     name_end: Column
 
     @property
-    def is_root(self) -> NDArray[np.bool_]:
+    def is_root(self) -> Mask:
         """Whether each instruction is marked as the root of its computation."""
-        is_root: NDArray[np.bool_] = self.name_start - self.start > len(b"%")
+        is_root: Mask = self.name_start - self.start > len(b"%")
         return is_root
 
 
@@ -107,7 +106,7 @@ _CHUNK: Final = 1 << 12
 
 
 def read_module(
-    document: Document, is_cancelled: IsCancelled, report_progress: Callable[[float], None] = lambda _: None
+    document: Document, is_cancelled: IsCancelled, report_progress: ReportProgress = lambda _: None
 ) -> ModuleColumns:
     """Read the columns of a module's text. Never fails: lines that it does not recognize are skipped. `report_progress`
     is called with the fraction that is read.
