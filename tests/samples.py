@@ -21,7 +21,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.module import read_module
-from xla_lens.syntax.rows import read_whole_lines
+from xla_lens.syntax.rows import end_of_lines, read_columns
 from xla_lens.text.document import Document
 
 ROOT = Path(__file__).parent.parent
@@ -235,7 +235,7 @@ def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
 def dump_file(text: bytes, kind: FileKind = FileKind.BUFFER_ASSIGNMENT) -> DumpFile:
     """Return a dump file with this text."""
     document = Document(text)
-    return DumpFile(kind, str(Path("test.txt").absolute()), document, read_whole_lines(text, never))
+    return DumpFile(kind, str(Path("test.txt").absolute()), document, read_columns(text[: end_of_lines(text)], never))
 
 
 def analysis_of_text(text: str) -> Analysis:

@@ -44,7 +44,7 @@ from xla_lens.syntax.file_names import (
     split_name,
     uncompressed_name,
 )
-from xla_lens.syntax.rows import read_whole_lines
+from xla_lens.syntax.rows import end_of_lines, read_columns
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
@@ -442,7 +442,9 @@ def load_files(
         elif before and not before.dump_file.unreadable and before.dump_file.document.data == document.data:
             file = before.dump_file
         else:
-            columns = read_whole_lines(document.data, is_cancelled, report_read)
+            # A last line without a line end is cut off, perhaps in the middle of a number or a name.
+            whole_lines = document.data[: end_of_lines(document.data)]
+            columns = read_columns(whole_lines, is_cancelled, report_read)
             file = DumpFile(kinds[path], str(path), document, columns)
         loaded[path] = LoadedFile(file, stamp)
         read_bytes += len(document.data)

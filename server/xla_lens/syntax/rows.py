@@ -42,20 +42,6 @@ def _column(field: Field[Column], cells: tuple[bytes, int]) -> Column:
     return found if is_final else narrowed(found)
 
 
-def read_whole_lines(
-    data: bytes, is_cancelled: IsCancelled, report_progress: Callable[[int], None] = lambda _: None
-) -> FileColumns:
-    """Return the tables of a dump file like `read_columns`, without a last line that has no line end: it is cut off,
-    perhaps in the middle of a number or a name.
-    """
-    return read_columns(data[: end_of_lines(data)], is_cancelled, report_progress)
-
-
-def ends_with_empty_line(data: bytes) -> bool:
-    """Return whether the last line of a text is empty."""
-    return data.endswith((b"\n\n", b"\n\r\n"))
-
-
 def end_of_lines(data: bytes) -> int:
     """Return where the last line end of a text ends, 0 without one."""
     return len(data) if data.endswith((b"\n", b"\r")) else max(data.rfind(b"\n"), data.rfind(b"\r")) + 1

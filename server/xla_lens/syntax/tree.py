@@ -52,10 +52,6 @@ def first_error(text: bytes) -> int | None:
     node = parse_hlo(text)
     if not node.has_error:
         return None
-    while inner := next((child for child in node.children if child.has_error or _is_error(child)), None):
+    while inner := next((child for child in node.children if child.has_error), None):
         node = inner
     return node.start_byte
-
-
-def _is_error(node: Node) -> bool:
-    return node.is_error or node.is_missing

@@ -23,7 +23,6 @@ from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction import Instruction, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
-from xla_lens.syntax.rows import ends_with_empty_line
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import IsCancelled, Span
 
@@ -48,7 +47,7 @@ class HloModule:
         """Whether the end of the text is missing: XLA prints the entry computation last, then an empty line."""
         entry = self.data.rfind(b"\nENTRY ")
         # Another program may have printed something behind it.
-        is_whole = ends_with_empty_line(self.data) or _END.search(self.data, entry)
+        is_whole = self.data.endswith((b"\n\n", b"\n\r\n")) or _END.search(self.data, entry)
         return entry < 0 or not is_whole or not len(self.columns.instructions)
 
     def prepare(self, is_cancelled: IsCancelled) -> None:

@@ -47,9 +47,7 @@ class Instructions(Table):
 
 
 class StackTables(Table):
-    """The four tables of stack frames, from their header lines, which end at `header_end`, to their last rows."""
-
-    header_end: Column
+    """The four tables of stack frames, from their header lines to their last rows."""
 
 
 class Strings(Table):
@@ -142,9 +140,9 @@ def _stack_tables(
             check_cancelled(is_cancelled)
         if header := _TABLE.match(data, start):
             name = header[1]
-            headers.extend((start, header.end(1), header.end(1)))
+            headers.extend(header.span(1))
         elif row := _ROW.match(data, start):
-            headers[-2] = row.end()
+            headers[-1] = row.end()
             names, is_string = _FIELDS[name], row[2] is not None
             if is_string is not bool(names):
                 values = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3] or b"")}

@@ -60,6 +60,7 @@ _ARRAY: Final = re.compile(
 the layout (Layout::ToString).
 """
 _TILES: Final = re.compile(rb"T((?:\([^()]*\))+)")
+_NUMBERS: Final = re.compile(rb"([SEL])\((-?\d+)\)")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -69,15 +70,15 @@ def parse_shape(text: bytes) -> ArrayShape | None:
     if match is None:
         return None
     layout = match[4] or b""
-    tiles = _TILES.search(layout)
+    tiles, numbers = _TILES.search(layout), {name: integer(number) for name, number in _NUMBERS.findall(layout)}
     return ArrayShape(
         type=match[1].decode(),
         dimensions=_integers(match[2]),
         minor_to_major=tuple(number for number in _integers(match[3] or b"") if number is not None),
         tiles=tuple(map(_integers, tiles[1][1:-1].split(b")("))) if tiles else (),
-        memory_space=_property(b"S", layout) or 0,
-        element_bits=_property(b"E", layout),
-        tail_alignment=_property(b"L", layout),
+        memory_space=numbers.get(b"S", 0),
+        element_bits=numbers.get(b"E"),
+        tail_alignment=numbers.get(b"L"),
         is_split=b"SC(" in layout,
         is_dynamic=b"<=" in match[2] or b"?" in match[2],
     )
@@ -87,11 +88,6 @@ def _integers(numbers: bytes) -> tuple[int | None, ...]:
     """Comma-separated numbers; None for `?` and `*`."""
     digits = (number.strip(b"<=") for number in numbers.split(b",") if number)
     return tuple(integer(one) if one.lstrip(b"-").isdigit() else None for one in digits)
-
-
-def _property(letter: bytes, layout: bytes) -> int | None:
-    match = re.search(letter + rb"\((-?\d+)\)", layout)
-    return integer(match[1]) if match else None
 
 
 def byte_sizes(texts: Iterable[bytes]) -> Column:

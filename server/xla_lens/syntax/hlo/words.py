@@ -34,16 +34,11 @@ _WORD: Final = re.compile(
     re.DOTALL,
 )
 _LINE: Final = re.compile(
-    rb"[ \t]*(?:(?P<header>HloModule)[ \t]+(?P<module>[^\s,]+)"
+    rb"[ \t]*(?:(?P<keyword>HloModule|ENTRY)[ \t]+)?(?:(?<=HloModule )(?P<module>[^\s,]+)"
     rb"|(?P<table>FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*$|(?P<number>\d+)[ \t]"
-    rb"|(?:(?P<entry>ENTRY)[ \t]+)?(?P<computation>%?" + NAME + rb")[ \t]*(?=[({]))"
+    rb"|(?P<computation>%?" + NAME + rb")[ \t]*(?=[({]))"
 )
-"""The start of a line of a module that is no instruction."""
-_KINDS: Final = {
-    **{"header": "keyword", "entry": "keyword"},
-    **{kind: kind for kind in ("module", "table", "number", "computation")},
-}
-"""The kinds of the words that the groups of `_LINE` match."""
+"""The start of a line of a module that is no instruction. The groups are kinds of words."""
 
 
 def instruction_words(data: bytes, start: int, end: int) -> list[Word]:
@@ -74,7 +69,7 @@ def module_words(document: Document, columns: ModuleColumns, start: int, end: in
     for first, last in (*columns.instructions.touching(place, end), (end, end)):
         for line_start, line_end in map(document.line_span, range(document.row(place), document.row(first) + 1)):
             if line_start >= place and (line := _LINE.match(data, line_start, min(line_end, first))):
-                found += ((kind, *line.span(group)) for group, kind in _KINDS.items() if line[group])
+                found += ((kind, *line.span(kind)) for kind in _LINE.groupindex if line[kind])
                 found += _words(data, line.end(), min(line_end, first), line_start)
         if first < last:
             found += instruction_words(data, first, last)
