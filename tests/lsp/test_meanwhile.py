@@ -77,7 +77,7 @@ async def test_page_of_a_set_that_is_loaded_again_while_it_is_rendered(
     await reader.start()
     uri = reader.open(copied(SEED, tmp_path))
     await reader.analysed(uri)
-    made = hold(state, "render_page")
+    made = hold(state, "render")
     number = reader.ask_to_run("showLiveSet", {"uri": uri, "step": 7})
     await made.done()
     reader.replace(uri, *_WORSE)

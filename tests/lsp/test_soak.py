@@ -52,7 +52,7 @@ async def test_evicting_everything_frees_everything(monkeypatch: pytest.MonkeyPa
             while state.sets.recent:
                 await state.sets.poll()
         assert protocol.running == set()
-        assert not state.published.diagnostics
+        assert not state.published
         me = asyncio.current_task()
 
         def running() -> list[str]:

@@ -12,14 +12,12 @@ from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.capabilities import ClientCapabilities
 from xla_lens.lsp.documents import OpenDocument
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import PAGE_SCHEME
 from xla_lens.lsp.uris import file_path
-from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.pages import Page, page_name
-from xla_lens.render.pages import Link, PageText, page_text
+from xla_lens.render.pages import Link
 from xla_lens.syntax.file_names import module_name
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
@@ -76,11 +74,6 @@ class RenderedPage:
         by_place = {one.place: one for one in self.links if document.row(one.start) == row}
         by_place.pop(link.place)
         return list(by_place.values())
-
-
-def render_page(analysis: Analysis, page: Page, capabilities: ClientCapabilities) -> PageText:
-    """Render a page. Runs in a worker thread."""
-    return page_text(analysis, page, has_map=capabilities.has_command_uris)
 
 
 class PageCache:

@@ -1,6 +1,6 @@
 """What the editor gets without a request: diagnostics, refresh requests and `didLoad`.
 
-The publisher reacts to the events of dump sets. It keeps no state of its own: what was published is part of `State`.
+The publisher is the state of the server, and reacts to the events of its dump sets.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,14 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
+from xla_lens.lsp.client import Client
 from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.documents import uri_in
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.lsp.indexing import IndexedSet
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import Shown, State
+from xla_lens.lsp.tasks import BackgroundTasks
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Finding
@@ -25,52 +28,52 @@ DIAGNOSTIC_LIMIT: Final = 1_000
 """Maximum number of diagnostics of one file. Editors show no more."""
 
 
-class Publisher(Events):
-    """Sends what changes to the editor."""
+class Publisher(State, Events):
+    """The state of the server, which sends what changes to the editor."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self._client = state.client
+    def __init__(self, client: Client, tasks: BackgroundTasks) -> None:
+        super().__init__(client, tasks)
+        self.sets.events = self
 
     # ---------------------------------------------------------------- events of dump sets
 
     def loading(self, what: str, done: Callable[[], float]) -> AbstractAsyncContextManager[None]:
         """Show progress while a set or its HLO module is loaded."""
-        return self._client.progress(f"Reading {what}", measure=lambda: (None, int(100 * done())))
+        return self.client.progress(f"Reading {what}", measure=lambda: (None, int(100 * done())))
 
     def loaded(self, dump_set: DumpSetState) -> None:
         """Publish what a load of a set or of its HLO module changes."""
         self._publish(dump_set.key)
-        for uri in self.state.pages.stale:
-            self._client.refresh_page(uri)
-        loads, load = self.state.published.loads, (_uris(dump_set), dump_set.generation, dump_set.module)
-        before = loads.get(dump_set.key)
+        for uri in self.pages.stale:
+            self.client.refresh_page(uri)
+        load = (_uris(dump_set), dump_set.generation, dump_set.module)
+        before = self.loads.get(dump_set.key)
         if before != load:
-            loads[dump_set.key] = load
-            self._client.notify_did_load(load[0], is_loaded=dump_set.has_files)
+            self.loads[dump_set.key] = load
+            self.client.notify_did_load(load[0], is_loaded=dump_set.has_files)
         # Requests wait for the first load.
         if before and (before[1] != load[1] or before[2] not in (None, load[2])):
-            self._client.refresh()
-        if dump_set.key in (self.state.comparisons.active or ()):
-            self.state.tasks.start(self.update_comparison())
-        self.state.tasks.start(self.update_source_files())
+            self.client.refresh()
+        if dump_set.key in (self.comparisons.active or ()):
+            self.tasks.start(self.update_comparison())
+        self.tasks.start(self.update_source_files())
 
     async def update_comparison(self) -> None:
         """Compute the active comparison again if it is stale, and show the new lenses."""
-        await self.state.compare_again()
-        self._client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
+        await self.compare_again()
+        self.client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
 
     async def update_source_files(self) -> None:
         """Make the editor report the files of the program that a set in memory names, and show their memory again."""
-        await self._client.register_source_files(self._source_files)
-        if self.state.settings.source_lines and self.state.source_documents:
-            self._client.refresh(lsp.TEXT_DOCUMENT_INLAY_HINT)
+        await self.client.register_source_files(self._source_files)
+        if self.settings.source_lines and self.source_documents:
+            self.client.refresh(lsp.TEXT_DOCUMENT_INLAY_HINT)
 
     async def _source_files(self) -> frozenset[Path]:
         """Return the files of the program that the editor shall report."""
-        if not self.state.settings.source_lines:
+        if not self.settings.source_lines:
             return frozenset()
-        named = await self.state.sources.named()
+        named = await self.sources.named()
         return frozenset(path for one in named for path in one.files)
 
     def closed(self, dump_set: DumpSetState) -> None:
@@ -81,77 +84,75 @@ class Publisher(Events):
         """Forget a set that is no longer in memory. Editors get no `didLoad`: one that requests a set again whenever it
         is evicted would make the server load sets in turns forever.
         """
-        self.state.index.keep(dump_set)
-        self.state.published.loads.pop(dump_set.key, None)
-        self.state.pages.drop(dump_set)
-        self.state.tasks.start(self.update_source_files())
+        self.index.keep(dump_set)
+        self.loads.pop(dump_set.key, None)
+        self.pages.drop(dump_set)
+        self.tasks.start(self.update_source_files())
 
     def files_deleted(self, paths: list[Path]) -> None:
         """Report that files of a set are gone."""
         names = ", ".join(path.name for path in paths)
         text = f"{names}: no longer on disk. XLA Lens continues with the rest of the dump."
-        self._client.show_message(lsp.MessageType.Info, text)
+        self.client.show_message(lsp.MessageType.Info, text)
 
     # ---------------------------------------------------------------- settings and the workspace
 
     def settings_changed(self, before: Settings) -> None:
         """Publish what new settings change."""
-        published, opened = self.state.published, (one.key for one in self.state.sets.open)
-        for key in dict.fromkeys((*published.diagnostics, *published.indexed, *opened)):
+        opened = (one.key for one in self.sets.open)
+        for key in dict.fromkeys((*self.published, *self.indexed, *opened)):
             self._publish(key)
-        self._client.refresh()
-        if before.device_memory != self.state.settings.device_memory:
+        self.client.refresh()
+        if before.device_memory != self.settings.device_memory:
             self._device_changed()
-        self.state.tasks.start(self.update_workspace())
-        self.state.tasks.start(self.update_source_files())
+        self.tasks.start(self.update_workspace())
+        self.tasks.start(self.update_source_files())
 
     def _device_changed(self) -> None:
         """Make the editor's views and pages show the capacity that the user now states."""
-        for uris, _, _ in self.state.published.loads.values():
-            self._client.notify_did_load(uris, is_loaded=True)
-        pages = self.state.pages.pages
+        for uris, _, _ in self.loads.values():
+            self.client.notify_did_load(uris, is_loaded=True)
+        pages = self.pages.pages
         while pages:
-            self._client.refresh_page(pages.popitem()[0])
+            self.client.refresh_page(pages.popitem()[0])
 
     async def update_workspace(self) -> None:
         """Publish the diagnostics of sets without open documents if they have changed and the user wants them."""
-        published = self.state.published
-        if published.is_updating or not (self.state.settings.checks_workspace or published.indexed):
+        if self.is_updating or not (self.settings.checks_workspace or self.indexed):
             return
-        published.is_updating = True
+        self.is_updating = True
         try:
-            await self.state.index.update(is_polling=True)
-            sets = await self.state.index.sets()
+            await self.index.update(is_polling=True)
+            sets = await self.index.sets()
             # The settings may have changed in the meantime.
-            before, published.indexed = published.indexed, sets if self.state.settings.checks_workspace else {}
-            for key in before.keys() | published.indexed.keys():
-                if before.get(key) is not published.indexed.get(key):
+            before, self.indexed = self.indexed, sets if self.settings.checks_workspace else {}
+            for key in before.keys() | self.indexed.keys():
+                if before.get(key) is not self.indexed.get(key):
                     self._publish(key)
         finally:
-            published.is_updating = False
+            self.is_updating = False
 
     # ---------------------------------------------------------------- diagnostics
 
     def _publish(self, key: Path) -> None:
         """Publish the diagnostics of a set that have changed, and withdraw those of files that have none any more."""
-        state, published = self.state, self.state.published
-        opened = next((one for one in state.sets.open if one.key == key), None)
-        found = self._of_open(opened) if opened else self._of_indexed(published.indexed.get(key))
+        opened = next((one for one in self.sets.open if one.key == key), None)
+        found = self._of_open(opened) if opened else self._of_indexed(self.indexed.get(key))
         versions = {one.uri: one.version for one in opened.open.values()} if opened else {}
         wanted = {uri: (diagnostics, versions.get(uri)) for uri, diagnostics in found.items() if diagnostics}
-        before = published.diagnostics.pop(key, {})
+        before = self.published.pop(key, {})
         # An empty list withdraws what was published or pulled before.
         shown: Shown = {uri: ([], versions.get(uri)) for uri in before.keys() - wanted.keys()} | wanted
-        if self._client.capabilities.pulls_diagnostics:
-            published.diagnostics[key] = shown
+        if self.client.capabilities.pulls_diagnostics:
+            self.published[key] = shown
             if shown != before:
-                self._client.refresh(lsp.TEXT_DOCUMENT_DIAGNOSTIC)
+                self.client.refresh(lsp.TEXT_DOCUMENT_DIAGNOSTIC)
             return
         for uri, (diagnostics, version) in shown.items():
             if before.get(uri) != (diagnostics, version):
-                self._client.publish_diagnostics(uri, diagnostics, version)
+                self.client.publish_diagnostics(uri, diagnostics, version)
         if wanted:
-            published.diagnostics[key] = wanted
+            self.published[key] = wanted
 
     def _of_open(self, dump_set: DumpSetState) -> dict[str, list[lsp.Diagnostic]]:
         """The diagnostics of a set with open documents, by URI."""
@@ -161,9 +162,9 @@ class Publisher(Events):
             line = lsp.Range(lsp.Position(0, 0), lsp.Position(1, 0))
             why = lsp.Diagnostic(line, dump_set.why_empty, lsp.DiagnosticSeverity.Information, source="xla-lens")
             return {one.uri: [why] for one in dump_set.open.values()}
-        convert = Converter(dump_set.open, self._client.capabilities.encoding)
+        convert = Converter(dump_set.open, self.client.capabilities.encoding)
         findings: dict[str, list[Finding]] = {}
-        for finding in findings_of(dump_set.analysis, self.state.settings):
+        for finding in findings_of(dump_set.analysis, self.settings):
             findings.setdefault(convert.uri(finding.place.file), []).append(finding)
         for uri, found in findings.items():
             self._report_omitted(uri, len(found) - DIAGNOSTIC_LIMIT)
@@ -173,7 +174,7 @@ class Publisher(Events):
         """The diagnostics of a set without open documents, by URI. Findings that depend on the user's memory limits are
         not among them, because they require the whole set.
         """
-        found, ignored = {}, self.state.settings.ignored_codes
+        found, ignored = {}, self.settings.ignored_codes
         for label, findings in indexed.findings.items() if indexed else ():
             uri = uri_of(Path(label))
             found[uri] = [diagnostic for diagnostic in findings.shown if diagnostic.code not in ignored]
@@ -183,7 +184,7 @@ class Publisher(Events):
     def _report_omitted(self, uri: str, count: int) -> None:
         if count > 0:
             text = f"{counted(count, 'finding')} left out"
-            self.state.report_truncated(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, uri, text)
+            self.report_truncated(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, uri, text)
 
 
 def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
@@ -196,5 +197,4 @@ def _uris(dump_set: DumpSetState) -> frozenset[str]:
     """The URIs of the files of a set that are known so far."""
     members = dump_set.analysis.dump.files if dump_set.analysis else ()
     paths = {Path(file.label) for file in (*members, *([dump_set.module.file] if dump_set.module else ()))}
-    opened = [one.uri for one in dump_set.open.values()]
-    return frozenset((*map(uri_of, paths - dump_set.open.keys()), *opened))
+    return frozenset(uri_in(path, dump_set.open) for path in paths | dump_set.open.keys())

@@ -26,7 +26,6 @@ from xla_lens.lsp.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from xla_lens.lsp.publisher import Publisher
-    from xla_lens.lsp.state import State
 
 logger = logging.getLogger(__name__)
 
@@ -80,22 +79,14 @@ class Server(LanguageServer):
         return Client(self, self.capabilities, self.tasks)
 
     @cached_property
-    def publisher(self) -> "Publisher":
-        """Sends what changes to the editor. The first access creates the state and imports the engine."""
+    def state(self) -> "Publisher":
+        """All mutable state of the server. The first access imports the engine."""
         from xla_lens.lsp.publisher import Publisher
-        from xla_lens.lsp.state import State
 
-        state = State(self.client, self.tasks)
-        publisher = Publisher(state)
-        state.sets.events = publisher
+        state = Publisher(self.client, self.tasks)
         state.apply_settings(_section(self._options))
         state.set_folders(self._folder_uris)
-        return publisher
-
-    @property
-    def state(self) -> "State":
-        """All mutable state of the server."""
-        return self.publisher.state
+        return state
 
     def close(self) -> None:
         """Cancel everything in progress."""
@@ -105,7 +96,7 @@ class Server(LanguageServer):
 
     @property
     def _has_state(self) -> bool:
-        return "publisher" in vars(self)
+        return "state" in vars(self)
 
     # ---------------------------------------------------------------- lifecycle
 
@@ -136,7 +127,7 @@ class Server(LanguageServer):
                         await self.state.sets.poll()
                     except Exception:
                         logger.exception("cannot poll the disk")
-                    self.tasks.start(self.publisher.update_workspace())
+                    self.tasks.start(self.state.update_workspace())
         finally:
             # At the end of the input, pygls waits for the threads that load.
             self.close()
@@ -170,7 +161,7 @@ class Server(LanguageServer):
         before, given = self.state.settings, self._options if given is None else given
         self.state.apply_settings(_section(given))
         if self.state.settings != before:
-            self.publisher.settings_changed(before)
+            self.state.settings_changed(before)
 
     @property
     def _folder_uris(self) -> list[str]:

@@ -7,7 +7,7 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -28,7 +28,6 @@ from xla_lens.lsp.pages import (
     PageCache,
     RenderedPage,
     old_key_of_comparison,
-    render_page,
     set_key_of_page,
 )
 from xla_lens.lsp.settings import Settings, read_settings
@@ -41,13 +40,13 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import HistoryPage, Page, page_of_name
 from xla_lens.reading import DamagedFile
 from xla_lens.render.diff.page import comparison_page, unreadable_text
-from xla_lens.render.pages import PageText
+from xla_lens.render.pages import PageText, page_text
 from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode
 
-_Rendering: TypeAlias = tuple[Generations, Callable[..., PageText], tuple[Any, ...]]
-"""The sets of a page, and what renders it in a worker thread: a function and its arguments."""
+_Rendering: TypeAlias = tuple[Generations, Callable[[], PageText]]
+"""The sets of a page, and the function that renders it in a worker thread."""
 
 _USER_INITIATED: Final = (
     lsp.TEXT_DOCUMENT_DEFINITION,
@@ -65,22 +64,6 @@ Shown: TypeAlias = dict[str, tuple[list[lsp.Diagnostic], int | None]]
 """By URI: diagnostics, and the version of the document."""
 
 
-@dataclass(slots=True)
-class Published:
-    """What was sent to the editor without a request."""
-
-    diagnostics: dict[Path, Shown] = field(default_factory=dict)
-    """By the key of a set: what is published about its files."""
-    indexed: IndexedSets = field(default_factory=dict)
-    """The sets of the workspace whose diagnostics are published while they have no open documents."""
-    loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = field(default_factory=dict)
-    """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
-    truncations: set[tuple[str, str]] = field(default_factory=set)
-    """The methods and URIs of the truncated answers that were logged."""
-    is_updating: bool = False
-    """Whether the diagnostics of sets without open documents are being published."""
-
-
 class State:
     """All mutable state of the server."""
 
@@ -94,7 +77,16 @@ class State:
         self.source_documents = SourceDocuments()
         self.sources = Sources(self.sets, self.index, lambda: (self.settings.path_mapping, self.index.folders))
         self.pages = PageCache()
-        self.published = Published()
+        self.published: dict[Path, Shown] = {}
+        """By the key of a set: the diagnostics that are published about its files."""
+        self.indexed: IndexedSets = {}
+        """The sets of the workspace whose diagnostics are published while they have no open documents."""
+        self.loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = {}
+        """By the key of a set: the URIs, the generation and the HLO module of the last `didLoad`."""
+        self.truncations: set[tuple[str, str]] = set()
+        """The methods and URIs of the truncated answers that were logged."""
+        self.is_updating = False
+        """Whether the diagnostics of sets without open documents are being published."""
         self.written: list[Path] = []
         """Files with answers. The editor deletes each when it has read it."""
         self._named: set[Path] = set()
@@ -200,8 +192,8 @@ class State:
                 return None
             if (known := self.pages.pages.get(uri)) and known.is_current:
                 return known
-            (sources, render, arguments), device_memory = found, self.settings.device_memory
-            text = await in_thread(render, *arguments)
+            (sources, render), device_memory = found, self.settings.device_memory
+            text = await in_thread(render)
             rendered = RenderedPage(sources, Document(encode(text.text)), text.links)
             # A load makes the editor read only those pages again that are kept.
             if rendered.is_current and device_memory == self.settings.device_memory:
@@ -218,14 +210,18 @@ class State:
             analysis = await state.loaded_for(state.path)
         if analysis is None:
             return None
-        known = analysis.on_device(self.settings.device_memory)
-        return ((state, state.generation),), render_page, (known, page, self.client.capabilities)
+        known, has_map = analysis.on_device(self.settings.device_memory), self.client.capabilities.has_command_uris
+
+        def render() -> PageText:
+            return page_text(known, page, has_map=has_map)
+
+        return ((state, state.generation),), render
 
     async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
         if compared := await self.comparisons.of(old, new):
-            return compared.sources, comparison_page, (compared.diff,)
+            return compared.sources, partial(comparison_page, compared.diff)
         text = unreadable_text([state.path.name for state in (old, new) if not state.has_files])
-        return ((old, old.generation), (new, new.generation)), PageText, (text, ())
+        return ((old, old.generation), (new, new.generation)), partial(PageText, text, ())
 
     # ---------------------------------------------------------------- comparisons
 
@@ -338,8 +334,8 @@ class State:
         """
         if method in _USER_INITIATED:
             self.client.show_message(lsp.MessageType.Info, text)
-        elif (method, uri) not in self.published.truncations:
-            self.published.truncations.add((method, uri))
+        elif (method, uri) not in self.truncations:
+            self.truncations.add((method, uri))
             what = f"{method}, {uri}" if uri else method
             self.client.log_message(lsp.MessageType.Info, f"{what}: {text}")
 

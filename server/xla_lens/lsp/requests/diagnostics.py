@@ -13,7 +13,7 @@ async def document_diagnostic(
     if found := state.sets.find(uri):
         dump_set, path = found
         await dump_set.analysis_for(path)
-        diagnostics, _ = state.published.diagnostics.get(dump_set.key, {}).get(uri, ([], None))
+        diagnostics, _ = state.published.get(dump_set.key, {}).get(uri, ([], None))
         return lsp.RelatedFullDocumentDiagnosticReport(diagnostics)
     return lsp.RelatedFullDocumentDiagnosticReport([])
 
@@ -22,7 +22,7 @@ async def workspace_diagnostic(state: State, _params: lsp.WorkspaceDiagnosticPar
     """The diagnostics of the sets with open documents; with `diagnostics.workspace` also those of all other sets."""
     for dump_set in state.sets.open:
         await dump_set.analysis_for(dump_set.path)
-    found = [pair for by_uri in state.published.diagnostics.values() for pair in by_uri.items()]
+    found = [pair for by_uri in state.published.values() for pair in by_uri.items()]
     return lsp.WorkspaceDiagnosticReport(
         [lsp.WorkspaceFullDocumentDiagnosticReport(uri, shown, version) for uri, (shown, version) in found]
     )
