@@ -3,7 +3,8 @@ in an HLO module, also the callers and callees of a computation.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
 
@@ -13,6 +14,8 @@ from xla_lens.model.hlo.mentions import HloComputation
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.positions import decode, encode
+
+_Call = TypeVar("_Call")
 
 FLOW_LIMIT: Final = 1_000
 """Maximum number of callers or callees of one item. Editors show them in one list."""
@@ -27,36 +30,29 @@ def prepare_call_hierarchy(
     return [_item(snapshot, item)] if item else None
 
 
-def incoming_calls(
-    snapshot: Snapshot, params: lsp.CallHierarchyIncomingCallsParams
-) -> list[lsp.CallHierarchyIncomingCall]:
-    """The producers of what an item is computed from, or the callers of a computation."""
-    found = _flows(snapshot, params.item, incoming, "producers or callers")
-    return [lsp.CallHierarchyIncomingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
-
-
-def outgoing_calls(
-    snapshot: Snapshot, params: lsp.CallHierarchyOutgoingCallsParams
-) -> list[lsp.CallHierarchyOutgoingCall]:
-    """The consumers of an item, or the callees of a computation."""
-    found = _flows(snapshot, params.item, outgoing, "consumers or callees")
-    return [lsp.CallHierarchyOutgoingCall(_item(snapshot, flow.item), _ranges(snapshot, flow)) for flow in found]
-
-
-def _flows(
-    snapshot: Snapshot,
-    item: lsp.CallHierarchyItem,
+def _calls(
     find: Callable[[DumpSet, HloModule | None, Item, int], list[Flow]],
+    call: Callable[[lsp.CallHierarchyItem, list[lsp.Range]], _Call],
     what: str,
-) -> list[Flow]:
-    data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
+    snapshot: Snapshot,
+    params: lsp.CallHierarchyIncomingCallsParams | lsp.CallHierarchyOutgoingCallsParams,
+) -> list[_Call]:
+    data: Mapping[str, Any] = params.item.data if isinstance(params.item.data, Mapping) else {}
     name, is_computation = data.get("name"), data.get("isComputation") is True
     if not isinstance(name, str):
         return []
     module = snapshot.module if snapshot.is_module else None
     known = find_item(snapshot.dump, module, encode(name), is_computation=is_computation)
-    found = find(snapshot.dump, module, known, FLOW_LIMIT + 1) if known else []
-    return snapshot.truncate(found, FLOW_LIMIT, what)
+    flows = find(snapshot.dump, module, known, FLOW_LIMIT + 1) if known else []
+    found: list[Flow] = snapshot.truncate(flows, FLOW_LIMIT, what)
+    return [call(_item(snapshot, flow.item), [*map(snapshot.convert.range, flow.places)]) for flow in found]
+
+
+incoming_calls = partial(_calls, incoming, lsp.CallHierarchyIncomingCall, "producers or callers")
+"""The producers of what an item is computed from, or the callers of a computation."""
+
+outgoing_calls = partial(_calls, outgoing, lsp.CallHierarchyOutgoingCall, "consumers or callees")
+"""The consumers of an item, or the callees of a computation."""
 
 
 def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:
@@ -70,7 +66,3 @@ def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:
         detail=item.detail,
         data={"uri": snapshot.uri, "name": decode(item.name), "isComputation": is_computation},
     )
-
-
-def _ranges(snapshot: Snapshot, flow: Flow) -> list[lsp.Range]:
-    return [snapshot.convert.range(place) for place in flow.places]
