@@ -55,7 +55,7 @@ def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int)
 
 def _row(file: DumpFile, module: HloModule | None, offset: int) -> tuple[int, int, Parse]:
     """The instruction around a byte, else its line, and what parses it."""
-    line_start, line_end = file.document.line_span(file.document.row(offset))
+    line_start, line_end = file.document.line_at(offset)
     if module and file is module.file:
         instruction = module.instruction_at(offset)
         return (*(module.span(instruction) if instruction != NONE else (line_start, line_end)), parse_hlo)

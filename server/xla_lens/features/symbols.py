@@ -89,7 +89,7 @@ def document_symbols(dump: DumpSet, module: HloModule | None, file: DumpFile, li
 def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Symbol]) -> Symbol:
     sections = file.columns.sections
     start, end = sections.span(row)
-    header_end = min(file.document.line_span(file.document.row(start))[1], end)
+    header_end = min(file.document.line_at(start)[1], end)
     size, count, noun, children = NONE, len(parts), "part", parts
     match Section(sections.section.item(row)):
         case Section.BUFFER_ASSIGNMENT if file is dump.assignment:

@@ -69,7 +69,7 @@ def by_form(texts: Iterable[UnknownText]) -> list[UnknownText]:
 def _unknown_lines(file: DumpFile) -> Iterator[UnknownText]:
     document, unknown = file.document, file.columns.unknown_lines
     for start, end in cells(unknown.start, unknown.end):
-        line_start = document.line_span(document.row(start))[0]
+        line_start = document.line_at(start)[0]
         is_part = bool(document.data[line_start:start].strip())
         form = _form(document.data[start if is_part else line_start : end])
         kind = TextKind.PART if is_part else TextKind.LINE
@@ -192,6 +192,6 @@ _LONGEST_EXAMPLE: Final = 160
 def _example(one: UnknownText) -> str:
     """What stands at the first place, as it is printed: the text before it in the line, too."""
     document, start = one.first.file.document, one.first.start
-    line_start = max(document.line_span(document.row(start))[0], start - _TEXT_BEFORE)
+    line_start = max(document.line_at(start)[0], start - _TEXT_BEFORE)
     text = document.data[line_start : min(one.first.end, line_start + _LONGEST_EXAMPLE)]
     return text.decode("utf-8", "replace").partition("\n")[0]

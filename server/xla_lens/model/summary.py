@@ -20,7 +20,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.model.warrants import Warrants
-from xla_lens.syntax.columns import NONE, Column, Mask, Pairs
+from xla_lens.syntax.columns import NONE, Column, Mask, Pairs, cells
 from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_positions, width
@@ -171,7 +171,7 @@ def _values(dump: DumpSet, rows: Column) -> tuple[Column, Column, list[bytes]]:
     # The index NONE selects the last cell, which is empty.
     indices = (*dump.indices, b"")
     # A name follows the id: ``<8 fusion{0} @0>``.
-    places = zip(file.tolist(), start.tolist(), strict=True)
+    places = cells(file, start)
     starts = [dump.files[number].document.data.find(b" ", first) + 1 for number, first in places]
     labels = [name + indices[index] for name, index in zip(names, values.index[rows].tolist(), strict=True)]
     return file, np.array(starts, np.int64), labels

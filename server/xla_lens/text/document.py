@@ -80,6 +80,10 @@ class Document:
         # For a number of another type, numpy would convert the whole table.
         return int(self.line_starts.searchsorted(self.line_starts.dtype.type(offset), "right")) - 1
 
+    def line_at(self, offset: int) -> Span:
+        """Return the bytes of the line that contains an offset, without its line end."""
+        return self.line_span(self.row(offset))
+
     def line_span(self, row: int) -> Span:
         """Return the start and the end of a line without its line end. Clamps rows outside of the text."""
         starts = self.line_starts

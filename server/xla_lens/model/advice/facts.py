@@ -23,7 +23,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows
+from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
 from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 3000
@@ -109,7 +109,7 @@ class Facts:
     def owned(self) -> dict[int, int]:
         """The bytes that each value owns at the peak, without those that own none."""
         values, sizes = owned_bytes(self.dump, self.peak_step, self.space.color)
-        return {value: size for value, size in zip(values.tolist(), sizes.tolist(), strict=True) if size}
+        return {value: size for value, size in cells(values, sizes) if size}
 
     @cached_property
     def candidates(self) -> Rows:

@@ -125,7 +125,7 @@ def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
         cumulative, found = 0, list[Finding]()
         for row, allocation in zip(rows.tolist(), [*order, *[NONE] * len(rows)], strict=False):
-            start, end = document.line_span(document.row(table.start.item(row)))
+            start, end = document.line_at(table.start.item(row))
             printed, expected = document.data[start:end].rstrip(b":"), b""
             if allocation != NONE:
                 cumulative += sizes.item(allocation)
@@ -151,7 +151,7 @@ def _header(dump: DumpSet, file: DumpFile, line: int, allocation: int) -> bytes 
 
 def _has_unknown(file: DumpFile, start: int) -> bool:
     """Whether a part of the line at a byte is unknown."""
-    end = file.document.line_span(file.document.row(start))[1]
+    end = file.document.line_at(start)[1]
     first, last = file.columns.unknown_lines.start.searchsorted((start, end))
     return bool(last > first)
 
@@ -194,7 +194,7 @@ def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
             place = row_place(file, tables, table)
             if tables.rest[table] != NONE:
                 # The last line has the number of rows that are left out.
-                place = Place(file, file.document.line_span(file.document.row(place.end))[0], place.end)
+                place = Place(file, file.document.line_at(place.end)[0], place.end)
             printed_count = tables.row_count.item(table) + max(tables.rest.item(table), 0)
             found += _difference(place, b"rows: %d" % printed_count, b"rows: %d" % count)
         yield from found

@@ -107,7 +107,7 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
     broken |= dict.fromkeys(used.start[used.id == NONE].tolist(), Row.USED_VALUE)
     known: dict[bytes, tuple[Row, ...]] = {}
     for start, end in cells(unknown.start, unknown.end):
-        line_start, line_end = document.line_span(document.row(start))
+        line_start, line_end = document.line_at(start)
         line = document.data[line_start:end]
         is_part = bool(document.data[line_start:start].strip())
         row: Row | None

@@ -60,7 +60,7 @@ def _lines(dump: DumpSet, file: DumpFile, lines: list[UnknownLine], damage: Dama
 def truncated(file: DumpFile, cut: Cut) -> Finding:
     """The finding for a file that is cut off, at its last line."""
     end = file.document.content_end
-    last_line = file.document.line_span(file.document.row(end))[0]
+    last_line = file.document.line_at(end)[0]
     return error(Place(file, last_line, end), Problem.TRUNCATED_FILE(cut))
 
 
@@ -115,7 +115,7 @@ def _missing_headers(file: DumpFile) -> Findings:
     )
     for table, below, header in missing:
         for start in below[: not len(table)].tolist():
-            end = file.document.line_span(file.document.row(start))[1]
+            end = file.document.line_at(start)[1]
             yield error(Place(file, start, end), Problem.MISSING_HEADER(header))
 
 

@@ -20,7 +20,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.syntax.columns import NONE, Column, Kind, Mask
+from xla_lens.syntax.columns import NONE, Column, Kind, Mask, cells
 from xla_lens.syntax.hlo.instruction import Instruction
 from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
 from xla_lens.text.positions import decode
@@ -155,7 +155,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     is_resized &= taken(old.values.color, values.old) == DEFAULT_COLOR
     sizes: defaultdict[CauseKind, list[tuple[int, int]]] = defaultdict(list)
     examples: defaultdict[CauseKind, Counter[str]] = defaultdict(Counter)
-    for one, other in zip(values.old[is_resized].tolist(), values.new[is_resized].tolist(), strict=True):
+    for one, other in cells(values.old[is_resized], values.new[is_resized]):
         shapes = old.shape(one) or b"", new.shape(other) or b""
         if any(map(is_tuple, shapes)):
             continue

@@ -18,7 +18,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,7 +182,7 @@ def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection
         color, step = space.color, space.peak_step
         padding = padding_at(dump, *owned_bytes(dump, step, color)) if step is not None else None
         rows = np.flatnonzero(table.color == color)
-        sizes = zip(table.size_bytes[rows].tolist(), kinds[rows].tolist(), strict=True)
+        sizes = cells(table.size_bytes[rows], kinds[rows])
         found[color] = SpaceSide(
             peak_live_bytes=space.peak_live_bytes,
             live_bound=space.live_bound if len(dump.live_ranges) else Bound.UNKNOWN,

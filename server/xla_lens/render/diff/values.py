@@ -18,7 +18,7 @@ from xla_lens.render.diff.words import steps_longer
 from xla_lens.render.markdown import code
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, shortened
-from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.columns import NONE, Table, cells
 from xla_lens.text.positions import decode
 
 
@@ -65,7 +65,7 @@ def compared_lenses(
     values = values[biggest(dump.values.size_bytes[values], limit)]
     starts = file.document.line_starts
     lines = starts[starts.searchsorted(table.start[row[values]], "right") - 1]
-    for line, value in zip(lines.tolist(), values.tolist(), strict=True):
+    for line, value in cells(lines, values):
         if other := other_value(compared, value, is_old=is_old):
             yield line, other
 

@@ -65,6 +65,7 @@ from xla_lens.render.report.values import (
 )
 from xla_lens.render.sources import PARAMETERS, short_frame
 from xla_lens.render.warrants import bounded, bounded_size, peak_size, share, suffix
+from xla_lens.syntax.columns import cells
 
 
 def totals_sections(report: Report) -> Sections:
@@ -147,7 +148,7 @@ def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections
             live_range_text(dump, value),
             op_name_text(report, value),
         )
-        for value, size_bytes in zip(values.tolist(), dump.values.size_bytes[values].tolist(), strict=True)
+        for value, size_bytes in cells(values, dump.values.size_bytes[values])
     ]
     titles = "size | share | <value | <source | <shape | <live | <op_name"
     rest = (bounded(text, bound) for text in more(len(live.values) - len(rows), "smaller value"))

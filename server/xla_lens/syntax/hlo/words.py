@@ -65,7 +65,7 @@ def module_words(document: Document, columns: ModuleColumns, start: int, end: in
     kinds of `instruction_words`. The name of a computation has the kind ``computation`` where it is defined.
     """
     data, found = document.data, list[Word]()
-    place, end = document.line_span(document.row(start))[0], document.line_span(document.row(end))[1]
+    place, end = document.line_at(start)[0], document.line_at(end)[1]
     for first, last in (*columns.instructions.touching(place, end), (end, end)):
         for line_start, line_end in map(document.line_span, range(document.row(place), document.row(first) + 1)):
             if line_start >= place and (line := _LINE.match(data, line_start, min(line_end, first))):
