@@ -31,8 +31,14 @@ def find_source(path: str, mapping: PathMapping, folders: tuple[Path, ...], vers
     That is the mapped path or the path itself if the file exists, else the file in the folders with the most similar
     path. The folders are listed at the first search that needs it, and again for another version.
     """
-    absolute = _absolute(mapped(path, mapping), folders)
-    if absolute is None or _is_file(absolute):
+    there = mapped(path, mapping)
+    # Two leading slashes would name another host.
+    there = f"/{there.lstrip('/')}" if there.startswith("/") else there
+    candidates = [folder / there for folder in folders] or [Path(there)]
+    absolute = next(filter(_is_file, candidates), candidates[0])
+    if not absolute.is_absolute():
+        return None
+    if _is_file(absolute):
         return absolute
     return nearest(_listed(folders, version, time.monotonic() // _FRESH_SECONDS), path)
 
@@ -40,14 +46,6 @@ def find_source(path: str, mapping: PathMapping, folders: tuple[Path, ...], vers
 @lru_cache(maxsize=1)
 def _listed(folders: tuple[Path, ...], _version: object, _period: float) -> FileIndex:
     return file_index(folders, FILE_LIMIT)
-
-
-def _absolute(path: str, folders: Sequence[Path]) -> Path | None:
-    # Two leading slashes would name another host.
-    path = f"/{path.lstrip('/')}" if path.startswith("/") else path
-    candidates = [folder / path for folder in folders] or [Path(path)]
-    absolute = next(filter(_is_file, candidates), candidates[0])
-    return absolute if absolute.is_absolute() else None
 
 
 def _is_file(path: Path) -> bool:

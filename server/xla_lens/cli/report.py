@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final
 
 from xla_lens.cli.output import CannotRun, print_json, print_unfiltered
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
@@ -36,9 +36,6 @@ from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.blocks import Outline, Section, Table, command
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import missing_step, report_outline
-
-Printed: TypeAlias = tuple[int, Report | None]
-"""The exit status after some reports, which is 1 for errors, and the first report that was printed."""
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -77,11 +74,13 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     return report(analysis, loaded.files.labels, options)
 
 
-def print_reports(found: DumpSets, arguments: argparse.Namespace) -> Printed:
+def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, Report | None]:
     """Print the report of a dump set, or several modules, worst first, and the report of the worst, or of those that
     were requested. Unless parts were requested, the text of the worst has only its answer and the first pieces of
     advice. At most two sets are in memory at a time; those that are requested are loaded again, in the order of their
     ranks.
+
+    Returns the exit status, which is 1 for errors, and the first report that was printed.
     """
     if arguments.output_format == "html":
         return print_pages(found, arguments), None

@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +67,13 @@ class RunFolder:
                 for name in folders:
                     if _MODULE.match(name):
                         shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-                for name in names:
-                    if (match := _MODULE.match(name)) and not _is_needed(name, match["module"], names):
+                assigned = [name for name in names if name.endswith("-buffer-assignment.txt")]
+                for match in filter(None, map(_MODULE.match, names)):
+                    name, module = match.string, match["module"]
+                    # XLA Lens takes a module without a buffer assignment for one from a compilation cache, unless the
+                    # module is also there as it was before optimizations.
+                    is_before = name.endswith("before_optimizations.txt")
+                    if not (_NEEDED.search(name) or (is_before and not any(module in one for one in assigned))):
                         with suppress(OSError):
                             os.unlink(os.path.join(folder, name))
             modules = [match for match in map(_MODULE.match, os.listdir(folder)) if match and match["time"]]
@@ -105,13 +110,4 @@ _MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.
 """The start of the names of all files and folders that XLA writes for a module."""
 
 _NEEDED: Final = re.compile(r"after_optimizations(-[a-z-]+)?\.txt$|\.debug_options$|gpu_target_config\.pbtxt$")
-
-
-def _is_needed(name: str, module: str, names: Sequence[str]) -> bool:
-    """Whether XLA Lens reads a file. It takes a module without a buffer assignment for one from a compilation cache
-    unless the module is also there as it was before optimizations.
-    """
-    is_before = name.endswith("before_optimizations.txt")
-    return bool(_NEEDED.search(name)) or (
-        is_before and not any(module in one and one.endswith("-buffer-assignment.txt") for one in names)
-    )
+"""The ends of the names of files that XLA Lens reads."""
