@@ -4,8 +4,8 @@ While a comparison is active, lenses and hovers say what a value was in the othe
 """
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from xla_lens.features.diff.facts import Diff, diff
 from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
@@ -20,8 +20,7 @@ Keys = tuple[Path, Path]
 """The keys of the old and of the new set of a comparison."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class Compared(NamedTuple):
     """A comparison of two sets that had some generations."""
 
     sources: tuple[tuple[DumpSetState, int], tuple[DumpSetState, int]]
@@ -93,8 +92,7 @@ class Comparisons:
         self.active = self.wanted = self._last = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ActiveComparison:
+class ActiveComparison(NamedTuple):
     """The active comparison as seen from one of its dumps, and the set of the other one."""
 
     comparison: Comparison

@@ -5,11 +5,10 @@ announces the methods of this table.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from lsprotocol import types as lsp
 
@@ -86,8 +85,7 @@ Kind: TypeAlias = Literal["dump", "page", "source"]
 """The kind of a document: a file of a dump set, a page or a file of the program."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentHandler:
+class DocumentHandler(NamedTuple):
     """Answers a request about one document with the function for its kind, a function of a snapshot and the parameters
     of the request. Where a name is empty, the result for that kind is null. HLO modules are files of a dump set, too.
 
@@ -105,8 +103,7 @@ class DocumentHandler:
     options: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class StateHandler:
+class StateHandler(NamedTuple):
     """Answers a request that concerns no document, or more than one, with a coroutine of the state and the parameters
     of the request.
     """

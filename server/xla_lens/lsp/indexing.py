@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from lsprotocol import types as lsp
 
@@ -53,8 +53,7 @@ class IndexedSet:
     findings: Mapping[str, FileFindings]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """The progress of indexing, in sets and in bytes of their files. `is_truncated` is whether there are more than
     `SET_LIMIT` sets, so that some are not indexed.
     """

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.files import file_time
 from xla_lens.lsp.dump_set_state import DumpSetState
@@ -21,8 +20,7 @@ _MOST_SEARCHED: Final = 8
 """Maximum number of sets of the workspace to load in search of one that names a file."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedFiles:
+class NamedFiles(NamedTuple):
     """A dump set, its peak by source line, and the files here that the lines are in, with their paths in the dump."""
 
     dump_set: DumpSetState

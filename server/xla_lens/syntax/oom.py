@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 # ---------------------------------------------------------------- sizes
 from xla_lens.syntax.columns import Rows
@@ -192,8 +192,7 @@ class OomMessage:
         return self.capacity if self.kind.startswith("compile") and self.space == "hbm" else None
 
 
-@dataclass(frozen=True, slots=True)
-class OomLog:
+class OomLog(NamedTuple):
     """The messages of a log, in its order, each once. `left_out` counts those beyond `MOST_MESSAGES`."""
 
     messages: tuple[OomMessage, ...]

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedFile:
+class PrintedFile(NamedTuple):
     """A file in the output: its name, the bytes of its text, and where the line behind its end begins."""
 
     name: str

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,8 +89,7 @@ def _biggest_first(comparison: Comparison) -> Column:
 # ---------------------------------------------------------------- limits, for continuous integration
 
 
-@dataclass(frozen=True, slots=True)
-class IncreaseLimit:
+class IncreaseLimit(NamedTuple):
     """A limit on the growth of a number of some memory spaces, of which `SpaceSide` has the name: the needed bytes or
     those live at the peak. No spaces mean the default one.
     """
@@ -99,8 +99,7 @@ class IncreaseLimit:
     spaces: Collection[SpaceId]
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """A memory space that grew by more than a limit allows. `sizes` is None if the dumps do not determine the change,
     so that the limit cannot be checked.
     """

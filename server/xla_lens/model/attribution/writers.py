@@ -36,8 +36,7 @@ class Stored:
     shape: str
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """The instruction that writes the content of a value, by its row in the module and its name. `stored` is None
     unless a loop stacks what it writes.
     """

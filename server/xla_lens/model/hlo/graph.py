@@ -1,9 +1,8 @@
 """The HLO module in the numbers of its dump: which uses and steps follow from it."""
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -30,8 +29,7 @@ _VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """An instruction and a computation that it calls: rows of the module."""
 
     caller: int

@@ -3,8 +3,7 @@ those that changed.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from xla_lens.syntax.columns import NONE, Table, cells
 from xla_lens.text.positions import decode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OtherValue:
+class OtherValue(NamedTuple):
     """A value in the other dump of a comparison, a row of its `DumpSet.values` or NONE without a partner; `is_old` is
     whether that is the old dump.
     """
