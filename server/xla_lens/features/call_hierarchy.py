@@ -61,7 +61,7 @@ def prepare(dump: DumpSet, module: HloModule | None, mention: Mention | HloMenti
         target = (meaning(dump, dump.schedule.name.item(entry)) if entry != NONE else None) or target
     match target:
         case Value(row):
-            return _item(dump, None, Instruction(dump.values.name.item(row)))
+            return _item(dump, None, Instruction(dump.name_of(row)))
         case Instruction() | HloInstruction() | HloComputation():
             return _item(dump, module, target)
     return None
@@ -107,7 +107,7 @@ def _incoming(dump: DumpSet, module: HloModule | None, target: Instruction | Hlo
     match target:
         case Instruction(name):
             for value, place in operands(dump, name):
-                yield Instruction(dump.values.name.item(value)), place
+                yield Instruction(dump.name_of(value)), place
         case HloComputation() if module:
             for use in references_to(module, target):
                 yield HloComputation(module.computation_at(use.start)), Place(module.file, use.start, use.end)

@@ -128,7 +128,7 @@ def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 
 def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
     """The live bytes at some rows of the schedule; empty texts if they are unknown."""
-    warrant = analysis.warrants.of(Quantity.LIVE)
+    warrant = analysis.warrants.live
     spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes and warrant.is_known]
     steps, why = analysis.dump.schedule.step[rows], short_suffix(warrant)
     live = [(space.live.at_each(steps).tolist(), _changes(space, steps).tolist()) for space in spaces]
@@ -169,7 +169,7 @@ def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 
 
 def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
-    peaks, warrant = analysis.dump.peaks, analysis.warrants.of(Quantity.LIVE)
+    peaks, warrant = analysis.dump.peaks, analysis.warrants.live
     for row in rows.tolist():
         here = [(space, space.live.at(peaks.step.item(row))) for space in analysis.memory.spaces]
         space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))

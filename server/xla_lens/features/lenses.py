@@ -89,7 +89,7 @@ def _on_allocations(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
 
 
 def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[Lens]:
-    dump, table, live = analysis.dump, analysis.dump.used_values, analysis.warrants.of(Quantity.LIVE)
+    dump, table, live = analysis.dump, analysis.dump.used_values, analysis.warrants.live
     rows = np.flatnonzero(dump.value_of_used_value != NONE)
     rows = rows[biggest(dump.values.size_bytes[dump.value_of_used_value[rows]], limit)]
     values = dump.value_of_used_value[rows]
@@ -139,7 +139,7 @@ def _summary(analysis: Analysis) -> str:
 
 
 def _needed(analysis: Analysis, space: MemorySpace) -> str:
-    live, reserved = analysis.warrants.of(Quantity.LIVE).bound, analysis.warrants.of(Quantity.RESERVED).bound
+    live, reserved = analysis.warrants.live.bound, analysis.warrants.of(Quantity.RESERVED).bound
     known = capacity_of(space, analysis.capacity)
     capacity = f" of {human(known.size_bytes)}" if known else ""
     over = " (does not fit)" if known and over_bytes(space, known.size_bytes) else ""
@@ -166,7 +166,7 @@ def _uses(analysis: Analysis, row: int) -> str:
 
 def _live(analysis: Analysis, words: str, spaces: Sequence[MemorySpace], step: int) -> str:
     """The live bytes of some memory spaces at a step, the most first."""
-    warrant = analysis.warrants.of(Quantity.LIVE)
+    warrant = analysis.warrants.live
     live = sorted(((space.live.at(step), space_name(space.id)) for space in spaces), key=lambda pair: -pair[0])
     sizes = ", ".join(f"{bounded_size(size, warrant.bound)} of {name}" for size, name in live[:_MOST_SPACES])
     more = f" and {counted(len(live) - _MOST_SPACES, 'more memory space')}" if len(live) > _MOST_SPACES else ""

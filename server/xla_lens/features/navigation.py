@@ -85,7 +85,7 @@ def implementation(dump: DumpSet, module: HloModule | None, mention: Mention | H
         case HloMention(target=HloInstruction(row)) if module:
             names = [dump.name_number(module.name(row))]
         case Mention(target=Value(row), name=name):
-            names = [name, dump.values.name.item(row)]
+            names = [name, dump.name_of(row)]
         case Mention(target=target) if (entry := _entry(dump, target)) != NONE:
             names = [dump.schedule.name.item(entry)]
     names = [name for name in names if name != NONE]

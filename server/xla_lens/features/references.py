@@ -173,7 +173,7 @@ def _in_module(dump: DumpSet, module: HloModule | None, target: Target) -> Itera
     """The instruction that defines a value, then its readers in the module: those of the element that is the value."""
     if module is None or not isinstance(target, Value | Instruction):
         return
-    name = target.name if isinstance(target, Instruction) else dump.values.name.item(target.row)
+    name = target.name if isinstance(target, Instruction) else dump.name_of(target.row)
     row = module.row_of(dump.names[name])
     if row == NONE:
         return

@@ -14,7 +14,7 @@ import numpy as np
 from xla_lens.model.summary import Entries, EntryKind, SetSummary
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
-from xla_lens.model.warrants import Quantity, Warrants
+from xla_lens.model.warrants import Warrants
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, parse_size
 from xla_lens.render.warrants import warranted_size
@@ -81,7 +81,7 @@ def container_text(symbol: WorkspaceSymbol) -> str:
     """Return the container of a symbol, in words that a client may filter by:
     ``jit_step · buffer-assignment · 1.42 GiB · temp · live at the peak``.
     """
-    is_module, live = symbol.kind is EntryKind.MODULE, symbol.warrants.of(Quantity.LIVE)
+    is_module, live = symbol.kind is EntryKind.MODULE, symbol.warrants.live
     size = f"peak {warranted_size(symbol.size_bytes, live)}" if is_module else human(symbol.size_bytes)
     parts = (
         "" if is_module else symbol.module,

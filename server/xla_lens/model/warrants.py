@@ -111,6 +111,11 @@ class Warrants:
         gaps = tuple(gap for gap in self.gaps if gap.quantity in quantities)
         return Warrant(worst(Bound.EXACT, *(gap.bound for gap in gaps)), gaps)
 
+    @property
+    def live(self) -> Warrant:
+        """The warrant of live bytes."""
+        return self.of(Quantity.LIVE)
+
     def with_gaps(self, gaps: Iterable[Gap]) -> "Warrants":
         """Return the warrants with some more gaps."""
         return Warrants(tuple(dict.fromkeys((*self.gaps, *gaps))))

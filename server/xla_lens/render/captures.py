@@ -101,7 +101,7 @@ def _failure(error: Exception) -> str:
 def peak_text(analysis: Analysis, space: MemorySpace) -> str:
     """Return the peak of a memory space in one line."""
     size = peak_size(space)
-    words = suffix(analysis.warrants.of(Quantity.LIVE))
+    words = suffix(analysis.warrants.live)
     if not words and space.peak_step is None:
         size = "nothing is ever live"
     elif not words and space.peak_step is not None:

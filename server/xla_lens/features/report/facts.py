@@ -144,7 +144,7 @@ class Report:
     @property
     def live(self) -> Warrant:
         """Which numbers are exact that depend on what is live."""
-        return self.warrants.of(Quantity.LIVE)
+        return self.warrants.live
 
     @property
     def sourced(self) -> Warrant:

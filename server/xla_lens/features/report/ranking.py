@@ -72,7 +72,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
     """Return the row of a dump set whose files have some paths."""
     dump, memory = analysis.dump, analysis.memory
     space = main_space(memory.spaces) or MemorySpace(dump.space_id(DEFAULT_COLOR), 0, 0, None, 0, NEVER_LIVE)
-    is_known = analysis.warrants.of(Quantity.LIVE).is_known
+    is_known = analysis.warrants.live.is_known
     printed = first_printed_peak(dump)
     is_off = printed and is_known and space.live.at(printed[0]) != space.peak_live_bytes
     capacity = capacity_of(space, analysis.capacity)

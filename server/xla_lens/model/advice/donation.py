@@ -147,7 +147,7 @@ def _values_by_allocation(dump: DumpSet, kind: Kind) -> Iterator[list[int]]:
 
 def _is_parameter(dump: DumpSet, value: int) -> bool:
     """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
-    opcode = dump.opcode(dump.values.name.item(value))
+    opcode = dump.opcode(dump.name_of(value))
     return opcode == b"parameter" or (opcode is None and dump.values.start_step[value] <= 0)
 
 
@@ -234,13 +234,13 @@ def _last_read(dump: DumpSet, value: int) -> int | None:
 
 def _may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
     """Whether the instruction that defines a value reads a parameter and may do so in place."""
-    name, uses = dump.values.name.item(made), dump.uses_of(dump.values.used_value.item(parameter))
+    name, uses = dump.name_of(made), dump.uses_of(dump.values.used_value.item(parameter))
     return name in dump.uses.name[uses] and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
 
 
 def _may_move(dump: DumpSet, value: int) -> bool:
     """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
-    opcode = _opcode(dump, dump.values.name.item(value))
+    opcode = _opcode(dump, dump.name_of(value))
     return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
 
 

@@ -57,13 +57,13 @@ class Origins:
     def of_value(self, value: int) -> Origin:
         """Return the origin of a row of `DumpSet.values`."""
         if value not in self._of_value:
-            own = self.of_name(self.dump.values.name.item(value))
+            own = self.of_name(self.dump.name_of(value))
             self._of_value[value] = self._derived(self._writers, value, own) if self._writers else own
         return self._of_value[value]
 
     def _derived(self, writers: Writers, value: int, own: Origin) -> Origin:
         """The origin of the instruction that writes a value, or else its `own` one."""
-        module, name, index = writers.module, self.dump.values.name.item(value), self.dump.values.index.item(value)
+        module, name, index = writers.module, self.dump.name_of(value), self.dump.values.index.item(value)
         opcode = self.dump.opcode(name)
         # One of several results of a fusion is what something else in it computes.
         is_by_other = opcode in _CALLING or (opcode == b"fusion" and index > EMPTY_INDEX) or not _has_source(own)

@@ -126,7 +126,7 @@ def owners_at(
     paths = paths_of(origins, sizes, other_paths) if other_paths else {}
 
     def owner(value: int, size_bytes: int) -> Owner:
-        origin, opcode = origins.of_value(value), dump.opcode(dump.values.name.item(value))
+        origin, opcode = origins.of_value(value), dump.opcode(dump.name_of(value))
         return Owner(
             size_bytes,
             KIND_NAMES[kinds[dump.values.allocation[value]]],

@@ -202,7 +202,7 @@ def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str
     """
     dump, sizes, found = program[0], Counter[tuple[str, bytes]](), Counter[str]()
     for value in values.tolist():
-        instruction, shape = dump.instruction(dump.values.name.item(value)), dump.shape(value)
+        instruction, shape = dump.instruction(dump.name_of(value)), dump.shape(value)
         if instruction and instruction.op_name and shape and dump.values.color[value] == DEFAULT_COLOR:
             sizes[instruction.op_name, without_layout(shape)] += dump.values.size_bytes.item(value)
     for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):

@@ -167,7 +167,7 @@ def with_bounds(memory: Memory, warrants: Warrants) -> Memory:
     """Return the memory of a dump set with the bounds of its numbers."""
     if warrants.is_complete:
         return memory
-    reserved, live = warrants.of(Quantity.RESERVED).bound, warrants.of(Quantity.LIVE).bound
+    reserved, live = warrants.of(Quantity.RESERVED).bound, warrants.live.bound
     spaces = tuple(replace(space, reserved_bound=reserved, live_bound=live) for space in memory.spaces)
     return replace(memory, spaces=spaces)
 

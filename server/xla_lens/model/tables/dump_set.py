@@ -182,7 +182,7 @@ class DumpSet:
         live = np.flatnonzero((self.values.start_step <= step) & (step <= self.values.end_step))
         defined: dict[int, list[int]] = {}
         for value in reversed(live.tolist()):
-            defined.setdefault(self.values.name.item(value), []).append(value)
+            defined.setdefault(self.name_of(value), []).append(value)
         for name in names.tolist():
             yield defined[name].pop() if defined.get(name) else self.value_at(name, EMPTY_INDEX)
 
@@ -275,9 +275,13 @@ class DumpSet:
         text = self.names[name] + (self.indices[index] if index != NONE else b"")
         return text.decode("utf-8", "replace")
 
+    def name_of(self, value: int) -> int:
+        """Return the number of the name of a value: that of the instruction that defines it."""
+        return self.values.name.item(value)
+
     def value_label(self, value: int) -> str:
         """Return the name and index of a value's definition."""
-        return self.label(self.values.name.item(value), self.values.index.item(value))
+        return self.label(self.name_of(value), self.values.index.item(value))
 
     # ------------------------------------------------------------ instructions and steps
 

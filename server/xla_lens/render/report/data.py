@@ -101,7 +101,7 @@ def value_name(dump: DumpSet, value: int, columns: str = "") -> Json:
     """Return a value by its id, name and index, and some columns of its row. The index is null where the instruction
     has no tuple shape.
     """
-    name, index = dump.values.name.item(value), dump.values.index.item(value)
+    name, index = dump.name_of(value), dump.values.index.item(value)
     return {
         "id": dump.values.id.item(value),
         "name": dump.label(name, NONE),

@@ -50,7 +50,7 @@ DERIVED: Final = "(derived)"
 
 def op_name(dump: DumpSet, value: int) -> str | None:
     """The op_name of the instruction that defines a value, None if it has none."""
-    instruction = dump.instruction(dump.values.name.item(value))
+    instruction = dump.instruction(dump.name_of(value))
     return instruction.op_name if instruction else None
 
 
