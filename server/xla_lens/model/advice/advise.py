@@ -21,7 +21,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.columns import NONE, Kind, Rows
 
@@ -47,13 +46,15 @@ def advise(
     search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
     actions = search.actions()
     together, everything = search.plan(actions, 0)
-    argument_bytes = program_bytes(analysis.dump, color).argument_bytes
+    argument_bytes, names = program_bytes(analysis.dump, color).argument_bytes, analysis.dump.names
+    found = (place.start() for place in re.finditer(rb"\.remat", names.block))
+    repeated = names.offsets.searchsorted([*found], "right") - 1
     return Advice(
         color=color,
         needed_bytes=space.needed_bytes,
         peak_bytes=space.peak_live_bytes,
         peak_step=space.peak_step,
-        rematerialized=_rematerialized(analysis.dump),
+        rematerialized=int(np.isin(analysis.dump.schedule.name, repeated).sum()),
         actions=actions,
         together=together,
         all_needed_bytes=everything.needed_bytes,
@@ -63,13 +64,6 @@ def advise(
         argument_bytes=argument_bytes,
         budget=search.budget(actions, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
-
-
-def _rematerialized(dump: DumpSet) -> int:
-    """The number of instructions that XLA repeats to save memory."""
-    names = dump.names
-    found = (place.start() for place in re.finditer(rb"\.remat", names.block))
-    return int(np.isin(dump.schedule.name, names.offsets.searchsorted([*found], "right") - 1).sum())
 
 
 class After(NamedTuple):

@@ -58,7 +58,8 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
     if dump.values.live_range[value] == NONE:
         return None
     end, (uses, use_steps, positions, position_steps) = dump.values.end_step.item(value), steps_of(dump, value)
-    later = use_steps[use_steps > end]
+    later, others = use_steps[use_steps > end], on_same_bytes(dump, value)
+    late = dump.values.start_step[others] - end
     ending = Ending(
         value=value,
         end_step=end,
@@ -66,7 +67,7 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
         uses=tuple(uses[place] for place in np.flatnonzero(use_steps == end).tolist()),
         positions=tuple(positions[place] for place in np.flatnonzero(position_steps == end).tolist()),
         later_step=int(later.min()) if len(later) else None,
-        successor=_successor(dump, value),
+        successor=int(next(iter(others[(late >= 0) & (late <= 1)]), NONE)),
     )
     last_reader = dump.uses.name.item(uses[int(use_steps.argmax())]) if len(later) else NONE
     is_cut = len(later) > 0 or bool(np.any(position_steps > end))
@@ -137,12 +138,6 @@ def steps_of(dump: DumpSet, value: int) -> tuple[range, Column, range, Column]:
 
 CALLING: Final = ("call", "conditional", "while")
 """Opcodes that run another computation of the schedule."""
-
-
-def _successor(dump: DumpSet, value: int) -> int:
-    others = on_same_bytes(dump, value)
-    late = dump.values.start_step[others] - dump.values.end_step[value]
-    return int(next(iter(others[(late >= 0) & (late <= 1)]), NONE))
 
 
 def _is_call(dump: DumpSet, name: int) -> bool:

@@ -13,6 +13,7 @@ be from the smallest one:
 from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,9 +56,8 @@ def smallest_set(
     if space is None:
         return None
     edited = EditableSpace(dump, space)
-    excess = _Excess(edited, budget_bytes, edited.slots.value if candidates is None else candidates)
-    at_least = excess.lower_bound()
-    values = np.array([*_few_values(excess)], np.int64)
+    excess = _excess(edited, budget_bytes, edited.slots.value if candidates is None else candidates)
+    values = np.array([*_few_values(edited, excess)], np.int64)
     after = edited.after(removal(values.tolist()))
     is_reached = after.peak_bytes <= budget_bytes
     return BudgetPlan(
@@ -67,7 +67,7 @@ def smallest_set(
         is_reached=is_reached,
         peak_bytes=after.peak_bytes,
         peak_step=after.peak_step,
-        at_least=at_least if is_reached else 0,
+        at_least=excess.at_least if is_reached else 0,
     )
 
 
@@ -77,83 +77,79 @@ def fewest(dump: DumpSet, memory: Memory, color: int, budget_bytes: int) -> int:
     if space is None:
         return 0
     edited = EditableSpace(dump, space)
-    return _Excess(edited, budget_bytes, edited.slots.value).lower_bound()
+    return _excess(edited, budget_bytes, edited.slots.value).at_least
 
 
-class _Excess:
-    """The bytes over the budget at each step, while values are removed and restored. Values are rows of slots.
+class _Excess(NamedTuple):
+    """The steps at which a memory space exceeds a budget without the values that are `too_big` for it, and by how many
+    bytes. Only steps at which a value starts are kept, because the most bytes are live there.
 
-    Steps are numbered; only those are kept at which a value starts, because the most bytes are live there.
+    `rows` are the slots of the other candidates, the biggest first, `sizes` the bytes of all slots. `first` and `last`
+    are the places of their steps among `steps`, `last` that behind them. At least `at_least` values must go.
     """
 
-    def __init__(self, edited: EditableSpace, budget_bytes: int, candidates: Column) -> None:
-        self.edited, slots = edited, edited.slots
-        self.sizes, may_go = slots.end_offset - slots.offset, np.isin(slots.value, candidates)
-        is_too_big = self.sizes > budget_bytes
-        self.too_big: list[int] = slots.value[is_too_big & may_go].tolist()
-        self.gone = set(self.too_big)
-        steps = np.unique(slots.start_step)
-        excess = edited.after(removal(self.too_big)).at_each(steps) - budget_bytes
-        self.steps, self.excess = steps[excess > 0], excess[excess > 0]
-        self.first = self.steps.searchsorted(slots.start_step)
-        self.last = self.steps.searchsorted(slots.end_step, "right")
-        rows = np.flatnonzero(~is_too_big & may_go & (self.first < self.last))
-        # The biggest first; of the same size, the one with the most steps over the budget.
-        self.candidates = rows[np.lexsort(((self.first - self.last)[rows], -self.sizes[rows]))]
-
-    @property
-    def is_within_budget(self) -> bool:
-        """Whether no step is over the budget."""
-        return int(self.excess.max(initial=0)) <= 0
-
-    def lower_bound(self) -> int:
-        """Return how many values must go: the ones that are too big, and as many as the step needs that needs most."""
-        most, rows = 0, self.candidates
-        for number, over in enumerate(self.excess.tolist()):
-            live = rows[(self.first[rows] <= number) & (number < self.last[rows])]
-            most = max(most, int(self.sizes[live].cumsum().searchsorted(over)) + 1)
-        return len(self.too_big) + most
-
-    def value(self, row: int) -> int:
-        """Return the value of a row."""
-        return self.edited.slots.value.item(row)
-
-    def remove(self, row: int) -> None:
-        """Remove a value."""
-        self.excess -= self.edited.freed(removal([self.value(row)]), self.gone).at_each(self.steps)
-        self.gone.add(self.value(row))
-
-    def restore(self, row: int) -> None:
-        """Bring a value back if the live bytes stay within the budget."""
-        self.gone.discard(self.value(row))
-        excess = self.excess + self.edited.freed(removal([self.value(row)]), self.gone).at_each(self.steps)
-        if excess.max(initial=0) <= 0:
-            self.excess = excess
-        else:
-            self.gone.add(self.value(row))
-
-    def covered(self, row: int) -> int:
-        """Return how much of the excess over all steps a value covers."""
-        excess = self.excess[self.first[row] : self.last[row]]
-        return int(np.minimum(np.maximum(excess, 0), self.sizes[row]).sum())
+    steps: Column
+    excess: Column
+    too_big: list[int]
+    rows: Column
+    sizes: Column
+    first: Column
+    last: Column
+    at_least: int
 
 
-def _few_values(excess: _Excess) -> Collection[int]:
+def _excess(edited: EditableSpace, budget_bytes: int, candidates: Column) -> _Excess:
+    slots = edited.slots
+    sizes, may_go = slots.end_offset - slots.offset, np.isin(slots.value, candidates)
+    is_too_big = sizes > budget_bytes
+    too_big: list[int] = slots.value[is_too_big & may_go].tolist()
+    steps = np.unique(slots.start_step)
+    excess = edited.after(removal(too_big)).at_each(steps) - budget_bytes
+    steps, excess = steps[excess > 0], excess[excess > 0]
+    first, last = steps.searchsorted(slots.start_step), steps.searchsorted(slots.end_step, "right")
+    rows = np.flatnonzero(~is_too_big & may_go & (first < last))
+    # Of the same size, the one with the most steps over the budget comes first.
+    rows = rows[np.lexsort(((first - last)[rows], -sizes[rows]))]
+    most = 0
+    for number, over in enumerate(excess.tolist()):
+        live = rows[(first[rows] <= number) & (number < last[rows])]
+        most = max(most, int(sizes[live].cumsum().searchsorted(over)) + 1)
+    return _Excess(steps, excess, too_big, rows, sizes, first, last, len(too_big) + most)
+
+
+def _few_values(edited: EditableSpace, found: _Excess) -> Collection[int]:
     """Return few values to remove, none if removing all candidates is not enough."""
-    taken: list[int] = []
-    waiting = [(-excess.covered(row), row) for row in excess.candidates.tolist()]
+    steps, excess, too_big, rows, sizes, first, last, _ = found
+    gone, taken = {*too_big}, list[int]()
+
+    def covered(row: int) -> int:
+        """How much of the excess over all steps a value covers."""
+        return int(np.clip(excess[first[row] : last[row]], 0, sizes[row]).sum())
+
+    def freed(value: int) -> Column:
+        return edited.freed(removal([value]), gone).at_each(steps)
+
+    waiting = [(-covered(row), row) for row in rows.tolist()]
     heapify(waiting)
-    while waiting and not excess.is_within_budget:
+    while waiting and excess.max(initial=0) > 0:
         row = heappop(waiting)[1]
         # What a value covers only falls, so one that still covers the most is the best one.
-        current = -excess.covered(row)
+        current = -covered(row)
         if waiting and current > waiting[0][0]:
             heappush(waiting, (current, row))
         elif current:
-            excess.remove(row)
+            value = edited.slots.value.item(row)
+            excess = excess - freed(value)
+            gone.add(value)
             taken.append(row)
-    if not excess.is_within_budget:
+    if excess.max(initial=0) > 0:
         return ()
-    for row in sorted(taken, key=excess.sizes.item):
-        excess.restore(row)
-    return excess.gone
+    for row in sorted(taken, key=sizes.item):
+        value = edited.slots.value.item(row)
+        gone.remove(value)
+        with_value = excess + freed(value)
+        if with_value.max(initial=0) <= 0:
+            excess = with_value
+        else:
+            gone.add(value)
+    return gone

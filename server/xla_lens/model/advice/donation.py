@@ -110,7 +110,13 @@ class Donation:
 
 def find_donation(dump: DumpSet) -> Donation:
     """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
-    donated, is_known = sorted(_donated(dump), key=lambda row: (-row.size_bytes, row.parameter)), _is_known(dump)
+    is_known = _is_known(dump)
+    donated = [
+        Donated(parameter, tuple(others), _allocated_bytes(dump, parameter))
+        for parameter, others in parameters_of(dump)
+        if _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT)
+    ]
+    donated.sort(key=lambda row: (-row.size_bytes, row.parameter))
     kept_apart = sorted(_kept_apart(dump), key=lambda row: (-row.size_bytes, row.copy)) if is_known else ()
     return Donation(tuple(donated), missed_donations(dump), tuple(kept_apart), is_known)
 
@@ -165,13 +171,6 @@ def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
     """The shape of an array without its memory space, None for a tuple or an unknown shape."""
     shape = parse_shape(dump.shape(value) or b"")
     return replace(shape, memory_space=0) if shape else None
-
-
-def _donated(dump: DumpSet) -> Iterator[Donated]:
-    """The parameters in maybe-live-out allocations."""
-    for parameter, others in parameters_of(dump):
-        if _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT):
-            yield Donated(parameter, tuple(others), _allocated_bytes(dump, parameter))
 
 
 # ---------------------------------------------------------------- missed donations

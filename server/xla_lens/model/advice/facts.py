@@ -81,7 +81,8 @@ class Facts:
 
     `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
     last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
-    as fast as those of arrays.
+    as fast as those of arrays. So are `_users`, the instruction of each use, and `_steps`, the step of the instruction
+    of each name.
     """
 
     def __init__(self, dump: DumpSet, module: HloModule | None, space: MemorySpace) -> None:
@@ -95,7 +96,9 @@ class Facts:
         self.origins = Origins(dump, module)
         self.reads = cache(self._reads)
         self.is_backward = cache(is_backward)
-        self._is_view = cache(self._passes_on)
+        self._is_view = cache(lambda name: _VIEW.match(dump.names[name]) is not None)
+        self._users: list[int] = dump.uses.name.tolist()
+        self._steps: list[int] = taken(dump.schedule.step, dump.schedule_row_of_name).tolist()
         self._for_backward: dict[int, bool] = {}
         self._found: dict[Callable[[Facts], Iterator[Change]], tuple[Change, ...]] = {}
 
@@ -177,19 +180,18 @@ class Facts:
         optimizer state. Small arguments are left out.
         """
         begin, arguments = self.backward_step, frozenset(self.arguments).intersection(self.candidates)
+        values = self.dump.values
         return frozenset(
             value
             for value in (arguments if begin is not None else ())
             if self.kind[value] & Kind.MAYBE_LIVE_OUT
             and (reads := self.reads(value))
             and reads[0].step >= (begin or 0)
-            and not any(self._is_read_for_gradients(value, read) for read in reads)
+            # XLA may fuse the update of an argument with the product of the gradient.
+            and not {read.name for read in reads if self.is_backward(self.op_name(read.name))}.difference(
+                values.name[self.dump.values_of_allocation(values.allocation.item(value))].tolist()
+            )
         )
-
-    def _is_read_for_gradients(self, value: int, read: Read) -> bool:
-        """Whether the backward pass reads an argument. XLA may fuse its update with the product of the gradient."""
-        in_place = self.dump.values_of_allocation(self.dump.values.allocation.item(value))
-        return self.is_backward(self.op_name(read.name)) and read.name not in self.dump.values.name[in_place]
 
     # ------------------------------------------------------------ instructions
 
@@ -207,22 +209,6 @@ class Facts:
         uses = self.dump.uses_of(row) if row != NONE else range(0)
         names = {*self._users[uses.start : uses.stop]} - {self.name[value]}
         return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))
-
-    @cached_property
-    def _users(self) -> list[int]:
-        """The instruction of each use."""
-        users: list[int] = self.dump.uses.name.tolist()
-        return users
-
-    @cached_property
-    def _steps(self) -> list[int]:
-        """The step of the instruction of each name, NONE if it is not scheduled."""
-        steps: list[int] = taken(self.dump.schedule.step, self.dump.schedule_row_of_name).tolist()
-        return steps
-
-    def _passes_on(self, name: int) -> bool:
-        """Whether an instruction only passes on what it reads."""
-        return _VIEW.match(self.dump.names[name]) is not None
 
     def is_for_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""

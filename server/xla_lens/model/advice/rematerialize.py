@@ -38,7 +38,11 @@ def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
     carried = _carried_dimensions(facts) if found else set[Dimensions | None]()
     for layers, changes in found.items():
         groups = facts.grouped(changes)
-        inputs, count = _inputs(facts, groups, layers, carried), _layer_count(facts, groups)
+        inputs, counts = _inputs(facts, groups, layers, carried), Counter[int]()
+        for group in groups:
+            counts[len(group)] += sum(facts.size[change.value] for change in group)
+        # The groups with most of the bytes have a value for each layer.
+        count = counts.most_common(1)[0][0]
         for group in groups:
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (change for change in one_by_one if change.value not in inputs)
@@ -90,18 +94,13 @@ def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]
     layers = stack.lengths[0]
     yield Change(value, (Piece(first, facts.end[value], facts.size[value] // layers),), layers)
     if facts.opcode(value) == b"while":
-        yield from (Change(other, (), layers, content=value) for other in _in_place(facts, value))
-
-
-def _in_place(facts: Facts, value: int) -> Iterator[int]:
-    """The values before one in the same buffer, the last one first: a loop writes a stack in place."""
-    start = facts.start[value]
-    for other in reversed(on_same_bytes(facts.dump, value).tolist()):
-        if facts.start[other] < start and facts.dimensions(other) == facts.dimensions(value):
-            if facts.end[other] < start - 1:
-                return
-            start = facts.start[other]
-            yield other
+        # A loop writes a stack in place: over the values before it in the same buffer.
+        for other in reversed(on_same_bytes(facts.dump, value).tolist()):
+            if facts.start[other] < start and facts.dimensions(other) == stack:
+                if facts.end[other] < start - 1:
+                    return
+                start = facts.start[other]
+                yield Change(other, (), layers, content=value)
 
 
 def is_product(facts: Facts, change: Change) -> bool:
@@ -126,14 +125,6 @@ def _inputs(facts: Facts, changes: list[list[Change]], layers: int, carried: set
     groups = ([change.value for change in group] for group in changes)
     like = [values for values in groups if facts.of_layer(values[0], is_stacked=layers > 1) in carried]
     return set(min(like, key=lambda values: sum(facts.size[value] for value in values), default=()))
-
-
-def _layer_count(facts: Facts, groups: list[list[Change]]) -> int:
-    """The number of values in the groups with most of the bytes, which have one for each layer."""
-    counts = Counter[int]()
-    for group in groups:
-        counts[len(group)] += sum(facts.size[change.value] for change in group)
-    return counts.most_common(1)[0][0]
 
 
 def _carried_dimensions(facts: Facts) -> set[Dimensions | None]:

@@ -122,7 +122,10 @@ def logits(facts: Facts) -> Iterator[Change]:
     """
     if facts.backward_step is None:
         return
-    words, tokens = _vocabulary(facts), _token_counts(facts)
+    # Each sequence may be one token longer than what the program computes: the first token has no prediction, and after
+    # the last one none is needed.
+    counts = {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)}
+    words, tokens = _vocabulary(facts), counts - {0, 1}
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
     found = [
@@ -153,23 +156,13 @@ def _vocabulary(facts: Facts) -> set[int]:
             is_table = len(shape.lengths) == 2
             longer.update([max(shape.lengths)] if is_table else [])
             others.update([min(shape.lengths)] if is_table else shape.lengths)
-    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others - _batch_lengths(facts)
+    # Tables of positions and inputs that are no tokens have the lengths of batches and of sequences.
+    others |= {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
+    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others
 
 
 _MOST_TABLES: Final = 6
 """The embedding and what computes the logits, each with two moments."""
-
-
-def _token_counts(facts: Facts) -> set[int]:
-    """The numbers of tokens that the integer arguments may hold. Each sequence may be one token longer than what the
-    program computes: the first token has no prediction, and after the last one none is needed.
-    """
-    return {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)} - {0, 1}
-
-
-def _batch_lengths(facts: Facts) -> set[int]:
-    """The lengths of batches and of sequences. Tables of positions and inputs that are no tokens have them, too."""
-    return {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
 
 
 _LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
