@@ -4,7 +4,7 @@ import { changeText, counted, human } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { groupNames, UNKNOWN } from "./coloring";
-import { make } from "./dom";
+import { make, pressable } from "./dom";
 import { liveAt } from "./live";
 import { liveBytesAt, stepText } from "./model";
 import type { Scene } from "./scene";
@@ -55,14 +55,13 @@ export function rangeElements(scene: Scene, actions: Actions): HTMLElement[] {
   const changes = changesIn(scene, state.range!);
   const [before, after] = [liveBytesAt(space, first), liveBytesAt(space, last)];
   const rows = changes.map((change) => rowOf(change, coloring.by, actions));
-  const clear = make("button", { type: "button", class: "more", "data-action": "clear-range" }, "Close (Esc)");
-  clear.addEventListener("click", () => actions.change({ range: null }));
+  const end = () => actions.change({ range: null });
   return [
     make("h2", {}, `${changeText(after - before)} from step ${stepText(model, first)} to ${stepText(model, last)}`),
     make("p", { class: "total" }, `${human(before)} → ${human(after)}: ${aboutText(...changes)}`),
     make("p", { class: "total" }, `${counted(changes.length, "group")}, what grows most first:`),
     make("ol", { class: "live changes", "data-list": "changes" }, ...rows),
-    clear,
+    pressable(end, { class: "more", "data-action": "clear-range" }, "Close (Esc)"),
   ];
 }
 
@@ -79,13 +78,12 @@ function aboutText(...changes: Change[]): string {
 }
 
 function rowOf(change: Change, by: Scene["coloring"]["by"], actions: Actions): HTMLElement {
-  const row = make(
-    "button",
-    { type: "button", title: change.name },
+  const row = pressable(
+    () => actions.pick({ by, name: change.name }),
+    { title: change.name },
     make("span", { class: "label" }, withoutFolders(change.name)),
     make("span", { class: "size" }, changeText(change.growthBytes)),
     make("span", { class: "about" }, aboutText(change)),
   );
-  row.addEventListener("click", () => actions.pick({ by, name: change.name }));
   return make("li", {}, row);
 }

@@ -6,7 +6,7 @@
 import type { Target } from "../shared/messages";
 import { grouped } from "../shared/numbers";
 import type { Actions } from "./actions";
-import { make } from "./dom";
+import { make, pressable } from "./dom";
 import { allocationText, type Fact, factsOf, matchFacts, peakFacts, sourceOf, stepFacts } from "./facts";
 import type { Host } from "./host";
 import { elementsOf } from "./markdown";
@@ -14,16 +14,7 @@ import { changes } from "./memoize";
 import { NONE, ownStep, valueString } from "./model";
 import type { Scene } from "./scene";
 
-export interface Details {
-  element: HTMLElement;
-  draw(scene: Scene): void;
-  /** Shows what is under the pointer, null if nothing is. `note` is shown below its details. */
-  point(target: Target | Described | null, note?: string): void;
-  /** Adds the editor's hover of a target. */
-  setDescription(target: Target, markdown: string): void;
-  /** Clears cached hovers, which are stale after a reload. */
-  clearDescriptions(): void;
-}
+export type Details = ReturnType<typeof createDetails>;
 
 /** Something with facts of its own, of which the editor knows nothing. */
 interface Described {
@@ -37,7 +28,7 @@ interface Content extends Described {
 
 const REST_MILLISECONDS = 250;
 
-export function createDetails(host: Host, actions: Actions, scene: () => Scene): Details {
+export function createDetails(host: Host, actions: Actions, scene: () => Scene) {
   const content = make("div", { class: "content", role: "region", "aria-label": "Details", tabindex: 0 });
   const buttons = make("div", { class: "actions" });
   const element = make("div", { class: "details" }, content, buttons);
@@ -85,11 +76,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
     if (!isSame) return;
     const focused = buttons.contains(document.activeElement) && (document.activeElement as HTMLElement).dataset.action;
     buttons.replaceChildren(
-      ...shown.map(([text, hook, title, press]) => {
-        const one = make("button", { type: "button", "data-action": hook, title }, text);
-        one.addEventListener("click", press);
-        return one;
-      }),
+      ...shown.map(([text, hook, title, press]) => pressable(press, { "data-action": hook, title }, text)),
     );
     if (focused) (buttons.querySelector<HTMLElement>(`[data-action="${focused}"]`) ?? content).focus();
   }
@@ -138,18 +125,21 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene):
   return {
     element,
     draw: fill,
-    point(target, note = "") {
+    /** Shows what is under the pointer, null if nothing is. `note` is shown below its details. */
+    point(target: Target | Described | null, note = ""): void {
       const [before, after] = [pointed, target && { target, note }].map((one) => JSON.stringify(one));
       if (before === after) return;
       pointed = target && { target, note };
       fill(scene());
     },
-    setDescription(target, markdown) {
+    /** Adds the editor's hover of a target. */
+    setDescription(target: Target, markdown: string): void {
       descriptions.set(JSON.stringify(target), markdown);
       isNew = changes();
       fill(scene());
     },
-    clearDescriptions() {
+    /** Clears cached hovers, which are stale after a reload and when another map is shown. */
+    clearDescriptions(): void {
       descriptions.clear();
       pointed = null;
       isNew = changes();

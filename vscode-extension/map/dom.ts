@@ -16,24 +16,25 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export function button(text: string, label: string, hook: string, press: () => void): HTMLButtonElement {
-  const element = make("button", { type: "button", "aria-label": label, title: label, "data-action": hook }, text);
+/** Create a button that calls back when it is pressed. */
+export function pressable(press: () => void, attributes: Attributes, ...children: (Node | string)[]) {
+  const element = make("button", { type: "button", ...attributes }, ...children);
   element.addEventListener("click", press);
   return element;
 }
 
+export function button(text: string, label: string, hook: string, press: () => void): HTMLButtonElement {
+  return pressable(press, { "aria-label": label, title: label, "data-action": hook }, text);
+}
+
 /** Create a list to choose from. `fill` replaces its options unless they are the same array. */
-export function choice(
-  label: string,
-  hook: string,
-  choose: (value: string) => void,
-): { element: HTMLLabelElement; fill(options: [value: string, text: string][], chosen: string): void } {
+export function choice(label: string, hook: string, choose: (value: string) => void) {
   const select = make("select", { "data-control": hook });
   select.addEventListener("change", () => choose(select.value));
   let filled: unknown;
   return {
     element: make("label", {}, make("span", {}, label), select),
-    fill(options, chosen) {
+    fill(options: [value: string, text: string][], chosen: string): void {
       const entries = () => options.map(([value, text]) => make("option", { value }, text));
       if (options !== filled) select.replaceChildren(...entries());
       filled = options;

@@ -1,7 +1,7 @@
 /** The keys of the page, and the dialog that lists them. Fields handle letters and arrows themselves. */
 
 import type { Actions } from "./actions";
-import { make } from "./dom";
+import { make, pressable } from "./dom";
 import { sourceOf } from "./facts";
 import { NONE } from "./model";
 import type { Scene } from "./scene";
@@ -121,8 +121,7 @@ function goTo({ event, actions, scene: { state, step } }: Press): void {
 /** Create the dialog that lists keys and gestures. */
 export function createHelp(): HTMLDialogElement {
   const dialog = make("dialog", { class: "help", "aria-labelledby": "help-title" });
-  const close = make("button", { type: "button", "data-action": "close-help" }, "Close");
-  close.addEventListener("click", () => dialog.close());
+  const close = pressable(() => dialog.close(), { "data-action": "close-help" }, "Close");
   const keys = KEYS.map(([name, , what]) => [name, what] as const);
   const rows = [...keys, ...POINTER].flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
   dialog.append(make("h2", { id: "help-title" }, "Keys and gestures"), make("dl", {}, ...rows), close);

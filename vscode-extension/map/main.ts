@@ -50,7 +50,7 @@ function receive(received: MessageToMap): void {
       showMessage(received.message);
       break;
     case "described":
-      view.setDescription(received.target, received.markdown);
+      view.details.setDescription(received.target, received.markdown);
       break;
     case "cursor":
       if (scene) actions.follow(received);
@@ -72,7 +72,7 @@ function show(newUri: string, map: MemoryMap, other?: MemoryMap): void {
   // When the editor restarts, it restores the map that was saved last.
   host.save(uri, toSaved(state, map));
   setMaps(other ? [map, other] : [map]);
-  view.clearDescriptions();
+  view.details.clearDescriptions();
   showMessage("");
   if (!view.element.isConnected) root.append(view.element);
   drawSoon();
@@ -98,7 +98,7 @@ function stateOfOther({ state, model, space, step }: Scene): State {
 function swap(selected: number): void {
   state = { ...state, allocation: MAIN, marked: NONE, bytes: null, selected };
   setMaps([...maps].reverse());
-  view.clearDescriptions();
+  view.details.clearDescriptions();
   drawSoon();
 }
 

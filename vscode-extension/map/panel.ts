@@ -4,7 +4,7 @@ import { counted, grouped, human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { rangeElements } from "./between";
-import { make, onPress, swatch, write } from "./dom";
+import { make, onPress, pressable, swatch, write } from "./dom";
 import { changes } from "./memoize";
 import { instructionAt, ownStep, sourceText, valueString } from "./model";
 import { SHOWN } from "./raster";
@@ -12,20 +12,17 @@ import type { Scene } from "./scene";
 import { createSplitter } from "./splitter";
 import { cssColor, type Theme } from "./theme";
 
-export interface Panel {
-  element: HTMLElement;
-  draw(scene: Scene, theme: Theme): void;
-  /** Scrolls to the selected value with the next frame. Otherwise the panel stays where it is. */
-  reveal(): void;
-}
-
 const ROWS_AT_ONCE = 50;
 
-export function createPanel(actions: Actions, details: HTMLElement, legend: HTMLElement): Panel {
+export function createPanel(actions: Actions, details: HTMLElement, legend: HTMLElement) {
   const title = make("h2", {});
   const total = make("p", { class: "total", "data-live-bytes": "" });
   const list = make("ol", { class: "live", "aria-label": "Live values, largest first", "data-list": "live" });
-  const more = make("button", { type: "button", class: "more", "data-action": "more" });
+  const showMore = () => {
+    limit += ROWS_AT_ONCE;
+    redraw();
+  };
+  const more = pressable(showMore, { class: "more", "data-action": "more" });
   const empty = make("p", { class: "empty" });
   const atStep = make(
     "div",
@@ -41,17 +38,11 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
   let limit = ROWS_AT_ONCE;
   const [isNewStep, isNewList, isNewRange] = [changes(), changes(), changes()];
   let redraw: () => void = () => undefined;
-  more.addEventListener("click", () => {
-    limit += ROWS_AT_ONCE;
-    redraw();
-  });
   onPress(list, "value", (row, isDouble) => (isDouble ? actions.goToValue : actions.select)(Number(row)));
   return {
     element,
-    draw(scene, theme) {
-      redraw = () => {
-        this.draw(scene, theme);
-      };
+    draw(scene: Scene, theme: Theme): void {
+      redraw = () => this.draw(scene, theme);
       const { live, emphasis, model, step, coloring } = scene;
       const shown = live.values.filter((value) => emphasis[value] === SHOWN);
       const index = shown.indexOf(scene.state.selected);
@@ -80,6 +71,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
       mark(list, scene.state.selected, isRevealing);
       isRevealing = false;
     },
+    /** Scrolls to the selected value with the next frame. Otherwise the panel stays where it is. */
     reveal() {
       isRevealing = true;
     },

@@ -3,7 +3,7 @@
 import { bisectRight } from "d3-array";
 import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
-import { make, onPress, write } from "./dom";
+import { make, onPress, pressable, write } from "./dom";
 import { allocationText } from "./facts";
 import { memoizeLast } from "./memoize";
 import { instructionAt, NONE, ownStep, sourceText, valueString } from "./model";
@@ -83,7 +83,11 @@ export function createValueTable(actions: Actions) {
 function createTable(hook: string, caption: string, press: (row: number, isOpen: boolean) => void) {
   const [head, body] = [make("tr"), make("tbody")];
   const table = make("table", {}, make("caption", {}, caption), make("thead", {}, head), body);
-  const more = make("button", { type: "button", class: "more" });
+  const showMore = () => {
+    limit += ROWS_AT_ONCE;
+    fill();
+  };
+  const more = pressable(showMore, { class: "more" });
   const region = { tabindex: 0, role: "region", "aria-label": caption };
   const element = make("div", { class: "table", "data-table": hook, ...region }, table, more);
   let content: Content = { rows: [], columns: [] };
@@ -91,10 +95,6 @@ function createTable(hook: string, caption: string, press: (row: number, isOpen:
   let [limit, current] = [ROWS_AT_ONCE, NaN];
 
   onPress(body, "row", (row, isDouble) => press(Number(row), isDouble));
-  more.addEventListener("click", () => {
-    limit += ROWS_AT_ONCE;
-    fill();
-  });
 
   function sorted(): number[] {
     if (!order) return content.rows;
@@ -116,16 +116,15 @@ function createTable(hook: string, caption: string, press: (row: number, isOpen:
 
   function headOf([name, value]: Column, column: number): HTMLElement {
     const direction = order?.[0] === column ? order[1] : undefined;
-    const press = make("button", { type: "button" }, name + (direction ? (direction > 0 ? " ▲" : " ▼") : ""));
-    press.addEventListener("click", () => {
+    const sort = () => {
       // Numbers are sorted in descending order first.
       const first = typeof value(content.rows[0] ?? 0) === "string" ? 1 : -1;
-      order = [column, direction ? (direction > 0 ? -1 : 1) : first];
+      order = [column, direction === undefined ? first : direction > 0 ? -1 : 1];
       fill();
       head.querySelectorAll("button")[column]?.focus();
-    });
-    const state = direction ? (direction > 0 ? "ascending" : "descending") : "none";
-    return make("th", { scope: "col", "aria-sort": state }, press);
+    };
+    const [sign, state] = direction ? (direction > 0 ? [" ▲", "ascending"] : [" ▼", "descending"]) : ["", "none"];
+    return make("th", { scope: "col", "aria-sort": state }, pressable(sort, {}, name + sign));
   }
 
   function rowOf(row: number): HTMLElement {

@@ -10,17 +10,11 @@ import { memoizeLast } from "./memoize";
 import { type Model, NONE } from "./model";
 import type { Scene } from "./scene";
 
-export interface Toolbar {
-  element: HTMLElement;
-  startSearch(): void;
-  draw(scene: Scene): void;
-}
-
 const COLOR_BY = Object.entries({ kind: "kind", opName: "op_name", source: "source", padding: "padding" });
 const COLOR_BY_CHANGE: typeof COLOR_BY = [["change", "change"], ...COLOR_BY];
 const ZOOM = 1.5;
 
-export function createToolbar(actions: Actions, help: () => void): Toolbar {
+export function createToolbar(actions: Actions, help: () => void) {
   const [offeredSpaces, offeredAllocations] = [memoizeLast(spacesOf), memoizeLast(choicesOf)];
   const name = make("h1", {});
   const space = choice("Memory space", "space", (chosen) =>
@@ -70,7 +64,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       search.focus();
       search.select();
     },
-    draw(scene) {
+    draw(scene: Scene): void {
       const { state, model, search: found } = scene;
       write(name, model.map.module || "Memory map");
       name.title = name.textContent;

@@ -1,11 +1,10 @@
 /** The page: creates its parts, connects their gestures to actions, and draws them. */
 
-import type { Target } from "../shared/messages";
 import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { drawCurve } from "./curve";
 import { createDetails } from "./details";
-import { make, write } from "./dom";
+import { make, pressable, write } from "./dom";
 import { createFlame } from "./flame";
 import { listen } from "./gestures";
 import type { Host } from "./host";
@@ -13,7 +12,7 @@ import { createHelp, listenToKeys } from "./keyboard";
 import { createLegend } from "./legend";
 import { instructionAt, NONE, ownStep, valueString } from "./model";
 import { createPanel } from "./panel";
-import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
+import { createPlot, keepFitting, stepScale } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Drawing, Scene } from "./scene";
 import { createSplitter } from "./splitter";
@@ -21,18 +20,7 @@ import { createCurveTable, createValueTable } from "./tables";
 import type { Theme } from "./theme";
 import { createToolbar } from "./toolbar";
 
-export interface View {
-  element: HTMLElement;
-  curve: Plot;
-  values: Plot;
-  /** What the lower plot shows, null while the flame graph or the table is shown instead. */
-  drawn(): Drawn | null;
-  draw(scene: Scene, theme: Theme): void;
-  /** Adds the editor's hover of a target to the details. */
-  setDescription(target: Target, markdown: string): void;
-  /** Clears cached hovers, which are stale when another map is shown. */
-  clearDescriptions(): void;
-}
+export type View = ReturnType<typeof createView>;
 
 /** What the view needs of the page. */
 interface Page {
@@ -41,7 +29,7 @@ interface Page {
   swap: (value: number) => void;
 }
 
-export function createView(scene: () => Scene, actions: Actions, host: Host, page: Page): View {
+export function createView(scene: () => Scene, actions: Actions, host: Host, page: Page) {
   let drawn: Drawn | null = null;
   let otherDrawn: Drawn | null = null;
   const help = createHelp();
@@ -154,8 +142,10 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     element,
     curve,
     values,
+    /** What the lower plot shows, null while the flame graph or the table is shown instead. */
     drawn: () => drawn,
-    draw(scene, theme) {
+    details,
+    draw(scene: Scene, theme: Theme): void {
       toolbar.draw(scene);
       write(note, noteText(scene));
       note.hidden = note.textContent === "";
@@ -180,8 +170,6 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
       valueSection.element.style.order = isOld ? "1" : "0";
       otherSection.style.order = isOld ? "0" : "1";
     },
-    setDescription: details.setDescription,
-    clearDescriptions: details.clearDescriptions,
   };
 }
 
@@ -195,15 +183,10 @@ function section<As extends string>(
   choose: (as: As) => void,
   ways: Record<As, [label: string, shown: Shown]>,
 ) {
-  const title = make("button", { type: "button", class: "fold", "data-action": `fold-${name}` });
-  title.addEventListener("click", () => actions.fold(name));
+  const title = pressable(() => actions.fold(name), { class: "fold", "data-action": `fold-${name}` });
   const heading = make("h2", {}, title);
   const entries = Object.entries<[string, Shown]>(ways) as [As, [string, Shown]][];
-  const tabs = entries.map(([as, [label]]) => {
-    const tab = make("button", { type: "button", "data-action": `${name}-${as}` }, label);
-    tab.addEventListener("click", () => choose(as));
-    return tab;
-  });
+  const tabs = entries.map(([as, [label]]) => pressable(() => choose(as), { "data-action": `${name}-${as}` }, label));
   const group = make("span", { class: "buttons", role: "group", "aria-label": "Show as" }, ...tabs);
   const head = make("div", { class: "head" }, heading, group);
   const element = make("section", { class: name }, head, ...entries.map(([, [, { element }]]) => element));

@@ -81,9 +81,10 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   goToSourceOfNode: (_, node?: Node) => vscode.commands.executeCommand(`${SECTION}.goTo`, node?.parts.sourceLine),
   copyName: (_, node?: Node) => vscode.env.clipboard.writeText(node?.parts.name ?? ""),
   revealFile: (_, node?: Node) => {
+    const uri = uriOf(node);
     // In the file manager if it is outside of the workspace.
-    const isHere = node?.uri && vscode.workspace.getWorkspaceFolder(node.uri);
-    return vscode.commands.executeCommand(isHere ? "revealInExplorer" : "revealFileInOS", node?.uri);
+    const isHere = uri && vscode.workspace.getWorkspaceFolder(uri);
+    return vscode.commands.executeCommand(isHere ? "revealInExplorer" : "revealFileInOS", uri);
   },
   showInMap: async ({ maps }, node?: Node) => {
     if (!node?.parts.location) return;
@@ -135,7 +136,7 @@ function ofSet(run: (parts: Parts, uri: vscode.Uri) => unknown): Command {
 /** The file that a menu passes to a command: that of the editor, or that of a module of the tree. */
 function uriOf(argument: unknown): vscode.Uri | undefined {
   if (argument instanceof vscode.Uri) return argument;
-  return argument instanceof Node ? argument.uri : undefined;
+  return argument instanceof Node ? argument.parts.uri : undefined;
 }
 
 /** The overview of the set of a file. Throws if the server cannot read it. */

@@ -57,12 +57,11 @@ export class Maps implements Follower, vscode.Disposable {
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
     const panel = vscode.window.createWebviewPanel(MAP_TYPE, "Memory Map", where);
     const map = this.add(panel, known ? vscode.Uri.parse(known) : uri);
-    map.onDidDraw(() => this.opened.fire());
-    // Followers ask for the active editor when the map has been drawn, so that the focus moves after that.
-    const first = map.onDidDraw(() => {
-      first.dispose();
-      map.reveal(preserveFocus);
-    });
+    map.drawn = (isFirst) => {
+      this.opened.fire();
+      // Followers ask for the active editor when the map has been drawn, so that the focus moves after that.
+      if (isFirst) map.reveal(preserveFocus);
+    };
   }
 
   async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
@@ -95,8 +94,8 @@ export class Maps implements Follower, vscode.Disposable {
 }
 
 class MapPanel implements vscode.Disposable {
-  private readonly drawn = new vscode.EventEmitter<void>();
   private isReady = false;
+  private isFirst = true;
   private isLoading = false;
   private isStale = false;
   private compared: ComparedMaps | undefined;
@@ -104,8 +103,8 @@ class MapPanel implements vscode.Disposable {
   private lit: MessageToMap | undefined;
   private watchers: vscode.Disposable[] = [];
 
-  /** Fires when the map has been sent to the page: for the first time, or after the set was reloaded. */
-  readonly onDidDraw = this.drawn.event;
+  /** Called when the map has been sent to the page: for the first time, or after the set was reloaded. */
+  drawn?: (isFirst: boolean) => void;
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
@@ -184,7 +183,8 @@ class MapPanel implements vscode.Disposable {
       this.post({ type: "map", uri: this.uri.toString(), map, ...(this.compared && { other: this.compared.old }) });
       if (this.lit) this.post(this.lit);
       this.watch(this.files);
-      this.drawn.fire();
+      this.drawn?.(this.isFirst);
+      this.isFirst = false;
     } catch (error) {
       this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
     } finally {

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { PAGE_SCHEME } from "./documents";
 import { latestOnly } from "./latest";
 import { LINKED_COMMANDS, SECTION } from "./server";
+import { commandUri } from "./sources";
 
 const VIEW_TYPE = `${SECTION}.page`;
 const COMMANDS = ["openLink", "copyCode", "showValuesInMap"].map((name) => `${SECTION}.${name}`);
@@ -33,15 +34,10 @@ function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.We
 }
 
 async function pageHtml(document: vscode.TextDocument): Promise<string> {
-  const found = await vscode.commands.executeCommand<vscode.DocumentLink[]>(
-    "vscode.executeLinkProvider",
-    document.uri,
-    MOST_RESOLVED,
-  );
-  const rendered = await vscode.commands.executeCommand<string>(
-    "markdown.api.render",
-    withLinks(document.getText(), document, found),
-  );
+  const given = [document.uri, MOST_RESOLVED];
+  const links = await vscode.commands.executeCommand<vscode.DocumentLink[]>("vscode.executeLinkProvider", ...given);
+  const text = withLinks(document.getText(), document, links);
+  const rendered = await vscode.commands.executeCommand<string>("markdown.api.render", text);
   // Without the editor's own Markdown extension there is the text.
   const body = rendered.replaceAll(/<pre[^>]*><code[^>]*>([\s\S]*?)<\/code><\/pre>/g, withCopy);
   return htmlOf("style-src 'unsafe-inline'", `<style>${STYLE}</style>`, body);
@@ -81,15 +77,6 @@ function withCopy(block: string, html: string): string {
 }
 
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
-
-/** The URI of a command, without characters that end a link in Markdown or an attribute in HTML. */
-function commandUri(name: string, argument: string): string {
-  const query = encodeURIComponent(JSON.stringify([argument])).replaceAll(
-    /[()']/g,
-    (one) => `%${one.charCodeAt(0).toString(16)}`,
-  );
-  return `command:${SECTION}.${name}?${query}`;
-}
 
 const STYLE = `
 body { max-width: 60rem; padding: 0 1.5rem 2rem; font-size: var(--vscode-font-size); line-height: 1.55; overflow-wrap: anywhere; }

@@ -177,7 +177,7 @@ export class Server implements vscode.Disposable {
           const resolved = (await next(link, token)) ?? link;
           const data: unknown = "data" in link ? link.data : undefined;
           // The source file is not here: the command says so, and asks where it is.
-          if (!resolved.target && isSourceLine(data)) resolved.target = commandUri(data);
+          if (!resolved.target && isSourceLine(data)) resolved.target = vscode.Uri.parse(commandUri("goTo", data));
           return resolved;
         },
         window: {

@@ -20,9 +20,10 @@ export function isSourceMissing(error: unknown): boolean {
   return typeof data === "object" && data !== null && "source" in data;
 }
 
-/** Returns the URI of the command that goes to a source line. */
-export function commandUri(source: SourceArguments): vscode.Uri {
-  return vscode.Uri.parse(`command:xla-lens.goTo?${encodeURIComponent(JSON.stringify([source]))}`);
+/** Returns the URI of a command, without characters that end a link in Markdown or an attribute in HTML. */
+export function commandUri(name: string, argument: unknown): string {
+  const escaped = (one: string) => `%${one.charCodeAt(0).toString(16)}`;
+  return `command:xla-lens.${name}?${encodeURIComponent(JSON.stringify([argument])).replaceAll(/[()']/g, escaped)}`;
 }
 
 /** Says that a source file is not here. If the user locates it, remembers where its root is, and goes to the line. */

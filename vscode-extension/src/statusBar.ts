@@ -66,14 +66,9 @@ export class StatusBar implements vscode.Disposable {
   private show(icon: string, text: string, tooltip: unknown, command?: string, isWrong = false): void {
     const backgroundColor = isWrong ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
     const label = text.startsWith("XLA Lens") ? text : `XLA Lens: needs ${text}`;
-    const accessibilityInformation = { label };
-    Object.assign(this.item, {
-      text: `$(${icon}) ${text}`,
-      tooltip,
-      command,
-      backgroundColor,
-      accessibilityInformation,
-    });
+    this.item.text = `$(${icon}) ${text}`;
+    this.item.accessibilityInformation = { label };
+    Object.assign(this.item, { tooltip, command, backgroundColor });
     this.item.show();
   }
 }

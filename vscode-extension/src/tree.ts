@@ -84,10 +84,10 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
       if (tries) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       this.refresh();
       const nodes = await this.moduleNodes();
-      const found = nodes.find(({ uri }) => uri?.fsPath.startsWith(folder + sep));
-      if (!found?.uri || this.isReading) continue;
+      const found = nodes.find(({ parts: { uri } }) => uri?.fsPath.startsWith(folder + sep));
+      if (!found?.parts.uri || this.isReading) continue;
       await this.view.reveal(found, { select: true, focus: false, expand: true });
-      this.sets.view(found.uri);
+      this.sets.view(found.parts.uri);
       const run = this.runs.find(({ modules }) => modules.some(({ uri }) => uri === found.item.id));
       return run && changeSince(this.runs, run);
     }

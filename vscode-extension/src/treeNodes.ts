@@ -49,11 +49,6 @@ export class Node {
     item.collapsibleState = vscode.TreeItemCollapsibleState[state];
   }
 
-  /** For a module: a file of its set. */
-  get uri(): vscode.Uri | undefined {
-    return this.parts.uri;
-  }
-
   children(): Promise<Node[]> {
     this.created ??= this.create();
     return this.created;

@@ -129,7 +129,7 @@ test("extension: the tree lists modules, largest peak first", async () => {
     "580.0 KiB  001_491faa5ce21a17c6 HBM",
   ]);
   const module = (await tree.getChildren())[1];
-  assert.equal(module?.uri?.toString().endsWith(".txt"), true);
+  assert.equal(module?.parts.uri?.toString().endsWith(".txt"), true);
   const parts = await tree.getChildren(module);
   assert.deepEqual(labels(parts), ["4.21 MiB  host memory", "What would lower the peak", "Allocations", "Files"]);
   // Only values lead somewhere.

@@ -25,7 +25,7 @@ test("running: a Python file runs in a terminal of its own, and its worst module
   await vscode.commands.executeCommand("xla-lens.runPython");
   try {
     const selected = await eventually(
-      () => tree.view.selection[0]?.uri?.path ?? "",
+      () => tree.view.selection[0]?.parts.uri?.path ?? "",
       (path) => path.includes("/xla-dumps/train-"),
     );
     assert.match(selected, /\/xla-dumps\/train-\d{8}-\d{6}\/process-\d+\/module_.*-buffer-assignment\.txt$/);
