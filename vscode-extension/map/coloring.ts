@@ -8,7 +8,10 @@ import { sourceLine } from "../shared/sources";
 import { liveAt } from "./live";
 import { type Model, NONE, stringAt } from "./model";
 
-export type ColorBy = "kind" | "opName" | "source" | "padding" | "change";
+/** What colors can be by, with its name on the page. Only two dumps that are compared have changes. */
+export const COLOR_NAMES = { change: "change", kind: "kind", opName: "op_name", source: "source", padding: "padding" };
+
+export type ColorBy = keyof typeof COLOR_NAMES;
 
 export interface Category {
   name: string;

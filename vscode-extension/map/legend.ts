@@ -6,21 +6,13 @@
 import { human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
-import { type ColorBy, type Coloring, UNKNOWN } from "./coloring";
+import { COLOR_NAMES, type Coloring, UNKNOWN } from "./coloring";
 import { make, onPress, swatch, write } from "./dom";
 import type { Layout } from "./layout";
 import { type LiveSet, sums } from "./live";
 import { changes, memoizeLast } from "./memoize";
 import type { Drawing, Scene } from "./scene";
 import { cssColor } from "./theme";
-
-const TITLES: Readonly<Record<ColorBy, string>> = {
-  kind: "By kind",
-  opName: "By op_name",
-  source: "By source",
-  padding: "By padding",
-  change: "By change",
-};
 
 export function createLegend(actions: Actions, scene: () => Scene): Drawing {
   const list = make("ul", {
@@ -47,7 +39,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
         const used = usedIn(layout, coloring);
         // The colors of what happened to values are the same in both dumps of a comparison.
         if (other && coloring.by === "change") for (const one of usedIn(other.layout, other.coloring)) used.add(one);
-        write(title, TITLES[coloring.by]);
+        write(title, `By ${COLOR_NAMES[coloring.by]}`);
         list.replaceChildren(
           ...coloring.categories.flatMap(({ name, color }, category) => {
             if (!used.has(category)) return [];

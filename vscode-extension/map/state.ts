@@ -1,7 +1,7 @@
 /** The state of the page: what the reader has chosen. It is saved by the editor, or in the fragment of the URL. */
 
 import type { MemoryMap } from "../shared/protocol";
-import type { ColorBy, Picked } from "./coloring";
+import { COLOR_NAMES, type ColorBy, type Picked } from "./coloring";
 import { MAIN } from "./layout";
 import { NONE } from "./model";
 
@@ -62,7 +62,7 @@ export type SavedState = Omit<State, "selected"> & { selected: string };
 const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
 const KEYS = Object.keys(NOTHING_SAVED) as (keyof SavedState)[];
 const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
-  colorBy: [null, "kind", "opName", "source", "padding", "change"],
+  colorBy: [null, ...Object.keys(COLOR_NAMES)],
   curveAs: ["picture", "table"],
   valuesAs: ["picture", "flame", "table"],
 };

@@ -2,7 +2,7 @@
 
 import { counted, grouped } from "../shared/numbers";
 import type { Actions } from "./actions";
-import type { ColorBy } from "./coloring";
+import { COLOR_NAMES, type ColorBy } from "./coloring";
 import { button, choice, make, write } from "./dom";
 import { allocationText, matchedText } from "./facts";
 import { ALL, allocationsOf, MAIN } from "./layout";
@@ -10,8 +10,8 @@ import { memoizeLast } from "./memoize";
 import { type Model, NONE } from "./model";
 import type { Scene } from "./scene";
 
-const COLOR_BY = Object.entries({ kind: "kind", opName: "op_name", source: "source", padding: "padding" });
-const COLOR_BY_CHANGE: typeof COLOR_BY = [["change", "change"], ...COLOR_BY];
+const COLOR_BY_CHANGE = Object.entries(COLOR_NAMES);
+const COLOR_BY = COLOR_BY_CHANGE.filter(([by]) => by !== "change");
 const ZOOM = 1.5;
 
 export function createToolbar(actions: Actions, help: () => void) {

@@ -37,7 +37,8 @@ export function dumpInTab(tab: vscode.Tab | undefined): vscode.Uri | undefined {
 export function recognizeDumps(log: vscode.LogOutputChannel): vscode.Disposable {
   const recognize = (document: vscode.TextDocument) => {
     if (document.languageId !== "plaintext" || document.uri.scheme !== "file") return;
-    const language = languageOfLines(head(document));
+    const head = document.getText(new vscode.Range(0, 0, HEAD_LINES, 0));
+    const language = languageOfLines(head.split("\n"));
     if (!language) return;
     log.info(`recognized ${document.uri.fsPath} as ${language} by its first lines`);
     void vscode.languages.setTextDocumentLanguage(document, language);
@@ -48,8 +49,4 @@ export function recognizeDumps(log: vscode.LogOutputChannel): vscode.Disposable 
 
 function declaredLanguages(): readonly DeclaredLanguage[] {
   return vscode.extensions.getExtension("xla-lens.xla-lens")?.packageJSON.contributes.languages ?? [];
-}
-
-function* head(document: vscode.TextDocument): Iterable<string> {
-  for (let row = 0; row < Math.min(document.lineCount, HEAD_LINES); row += 1) yield document.lineAt(row).text;
 }

@@ -43,7 +43,7 @@ export class Maps implements Follower, vscode.Disposable {
   }
 
   get isVisible(): boolean {
-    return [...this.panels.values()].some(({ isVisible }) => isVisible);
+    return [...this.panels.values()].some(({ panel }) => panel.visible);
   }
 
   /** Shows the map of the set of a file beside the text, and moves the focus into it. */
@@ -107,7 +107,7 @@ class MapPanel implements vscode.Disposable {
   drawn?: (isFirst: boolean) => void;
 
   constructor(
-    private readonly panel: vscode.WebviewPanel,
+    readonly panel: vscode.WebviewPanel,
     private readonly uri: vscode.Uri,
     extension: vscode.Uri,
     private readonly server: Server,
@@ -127,10 +127,6 @@ class MapPanel implements vscode.Disposable {
     const folder = vscode.Uri.joinPath(extension, "server", "libraries", "xla_lens", "render", "memory_map");
     panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
     panel.webview.html = pageHtml(panel.webview, folder);
-  }
-
-  get isVisible(): boolean {
-    return this.panel.visible;
   }
 
   /** Whether the page shows the set of some files, by itself or compared with another one. */
