@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
-from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
@@ -315,8 +314,7 @@ def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:
     labels = {
         finding.place.file.label
         for finding in analysis.findings
-        if finding.problem.kind in _UNFINISHED
-        or (not may_be_edited and finding.severity in (Severity.ERROR, Severity.WARNING))
+        if finding.problem.kind in _UNFINISHED or (not may_be_edited and finding.severity.is_alarm)
     }
     return any(0 <= time.time() - file_time(Path(label)) < _RECENT_SECONDS for label in labels)
 

@@ -53,7 +53,7 @@ def run_check(options: argparse.Namespace) -> int:
         )
         checked = f"{counted(len(dumps.files), 'dump')} checked"
         print(f"{checked}: {', '.join(by_severity)}" if findings else f"{checked}, no findings")
-    return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
+    return int(any(finding.severity.is_alarm for finding in findings))
 
 
 def _lines(findings: Iterable[Finding], terminal: Terminal | None) -> Iterator[list[Piece]]:

@@ -7,7 +7,6 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import capacity_of, over_bytes
-from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.over_time import MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
@@ -130,7 +129,7 @@ def _lines(file: DumpFile, table: Table, rows: Column) -> Column:
 def _summary(analysis: Analysis) -> str:
     """The largest memory spaces, the default one first, and the number of findings that are errors or warnings."""
     spaces = sorted(analysis.memory.spaces, key=lambda space: (space.color != DEFAULT_COLOR, -space.needed_bytes))
-    findings = sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings)
+    findings = sum(finding.severity.is_alarm for finding in analysis.findings)
     parts = [_needed(analysis, space) for space in spaces[:_MOST_SPACES]]
     more = len(spaces) - _MOST_SPACES
     parts += [counted(more, "more memory space")] if more > 0 else []

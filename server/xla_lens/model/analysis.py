@@ -54,7 +54,7 @@ class Analysis:
         from xla_lens.model.checks.module import differences_from_module
 
         is_cancelled = is_cancelled or (lambda: False)
-        has_alarms = any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
+        has_alarms = any(finding.severity.is_alarm for finding in self.findings)
         is_whole = not has_alarms and not module.is_cut_off
         context = Context.of(self.dump, module)
         if is_whole and not differences_from_module(context, module, is_cancelled):

@@ -195,7 +195,7 @@ _LINE_FEEDS: Final = {"\r\n": "&#10;", "\n": "&#10;"}
 
 def _junit_lines(annotations: Sequence[Annotation], checked: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a report in JUnit's XML with one test suite: its failures are errors and warnings."""
-    failed = [one for one in annotations if one.severity in (Severity.ERROR, Severity.WARNING)]
+    failed = [one for one in annotations if one.severity.is_alarm]
     passed = [name for name in checked if name not in {one.checked for one in failed}]
     counts = f'tests="{len(failed) + len(passed)}" failures="{len(failed)}"'
     yield '<?xml version="1.0" encoding="utf-8"?>'

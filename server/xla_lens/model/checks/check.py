@@ -83,8 +83,8 @@ def check(
 
 def _alarms(findings: list[Finding]) -> list[Finding]:
     """The errors and warnings that are not about unknown lines."""
-    severe, unknown = (Severity.ERROR, Severity.WARNING), (Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART)
-    return [one for one in findings if one.severity in severe and one.problem.kind not in unknown]
+    unknown = Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART
+    return [one for one in findings if one.severity.is_alarm and one.problem.kind not in unknown]
 
 
 def _checked(

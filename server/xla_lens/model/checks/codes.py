@@ -50,3 +50,8 @@ class Severity(StrEnum):
     WARNING = "warning"
     INFORMATION = "information"
     HINT = "hint"
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the dump is wrong, or may be: an error or a warning."""
+        return self in (Severity.ERROR, Severity.WARNING)

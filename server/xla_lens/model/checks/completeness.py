@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.checks.resemblance import Row
@@ -88,7 +88,7 @@ def warrants(dump: DumpSet, findings: Iterable[Finding]) -> Warrants:
     """Return which numbers of a dump set with some findings are exact."""
     gaps = [*_missing(dump)]
     for finding in findings:
-        if finding.severity in (Severity.ERROR, Severity.WARNING):
+        if finding.severity.is_alarm:
             gaps += _gaps(finding)
     return Warrants().with_gaps(gaps)
 

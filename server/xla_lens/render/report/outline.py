@@ -5,7 +5,6 @@ from typing import Final, TypeAlias
 
 from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.features.report.options import Part
-from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
 from xla_lens.render.capacity import device_text
@@ -135,5 +134,5 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         yield "incomplete", line
     if report.left_out:
         yield "left out", f"{', '.join(report.left_out)}: without the missing facts, their numbers would be wrong"
-    if count := sum(one.severity in (Severity.ERROR, Severity.WARNING) for one in report.analysis.findings):
+    if count := sum(one.severity.is_alarm for one in report.analysis.findings):
         yield "findings", (f"{count:,}: run ", command(f"xla-lens check {first}"))
