@@ -9,7 +9,7 @@ from samples import DUMPS, dump_file, lines_with_marks, module_of_text
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.messages import message

@@ -14,7 +14,7 @@ from samples import dump_file, module_of_text
 from xla_lens.files import find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile

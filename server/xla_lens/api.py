@@ -25,7 +25,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByLine, BytesByOp, bytes_by_line, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.diff.breakdowns import By, Group
 from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
 from xla_lens.model.diff.comparison import SpaceComparison

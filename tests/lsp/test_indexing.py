@@ -17,7 +17,7 @@ from xla_lens.files import SetFiles, find_sets, walk_sets
 from xla_lens.lsp import indexing
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.indexing import FileFindings, IndexedSet, Progress, index
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import Cancelled

@@ -14,8 +14,8 @@ from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
 from xla_lens.features.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.render.messages import finding_data, message
 from xla_lens.render.numbers import counted

@@ -11,7 +11,7 @@ from xla_lens.cli.sets import LoadedSet
 from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.features.report.options import CiFormat
 from xla_lens.features.sources_of_findings import SourceLine, source_of_finding, source_of_growth
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.package_files import meaning
 from xla_lens.render.ci import (
     Anchor,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR

@@ -6,8 +6,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import bytes_by_line
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.diff.breakdowns import By
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.places.mentions import mention_at

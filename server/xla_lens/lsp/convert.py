@@ -15,7 +15,7 @@ from xla_lens.lsp.documents import OpenDocuments
 from xla_lens.lsp.pages import page_uri
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.pages import EXCERPT_HEAD, excerpt_at
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile

@@ -16,7 +16,7 @@ from xla_lens.files import SetFiles, Stamp, load_module_or_finding, load_set, st
 from xla_lens.lsp.convert import Converter
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.syntax.tree import Cancelled

@@ -20,8 +20,8 @@ from xla_lens.lsp.state import Shown, State
 from xla_lens.lsp.tasks import BackgroundTasks
 from xla_lens.lsp.uris import uri_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
+from xla_lens.model.checks.problems import Finding
 from xla_lens.render.numbers import counted
 
 DIAGNOSTIC_LIMIT: Final = 1_000

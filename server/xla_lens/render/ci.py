@@ -19,8 +19,7 @@ from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.features.report.options import CiFormat
 from xla_lens.features.sources_of_findings import SourceLine
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.render.diff.words import violation_rule, violation_text
 from xla_lens.render.messages import Json, message
 from xla_lens.render.numbers import human

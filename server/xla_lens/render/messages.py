@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any, Final, TypeAlias
 
-from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.problems import Finding
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened

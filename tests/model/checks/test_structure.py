@@ -8,8 +8,7 @@ from goldens import SAME, SWAP, SWAP_2025, edited, files_of, findings_text
 from samples import SEED, SPLIT, TPU, analysis_of_text, dump_file
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import FileKind

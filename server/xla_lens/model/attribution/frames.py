@@ -20,7 +20,6 @@ from xla_lens.model.hlo.stack_frames import SOURCE_FIELDS, Calls, Frames, StackF
 from xla_lens.model.places.mentions import Allocation, Instruction, Step, Target, Value
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import Instruction as Quoted
 from xla_lens.syntax.hlo.instruction import Metadata
 
 
@@ -66,7 +65,8 @@ class Origins:
         module, name, index = writers.module, self.dump.name_of(value), self.dump.values.index.item(value)
         opcode = self.dump.opcode(name)
         # One of several results of a fusion is what something else in it computes.
-        is_by_other = opcode in _CALLING or (opcode == b"fusion" and index > EMPTY_INDEX) or not _has_source(own)
+        is_by_other = opcode in _CALLING or (opcode == b"fusion" and index > EMPTY_INDEX)
+        is_by_other |= own.line is None and not is_path(own.op_name)
         # Most say where they come from, so that their instructions are not looked up in the module.
         row = module.row_of(self.dump.names[name]) if opcode and (is_by_other or module.has_loops) else NONE
         # The table of a tuple has no content of its own.
@@ -124,11 +124,6 @@ class Origins:
         return Origin(op_name, calls, line, not calls and "stack_frame_id" in metadata, derived)
 
 
-def _is_same(quoted: Quoted, found: Quoted | None) -> bool:
-    # An asynchronous operation has another opcode in the module.
-    return found is not None and quoted.shape == found.shape and quoted.metadata() == found.metadata()
-
-
 def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
     """Whether some instructions that the dump quotes are the same in the module. A module of another compilation has
     other instructions of the same names, and its stack frames have other numbers. An edit changes few of them.
@@ -138,8 +133,10 @@ def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
         (dump.instruction(name), module.row_of(dump.names[name]))
         for name in names[:: 1 + len(names) // _SAMPLED].tolist()
     )
-    common = [_is_same(quoted, module.instruction(row)) for quoted, row in sample if quoted and row != NONE]
-    return common.count(False) * _MOST_DIFFERENT <= len(common)
+    common = [(quoted, module.instruction(row)) for quoted, row in sample if quoted and row != NONE]
+    # An asynchronous operation has another opcode in the module.
+    same = [one and (one.shape, one.metadata()) == (quoted.shape, quoted.metadata()) for quoted, one in common]
+    return (len(same) - same.count(True)) * _MOST_DIFFERENT <= len(same)
 
 
 _SAMPLED: Final = 32
@@ -154,10 +151,6 @@ def frames_of(dump: DumpSet, module: HloModule | None, name: int) -> Frames:
     unknown.
     """
     return Origins(dump, module).of_name(name).frames
-
-
-def _has_source(origin: Origin) -> bool:
-    return origin.line is not None or is_path(origin.op_name)
 
 
 _CALLING: Final = frozenset((b"while", b"conditional", b"call"))

@@ -7,8 +7,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, RelatedRows, marked
-from xla_lens.model.checks.findings import Finding, Findings, Relation, error
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation, error
 from xla_lens.model.checks.structure import misplaced_allocation
 from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile

@@ -7,9 +7,8 @@ from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks import allocations, live_ranges, peak, reports, structure, values
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
-from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
-from xla_lens.model.checks.problems import Cut, Problem
+from xla_lens.model.checks.problems import Cut, Finding, Problem
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
@@ -104,7 +103,12 @@ def _checked(
     order = [*dump.files, *([module.file] if module else [])]
     cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
     context = Context.of(dump, module)
-    context.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
+    # Rows may be missing there.
+    context.broken_files = {
+        id(finding.place.file)
+        for finding in findings
+        if finding.severity is Severity.ERROR or finding.problem == Problem.UNKNOWN_LINE_PART(Row.STACK_TRACE)
+    }
     _cover_parts(context, cut, lines, damage)
 
     def run(found: Iterable[Finding]) -> None:
@@ -132,8 +136,7 @@ def _checked(
             run(() if has_view else peak.printed_peak_matches_live_ranges(dump, context))
             run(reports.reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else ())
 
-    foreign = [*values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]
-    if foreign:
+    if foreign := [*values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]:
         findings = [finding for finding in findings if finding.code is Code.SYNTAX] + foreign
     else:
         run_all()
@@ -153,8 +156,3 @@ def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine
     for line in lines:
         if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:
             context.cover(allocations=[place_in(dump.allocations.start, line.start, "right") - 1])
-
-
-def _breaks_file(finding: Finding) -> bool:
-    """Whether rows may be missing from the file of a finding about its structure."""
-    return finding.severity is Severity.ERROR or finding.problem == Problem.UNKNOWN_LINE_PART(Row.STACK_TRACE)

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.findings import Finding
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.checks.resemblance import Row
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet

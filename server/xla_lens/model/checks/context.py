@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.findings import Finding, Related, Relation
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Problem, Related, Relation
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet

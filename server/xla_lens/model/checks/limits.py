@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from xla_lens.model.capacity import over_bytes
-from xla_lens.model.checks.findings import Finding, error
-from xla_lens.model.checks.problems import Lack, Problem
+from xla_lens.model.checks.problems import Finding, Lack, Problem, error
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
@@ -24,35 +23,27 @@ def over_limits(
     """
     if not dump.files:
         return
-    space, name = memory.space(DEFAULT_COLOR), dump.space_id(DEFAULT_COLOR)
+    space, name, first_byte = memory.space(DEFAULT_COLOR), dump.space_id(DEFAULT_COLOR), Place(dump.files[0], 0, 0)
     if max_memory_bytes is not None:
         over = over_bytes(space, max_memory_bytes) if space else 0
         if dump.assignment is None or over is None:
             lack = Lack.ALLOCATIONS if dump.assignment is None else Lack.PARTS
-            yield error(_first_byte(dump), Problem.MEMORY_UNKNOWN(max_memory_bytes, lack))
+            yield error(first_byte, Problem.MEMORY_UNKNOWN(max_memory_bytes, lack))
         elif over:
-            problem = Problem.MEMORY_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes)
-            yield error(_largest(dump), problem)
+            table, place = dump.allocations, first_byte
+            if len(table):
+                # The largest allocation of the memory space.
+                sizes = np.where(table.color == DEFAULT_COLOR, table.size_bytes, NONE)
+                place = row_place(dump.assignment, table, int(sizes.argmax()))
+            yield error(place, Problem.MEMORY_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes))
     if max_peak_bytes is not None:
         peak, step, bound = 0, NONE, Bound.EXACT
         if space and space.peak_step is not None:
             peak, step, bound = space.peak_live_bytes, space.peak_step, space.live_bound
         row, has_ranges = dump.schedule_row(step), dump.assignment is not None and len(dump.live_ranges) > 0
-        place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _first_byte(dump)
+        place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else first_byte
         if has_ranges and peak > max_peak_bytes and bound is not Bound.UNKNOWN:
             yield error(place, Problem.PEAK_ABOVE_LIMIT(peak, name, step, max_peak_bytes))
         elif not has_ranges or bound is not Bound.EXACT:
             # A lower bound below the limit proves nothing.
             yield error(place, Problem.PEAK_UNKNOWN(max_peak_bytes, Lack.PARTS if has_ranges else Lack.LIVE_RANGES))
-
-
-def _first_byte(dump: DumpSet) -> Place:
-    return Place(dump.files[0], 0, 0)
-
-
-def _largest(dump: DumpSet) -> Place:
-    """The largest allocation of memory space 0."""
-    rows = np.flatnonzero(dump.allocations.color == DEFAULT_COLOR)
-    if dump.assignment is None or not len(rows):
-        return _first_byte(dump)
-    return row_place(dump.assignment, dump.allocations, rows.item(dump.allocations.size_bytes[rows].argmax()))

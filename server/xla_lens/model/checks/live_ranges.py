@@ -10,9 +10,8 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import Finding, Findings, Relation
 from xla_lens.model.checks.overlaps import is_passed_on
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation
 from xla_lens.model.checks.values import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local

@@ -9,8 +9,7 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, RelatedRows, marked
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Relation, error, of_another_compilation
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import MAXIMUM_RELATED, Finding, Problem, Relation, error, of_another_compilation
 from xla_lens.model.checks.values import operand_label, wrong_shapes, wrong_uses
 from xla_lens.model.hlo.graph import ModuleGraph, row_ranges
 from xla_lens.model.hlo.module import HloModule

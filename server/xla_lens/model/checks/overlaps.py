@@ -9,8 +9,7 @@ import numpy as np
 from xla_lens.model.advice.alive import CALLING
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Relation
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import MAXIMUM_RELATED, Finding, Problem, Relation
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
@@ -25,8 +24,8 @@ def may_overlap(dump: DumpSet, value: int) -> bool:
     values = dump.values
     index = values.index.item(value)
     if index != NONE and dump.indices[index].startswith(b"{2"):
-        opcode = _opcode(dump, values.name.item(value))
-        if opcode is None or opcode.endswith(("-start", "-update", "-done")):
+        opcode = dump.opcode(values.name.item(value))
+        if opcode is None or opcode.endswith((b"-start", b"-update", b"-done")):
             return True
     return values.color[value] != 0 and is_passed_on(dump, value)
 
@@ -42,13 +41,8 @@ _PASSING: Final = re.compile(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-
 
 def _may_call(dump: DumpSet, name: int) -> bool:
     """Whether an instruction may call a computation: by its opcode, or by its name if the dump does not quote it."""
-    opcode = _opcode(dump, name)
-    return opcode in CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
-
-
-def _opcode(dump: DumpSet, name: int) -> str | None:
     opcode = dump.opcode(name)
-    return opcode.decode() if opcode is not None else None
+    return opcode.decode() in CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
 
 
 def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) -> Iterator[Finding]:

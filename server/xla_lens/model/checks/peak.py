@@ -9,8 +9,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Findings, Relation
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import MAXIMUM_RELATED, Findings, Problem, Relation
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, xla_peak_step

@@ -13,8 +13,16 @@ import numpy as np
 from xla_lens.model.checks.allocations import rounded_size_agrees
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.findings import Finding, Findings, Related, Relation, error, of_another_compilation
-from xla_lens.model.checks.problems import Cut, Problem
+from xla_lens.model.checks.problems import (
+    Cut,
+    Finding,
+    Findings,
+    Problem,
+    Related,
+    Relation,
+    error,
+    of_another_compilation,
+)
 from xla_lens.model.checks.structure import truncated
 from xla_lens.model.places.places import Place, report_table_allocations, row_place
 from xla_lens.model.tables.dump_files import DumpFile

@@ -10,8 +10,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import marked
-from xla_lens.model.checks.findings import Finding, Findings, error
-from xla_lens.model.checks.problems import Cut, Problem
+from xla_lens.model.checks.problems import Cut, Finding, Findings, Problem, error
 from xla_lens.model.checks.resemblance import Damage, UnknownLine
 from xla_lens.model.checks.values import views_in_used_values
 from xla_lens.model.places.places import Place, row_place
@@ -53,7 +52,10 @@ def _lines(dump: DumpSet, file: DumpFile, lines: list[UnknownLine], damage: Dama
     yield from _unknown_lines(file, [line for line in lines if line.start < end], damage)
     if truncation:
         yield truncation
-    yield from _second_module(file)
+    others = file.columns.other_modules
+    if len(others):
+        name = file.document.data[others.name_start[0] : others.name_end[0]]
+        yield Finding(Severity.INFORMATION, row_place(file, others, 0), Problem.SECOND_MODULE(name))
     yield from _missing_headers(file)
 
 
@@ -93,13 +95,6 @@ def _large_sizes(dump: DumpSet) -> Findings:
         sizes = np.sum([np.abs(column.astype(float)) for column in columns], axis=0)
         if file and sizes.sum() >= _LARGEST:
             yield error(row_place(file, table, int(sizes.argmax())), Problem.SIZES_TOO_LARGE(len(sizes)))
-
-
-def _second_module(file: DumpFile) -> Findings:
-    others = file.columns.other_modules
-    if len(others):
-        name = file.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
-        yield Finding(Severity.INFORMATION, row_place(file, others, 0), Problem.SECOND_MODULE(name))
 
 
 def _missing_headers(file: DumpFile) -> Findings:

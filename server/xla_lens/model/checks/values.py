@@ -8,8 +8,7 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, Fact, Marks, Named, RelatedRows, marked
-from xla_lens.model.checks.findings import Findings, Relation, error
-from xla_lens.model.checks.problems import Problem
+from xla_lens.model.checks.problems import Findings, Problem, Relation, error
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
@@ -248,21 +247,15 @@ def sizes_hold_shapes(dump: DumpSet, context: Context) -> Findings:
     def is_too_small(row: int) -> bool:
         text = shapes[shape[row]]
         if text.startswith(b"("):
-            return not _holds_table(size.item(row), logical.item(row))
+            # On TPU the pointers have 4 bytes instead of 8, and their table is padded. It may also not be in memory.
+            own, needed = size.item(row), logical.item(row)
+            return own != 0 and 2 * own != needed and (own % _TABLE_PADDING > 0 or 2 * own < needed)
         parsed = parse_shape(text)
         return parsed is not None and not parsed.is_split
 
     small = [row for row in marked(logical > size) if is_too_small(row)]
     facts = context.labels(slices), size, lambda row: shapes[shape[row]], logical
     yield from context.found(slices, small, Problem.SIZE_BELOW_SHAPE, *facts)
-
-
-def _holds_table(size_bytes: int, table_bytes: int) -> bool:
-    """Whether a tuple fits into some bytes less than its pointers of 8 bytes. On TPU they have 4 bytes, and tables are
-    padded; a tuple that is not in memory has none.
-    """
-    is_padded = size_bytes % _TABLE_PADDING == 0 and 2 * size_bytes >= table_bytes
-    return 2 * size_bytes == table_bytes or is_padded or not size_bytes
 
 
 _TABLE_PADDING: Final = 32

@@ -103,8 +103,8 @@ def value_changes(old: Side, old_memory: Memory, new: Side, new_memory: Memory, 
     return ValueChanges(
         old=old_rows,
         new=new_rows,
-        of_old=_rows_of(old_rows),
-        of_new=_rows_of(new_rows),
+        of_old=np.argsort(old_rows)[len(added) :],
+        of_new=np.argsort(new_rows)[(new_rows == NONE).sum() :],
         value_class=np.select(cases, classes, ValueClass.CHANGED),
         change=change,
         confidence=np.where(is_pair, taken(matching.confidence, old_rows), NONE),
@@ -112,12 +112,6 @@ def value_changes(old: Side, old_memory: Memory, new: Side, new_memory: Memory, 
         is_at_old_peak=_at_peak(old[0], old_memory, old_rows),
         is_at_new_peak=_at_peak(new[0], new_memory, new_rows),
     )
-
-
-def _rows_of(values: Column) -> Column:
-    """The row of each value."""
-    rows = np.flatnonzero(values != NONE)
-    return rows[np.argsort(values[rows])]
 
 
 def _at_peak(dump: DumpSet, memory: Memory, values: Column) -> Mask:
