@@ -90,8 +90,11 @@ def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) ->
             return Reason.PARAMETER
     if values.used_value[value] == NONE:
         return Reason.UNKNOWN
-    if last_reader != NONE and _is_call(dump, last_reader):
-        return Reason.CALLED
+    if last_reader != NONE:
+        # An instruction that defines no value is not quoted and is judged by its name.
+        opcode = (dump.opcode(last_reader) or b"").decode() or dump.label(last_reader, NONE).split(".")[0]
+        if opcode in CALLING:
+            return Reason.CALLED
     if is_cut and ending.successor != NONE:
         return Reason.REPLACED
     if ending.positions:
@@ -138,10 +141,3 @@ def steps_of(dump: DumpSet, value: int) -> tuple[range, Column, range, Column]:
 
 CALLING: Final = ("call", "conditional", "while")
 """Opcodes that run another computation of the schedule."""
-
-
-def _is_call(dump: DumpSet, name: int) -> bool:
-    """Whether an instruction runs a computation. One that defines no value is not quoted and is judged by its name."""
-    instruction = dump.instruction(name)
-    opcode = instruction.opcode.decode() if instruction else dump.label(name, NONE).split(".")[0]
-    return opcode in CALLING

@@ -8,7 +8,7 @@ A loop over layers (`lax.scan`) saves one array that stacks the values of all la
 of it is left for as long as the loop of the backward pass reads it.
 
 Whoever wraps a layer in `jax.checkpoint` rematerializes all that it saves, except for its input. So all of it is one
-action. The dump does not show which values are the inputs of layers; `_inputs` finds what looks like them.
+action. The dump does not show which values are the inputs of layers; `rematerialize` finds what looks like them.
 """
 
 import re
@@ -19,7 +19,7 @@ from typing import Final
 
 from xla_lens.model.advice.alive import on_same_bytes
 from xla_lens.model.advice.edits import Piece
-from xla_lens.model.advice.facts import Change, Dimensions, Facts
+from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
 
@@ -35,14 +35,24 @@ def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
         if change.value not in others and (change.layers > 1 or facts.dump.backend is not Backend.CPU):
             found.setdefault(change.layers, []).append(change)
-    carried = _carried_dimensions(facts) if found else set[Dimensions | None]()
+    # What a loop carries has the dimensions of what one layer of the forward pass passes to the next.
+    carried = {
+        facts.squeezed(value)
+        for value in facts.candidates
+        if facts.opcode(value) in (b"parameter", b"while")
+        and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
+    }
     for layers, changes in found.items():
         groups = facts.grouped(changes)
-        inputs, counts = _inputs(facts, groups, layers, carried), Counter[int]()
-        for group in groups:
-            counts[len(group)] += sum(facts.size[change.value] for change in group)
+        sizes, counts = [sum(facts.size[change.value] for change in group) for group in groups], Counter[int]()
+        for group, size_bytes in zip(groups, sizes, strict=True):
+            counts[len(group)] += size_bytes
         # The groups with most of the bytes have a value for each layer.
         count = counts.most_common(1)[0][0]
+        # The smallest group of those dimensions are the inputs of the layers.
+        like = (row for row, of in enumerate(groups) if facts.of_layer(of[0].value, is_stacked=layers > 1) in carried)
+        smallest = sorted(like, key=sizes.__getitem__)[:1]
+        inputs = {change.value for row in smallest for change in groups[row]}
         for group in groups:
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (change for change in one_by_one if change.value not in inputs)
@@ -113,22 +123,3 @@ def is_product(facts: Facts, change: Change) -> bool:
 
 
 _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
-
-
-# ---------------------------------------------------------------- layer inputs
-
-
-def _inputs(facts: Facts, changes: list[list[Change]], layers: int, carried: set[Dimensions | None]) -> set[int]:
-    """The values that are the inputs of layers: those of the smallest group with the dimensions of what one layer
-    passes to the next.
-    """
-    groups = ([change.value for change in group] for group in changes)
-    like = [values for values in groups if facts.of_layer(values[0], is_stacked=layers > 1) in carried]
-    return set(min(like, key=lambda values: sum(facts.size[value] for value in values), default=()))
-
-
-def _carried_dimensions(facts: Facts) -> set[Dimensions | None]:
-    """Return the dimensions of what one layer of the forward pass passes to the next: what a loop carries."""
-    carried = (value for value in facts.candidates if facts.opcode(value) in (b"parameter", b"while"))
-    computed = (value for value in carried if not facts.kind[value] & Kind.PARAMETER)
-    return {facts.squeezed(value) for value in computed if not facts.is_backward(facts.op_name(facts.name[value]))}

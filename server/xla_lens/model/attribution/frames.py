@@ -10,8 +10,7 @@ The metadata of the instruction that defines a value may say nothing about its c
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.model.attribution.writers import Writer, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
@@ -23,8 +22,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Metadata
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a value comes from.
 
     `frames` are the calls that made it, innermost first, empty if they are unknown. `line` is the user frame among them

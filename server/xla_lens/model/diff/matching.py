@@ -6,9 +6,8 @@ anywhere. No level uses the numbers in the names of instructions, because each c
 """
 
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,8 +26,7 @@ class Confidence(IntEnum):
     LOW = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matching:
+class Matching(NamedTuple):
     """The pairs of corresponding values.
 
     - `new_of_old`, `old_of_new`: for each value of one dump its partner in the other, NONE without one.
