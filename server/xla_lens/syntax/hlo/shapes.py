@@ -120,11 +120,21 @@ def _leading_byte_size(text: bytes) -> int:
     # The bytes of a buffer, `b(...)`, are those of the shape in it.
     text = text.removeprefix(b"b(")
     if text.startswith(b"("):
-        parts = subshape_spans(text)
-        return 8 * (sum(b"," not in index for index in parts) - 1) if b"{}" in parts else NONE
+        return _tuple_byte_size(text)
     shape = parse_shape(text.split(b" ", 1)[0].rstrip(b")"))
     size = shape.byte_size if shape else None
     return size if size is not None and 0 <= size < _MAX_BYTES else NONE
+
+
+def _tuple_byte_size(text: bytes) -> int:
+    depth = count = 0
+    for part in _SUBSHAPE.finditer(text):
+        depth -= part[0] == b")"
+        count += depth == 1 and part[0] != b")"
+        depth += part[0] == b"("
+        if not depth:
+            return 8 * count
+    return NONE
 
 
 # ---------------------------------------------------------------- subshapes
