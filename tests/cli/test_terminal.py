@@ -22,7 +22,7 @@ from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.report.outline import report_outline
 from xla_lens.render.report.text import terminal_lines
-from xla_lens.render.terminal import Cut, Piece, Terminal, columns, shortened
+from xla_lens.render.terminal import Cut, Piece, Style, Terminal, columns, shortened, width_of, wrapped
 
 WIDTHS = (60, 80, 120)
 LINK = re.compile(r"\x1b\]8;;(.*?)\x1b\\(.*?)\x1b\]8;;\x1b\\")
@@ -224,6 +224,14 @@ def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
     assert f"{SPLIT.name.removesuffix('-buffer-assignment.txt')}-live-range.txt:84:3" in "".join(
         line.strip() for line in lines
     )
+
+
+@pytest.mark.parametrize("length", range(20, 100))
+def test_long_words_lose_nothing_where_they_are_broken(length: int) -> None:
+    text = "".join(chr(ord("a") + place % 26) for place in range(length))
+    lines = wrapped([Piece(text, Style.SOURCE), Piece(": "), Piece("error")], 60, 4)
+    assert "".join(piece.text for line in lines for piece in line).replace(" ", "") == f"{text}:error"
+    assert max(map(width_of, lines)) <= 60
 
 
 def test_explanations_fit_the_terminal() -> None:

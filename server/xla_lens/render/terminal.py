@@ -159,11 +159,13 @@ def _words(pieces: Pieces, longest: int) -> Iterator[tuple[int, list[Piece]]]:
     spaces, word = 0, list[Piece]()
     for piece in pieces:
         is_words = piece.cut is Cut.WORDS
+        is_rest = False
         for part in re.findall(rf" +|[^ ]{{1,{longest}}}", piece.text) if is_words else [piece.text]:
             is_space = is_words and part.startswith(" ")
-            if word and (is_space or (is_words and len(part) == longest)):
+            if word and (is_space or is_rest or (is_words and len(part) == longest)):
                 yield spaces, word
                 spaces, word = 0, []
+            is_rest = len(part) == longest
             if is_space:
                 spaces += len(part)
             elif part:

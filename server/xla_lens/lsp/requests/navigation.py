@@ -34,8 +34,10 @@ def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> list
     about = snapshot.dump, snapshot.module, mention
     places = find(*about, limit + 1)
     if places and all(convert.is_in_pages(place.file) for place in places):
-        # Another place about it, in a file that the editor can open.
-        others = [*navigation.declaration(*about, 1), *navigation.implementation(*about, 1)]
+        # Another place about it, in a file that the editor can open: an instruction only once the module is loaded.
+        others = navigation.declaration(*about, 1)
+        if snapshot.module:
+            others += navigation.implementation(*about, 1)
         fits = (one for one in others if not convert.is_in_pages(one.file))
         file, start = snapshot.file, mention.start
         places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
