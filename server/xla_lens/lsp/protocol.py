@@ -58,6 +58,9 @@ class Protocol(LanguageServerProtocol):
         if not isinstance(message, dict):
             logger.warning("ignored: not a message")
             return
+        if message.get("method") == lsp.SHUTDOWN and "id" not in message:
+            # Kate sends a notification, and `exit` behind it.
+            return
         is_request = "method" in message and isinstance(message.get("id"), int | str)
         error: JsonRpcException | None = None
         if is_request and self.is_shut_down:
