@@ -47,11 +47,11 @@ class Client:
         self._server, self._tasks = server, tasks
         self._registering = asyncio.Lock()
 
-    async def _try(self, request: Awaitable[Any]) -> bool:
+    async def _try(self, send: Callable[..., Awaitable[Any]], *arguments: Any) -> bool:
         """Wait for the answer to a request for an action. Return whether the editor accepts it."""
         try:
             # Shielded, because pygls fails if the answer to a cancelled request arrives.
-            await asyncio.shield(request)
+            await asyncio.shield(send(*arguments))
         except Exception as error:
             logger.info("the editor rejects a request: %s", error)
             return False
@@ -69,19 +69,19 @@ class Client:
         repeated = self.requested.intersection(methods or self.requested)
         refreshes = {HANDLERS[method].refresh for method in repeated} & self.capabilities.refreshes
         for refresh in sorted(refreshes):
-            self._tasks.start(self._try(self._server.protocol.send_request_async(refresh)))
+            self._tasks.start(self._try(self._server.protocol.send_request_async, refresh))
 
     def refresh_page(self, uri: str) -> None:
         """Make the editor read a page again."""
         if self.capabilities.has_text_document_content:
             params = lsp.TextDocumentContentRefreshParams(uri)
-            self._tasks.start(self._try(self._server.workspace_text_document_content_refresh_async(params)))
+            self._tasks.start(self._try(self._server.workspace_text_document_content_refresh_async, params))
 
     async def show_document(self, uri: str, selection: lsp.Range | None = None) -> None:
         """Make the editor show a document."""
         if self.capabilities.has_show_document:
             params = lsp.ShowDocumentParams(uri, take_focus=True, selection=selection)
-            await self._try(self._server.window_show_document_async(params))
+            await self._try(self._server.window_show_document_async, params)
 
     async def register_source_files(self, find: Callable[[], Awaitable[frozenset[Path]]]) -> None:
         """Make the editor report the files of the program that `find` finds, and request their hints and hovers,
@@ -99,7 +99,7 @@ class Client:
             if before:
                 removed = [lsp.Unregistration(f"xla-lens/{method}", method) for method in sorted(methods)]
                 params = lsp.UnregistrationParams(removed)
-                await self._try(self._server.client_unregister_capability_async(params))
+                await self._try(self._server.client_unregister_capability_async, params)
             if paths:
                 selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
                 added = [
@@ -108,7 +108,7 @@ class Client:
                     )
                     for method in sorted(methods)
                 ]
-                await self._try(self._server.client_register_capability_async(lsp.RegistrationParams(added)))
+                await self._try(self._server.client_register_capability_async, lsp.RegistrationParams(added))
 
     def notify_did_load(self, uris: Collection[str], *, is_loaded: bool) -> None:
         """Report that the set of some files was loaded, or was closed."""
@@ -155,7 +155,7 @@ class Client:
     async def _report_progress(self, title: str, measure: Measure) -> None:
         await asyncio.sleep(_PROGRESS_DELAY)
         progress, token = self._server.work_done_progress, f"xla-lens-{uuid.uuid4()}"
-        if not (self.capabilities.has_progress and await self._try(progress.create_async(token))):
+        if not (self.capabilities.has_progress and await self._try(progress.create_async, token)):
             return
         progress.begin(token, lsp.WorkDoneProgressBegin(title, percentage=measure()[1]))
         try:
