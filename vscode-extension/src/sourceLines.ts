@@ -24,7 +24,7 @@ const DEBOUNCE_MS = 150;
 export class SourceLines implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.sourceLines`, vscode.StatusBarAlignment.Right, 99);
   private readonly memories = new Map<string, SourceMemory | undefined>();
-  /** The files for which dumps of the workspace that nobody has opened were searched. */
+  /** The files that the server has looked up in closed dumps of the workspace. */
   private readonly searched = new Set<string>();
   private readonly lensesChanged = new vscode.EventEmitter<void>();
   private readonly labels = vscode.window.createTextEditorDecorationType({ isWholeLine: false });

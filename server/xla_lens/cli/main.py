@@ -117,7 +117,7 @@ _FUNCTIONS: Final = {
 
 def _run_server(options: argparse.Namespace) -> int:
     # The server takes longer to import than the other commands take to run. Imports leave no garbage to collect, and a
-    # third of the time goes into the `__repr__` of 550 types of the protocol, which nobody calls.
+    # third of the time goes into compiling the `__repr__` of 550 types of the protocol, which is never called.
     import attrs
 
     gc.disable()

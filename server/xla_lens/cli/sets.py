@@ -219,9 +219,9 @@ _ERASE: Final = "\r\x1b[K"
 
 
 def progress_bar(stream: TextIO | None) -> tuple[Callable[[str, int, int, float], None], Callable[[], None]]:
-    """Return what draws a progress bar, and what erases it before anything else is printed. To draw takes a title and,
-    of so many parts of the work, how many are done, and a fraction of the next one. Nothing appears unless the stream
-    is a terminal, nor before the work has taken half a second.
+    """Return a function that draws a progress bar, and one that erases it before anything else is printed. The first
+    takes a title, the number of parts that are done, the number of all parts, and the fraction of the next one that is
+    done. Nothing appears unless the stream is a terminal, nor before the work has taken half a second.
     """
     terminal = unfiltered(stream) if stream is not None and stream.isatty() else None
     following = time.monotonic() + _DELAY
