@@ -285,14 +285,7 @@ def load_set(
 
     Raises `Cancelled`.
     """
-    loaded = load_files(
-        files,
-        opened,
-        known,
-        is_cancelled,
-        lambda done: report_progress(_READING * done),
-        share=share,
-    )
+    loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done), share=share)
     capacity = _capacity_beside(files)
     if before and before.capacity == capacity and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
         return loaded, before
@@ -501,12 +494,7 @@ def load_module(
 
 
 def load_module_or_finding(
-    files: SetFiles,
-    opened: Opened,
-    analysis: Analysis,
-    is_cancelled: IsCancelled = lambda: False,
-    *,
-    share: int = 1,
+    files: SetFiles, opened: Opened, analysis: Analysis, is_cancelled: IsCancelled = lambda: False, *, share: int = 1
 ) -> Analysis:
     """Return the analysis of a set with its HLO module, or with a finding if that cannot be decompressed. Raises
     `Cancelled`.

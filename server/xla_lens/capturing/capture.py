@@ -21,14 +21,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.package_files import page_sources
-from xla_lens.render.captures import (
-    budget_problem,
-    capture_html,
-    capture_text,
-    fit_problems,
-    peak_text,
-    table_title,
-)
+from xla_lens.render.captures import budget_problem, capture_html, capture_text, fit_problems, peak_text, table_title
 from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.messages import Json
 from xla_lens.render.numbers import parse_size

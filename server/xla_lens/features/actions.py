@@ -11,15 +11,7 @@ from xla_lens.model.checks.problems import Finding
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.places.mentions import (
-    Allocation,
-    Instruction,
-    Mention,
-    Role,
-    Value,
-    mention_at,
-    step_of,
-)
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Value, mention_at, step_of
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.dump_files import DumpFile

@@ -138,11 +138,7 @@ class Client:
     # ---------------------------------------------------------------- progress
 
     @asynccontextmanager
-    async def progress(
-        self,
-        title: str,
-        measure: Measure,
-    ) -> AsyncIterator[None]:
+    async def progress(self, title: str, measure: Measure) -> AsyncIterator[None]:
         """Show progress while the body runs. `measure` returns a message and a percentage."""
         reporter = asyncio.create_task(self._report_progress(title, measure))
         try:

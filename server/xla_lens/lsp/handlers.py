@@ -125,10 +125,7 @@ _JUMP: Final[Mapping[str, Any]] = {"page": "pages.definition", "is_inline": True
 
 HANDLERS: Final[Mapping[str, DocumentHandler | StateHandler]] = {
     lsp.TEXT_DOCUMENT_HOVER: DocumentHandler(
-        "hover.hover",
-        page="pages.hover",
-        source="source_memory.source_hover",
-        is_inline=True,
+        "hover.hover", page="pages.hover", source="source_memory.source_hover", is_inline=True
     ),
     lsp.TEXT_DOCUMENT_DEFINITION: DocumentHandler("navigation.definition", **_JUMP),
     lsp.TEXT_DOCUMENT_DECLARATION: DocumentHandler("navigation.declaration", **_JUMP),

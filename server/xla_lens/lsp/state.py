@@ -23,13 +23,7 @@ from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.handlers import PAGE_SCHEME, DocumentHandler
 from xla_lens.lsp.index import IndexedSets, WorkspaceIndex
-from xla_lens.lsp.pages import (
-    Generations,
-    PageCache,
-    RenderedPage,
-    old_key_of_comparison,
-    set_key_of_page,
-)
+from xla_lens.lsp.pages import Generations, PageCache, RenderedPage, old_key_of_comparison, set_key_of_page
 from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, SourceSnapshot
 from xla_lens.lsp.source_documents import SourceDocuments, is_source

@@ -80,10 +80,7 @@ def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     # What is live at once must be provided, too. Bounds can prove that the program does not fit, but not that it does.
     known = [
         size_bytes
-        for size_bytes, bound in (
-            (space.needed_bytes, space.reserved_bound),
-            (space.peak_live_bytes, space.live_bound),
-        )
+        for size_bytes, bound in ((space.needed_bytes, space.reserved_bound), (space.peak_live_bytes, space.live_bound))
         if bound is not Bound.UNKNOWN
     ]
     over = max(known, default=0) - limit_bytes

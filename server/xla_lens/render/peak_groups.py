@@ -77,12 +77,7 @@ def _line(line: LineBytes, by_line: LineReport, likes: Sequence[LikeValues], bou
     group = _group("line", line, bound, len(line.values), groups)
     if line.frame:
         detail = ((line.frame.function or "") + derived_part(line)).removeprefix(", ")
-        return {
-            **group,
-            "label": frame_text(line.frame),
-            "detail": detail,
-            "sourceLine": source_line_data(line.frame),
-        }
+        return {**group, "label": frame_text(line.frame), "detail": detail, "sourceLine": source_line_data(line.frame)}
     if line.argument:
         return {**group, "kind": "path", "label": line.argument, "detail": PARAMETERS}
     lost = unresolved_text(by_line) if by_line.unresolved_bytes else ""

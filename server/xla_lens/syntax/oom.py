@@ -396,9 +396,7 @@ _FIELDS: Final = {
     "Allocation type": "allocation_type",
     "Tag": "tag",
 }
-_FIELD: Final = re.compile(
-    r"(?m)^.*?\b(NAMES): ?(.*(?:\n(?!.*\b(?:NAMES):).*)*)".replace("NAMES", "|".join(_FIELDS)),
-)
+_FIELD: Final = re.compile(r"(?m)^.*?\b(NAMES): ?(.*(?:\n(?!.*\b(?:NAMES):).*)*)".replace("NAMES", "|".join(_FIELDS)))
 """A field of a buffer. Logs may wrap long labels and op_names."""
 
 _LABEL: Final = re.compile(

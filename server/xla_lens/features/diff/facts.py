@@ -13,13 +13,7 @@ from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import Difference, DiffSide, differences
-from xla_lens.model.diff.comparison import (
-    Comparison,
-    SpaceComparison,
-    compare_analyses,
-    compare_spaces,
-    space_sides,
-)
+from xla_lens.model.diff.comparison import Comparison, SpaceComparison, compare_analyses, compare_spaces, space_sides
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.lookup import taken

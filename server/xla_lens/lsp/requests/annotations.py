@@ -6,13 +6,7 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.actions import (
-    END_COMPARISON,
-    SELECT_FOR_COMPARE,
-    Action,
-    actions,
-    compare_title,
-)
+from xla_lens.features.actions import END_COMPARISON, SELECT_FOR_COMPARE, Action, actions, compare_title
 from xla_lens.features.hints import hints
 from xla_lens.features.lenses import LENS_LIMIT, Click, lenses
 from xla_lens.features.links import frame_tooltip, links

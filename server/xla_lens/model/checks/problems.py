@@ -97,8 +97,7 @@ class Problem(Enum):
         Code.DUPLICATE_ALLOCATION, "Allocation {allocation} is defined twice. XLA uses each number once."
     )
     NO_KIND = _row(
-        Code.ALLOCATION_KIND_CONFLICT,
-        "Allocation {allocation} has no kind such as `parameter` or `preallocated-temp`.",
+        Code.ALLOCATION_KIND_CONFLICT, "Allocation {allocation} has no kind such as `parameter` or `preallocated-temp`."
     )
     OUTPUT_NOT_LIVE_OUT = _row(
         Code.ALLOCATION_KIND_CONFLICT,
@@ -250,8 +249,7 @@ class Problem(Enum):
         "this list.",
     )
     PEAK_VALUE_NOT_LIVE = _row(
-        Code.PEAK_LIST_MISMATCH,
-        "`{value}` is in this list, but it is either not live at step {step} or listed twice.",
+        Code.PEAK_LIST_MISMATCH, "`{value}` is in this list, but it is either not live at step {step} or listed twice."
     )
     PEAK_VALUE_SIZE = _row(
         Code.PEAK_LIST_MISMATCH, "`{value}` is listed with {size_bytes:bytes}, but its shape has {shape_bytes:bytes}."

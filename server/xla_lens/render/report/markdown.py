@@ -4,18 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from xla_lens.render.markdown import code, code_block, in_cell
-from xla_lens.render.report.blocks import (
-    LONGEST,
-    Line,
-    LinkTarget,
-    Name,
-    Outline,
-    Role,
-    Table,
-    Text,
-    inlines,
-    line_of,
-)
+from xla_lens.render.report.blocks import LONGEST, Line, LinkTarget, Name, Outline, Role, Table, Text, inlines, line_of
 
 LONGEST_COMMENT: Final = 65_536
 """How many characters GitHub accepts in a comment."""
