@@ -160,8 +160,9 @@ def joined(path: Path) -> Analysis:
 def module_of(path: Path) -> HloModule:
     """The HLO module of the dump set of a file."""
     loaded = load_module(find_set(path), {}, None, never)
-    assert loaded, f"{path}: no HLO module"
-    return loaded.module
+    module = loaded.module if loaded else None
+    assert module, f"{path}: no HLO module"
+    return module
 
 
 def parsed_instruction(dump: DumpSet, name: int) -> ParsedInstruction | None:

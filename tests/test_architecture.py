@@ -33,7 +33,7 @@ _LAYERS = (
 """Each layer may import those before it. The edges may import all of them, but not each other."""
 
 _WORDS = (
-    *("command_links", "contract", "markdown", "memory_spaces", "names", "numbers", "padding", "printed_peak"),
+    *("command_links", "contract", "explained", "markdown", "names", "numbers"),
     *("sources", "terms", "warrants"),
 )
 """The modules of `render` that word a number, a name or a place, which are a layer of their own: features use them for

@@ -10,7 +10,6 @@ import xla_lens.api
 from documents import DOCS, documents, updated
 from xla_lens.features.report.options import Part
 from xla_lens.model.tables.backend import Backend, SpaceId
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.file_names import SUFFIXES
 
 
@@ -47,4 +46,4 @@ def test_documented_memory_space_names_match_the_code() -> None:
     colors = {int(row[0].partition(",")[0]): row[1:] for row in rows[start + 2 :] if row[0][:1].isdigit()}
     for color in range(9):
         for backend, name in zip(backends, colors.get(color, [""] * len(backends)), strict=True):
-            assert space_name(SpaceId(color, backend)) == (name or f"memory space {color}")
+            assert SpaceId(color, backend).name == (name or f"memory space {color}")

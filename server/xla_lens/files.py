@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.capacity import Capacity, CapacitySource, stated_capacity
+from xla_lens.model.capacity import TARGET_CONFIG, Capacity, CapacitySource, device_memory, stated_capacity
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
@@ -45,7 +45,6 @@ from xla_lens.syntax.file_names import (
 )
 from xla_lens.syntax.rows import end_of_lines, read_columns
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
-from xla_lens.syntax.target_config import TARGET_CONFIG, device_memory
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, IsCancelled, ReportProgress, document_of_file
 
@@ -252,10 +251,11 @@ def is_part_of_a_dump(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFile:
-    """A parsed file and its stamp, None for an open document."""
+    """A parsed file, its stamp, None for an open document, and the module in it if it was read as one."""
 
     dump_file: DumpFile
     stamp: Stamp | None
+    module: "HloModule | None" = None
 
 
 def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
@@ -443,28 +443,15 @@ def load_files(
     return remaining or loaded
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedModule:
-    """The HLO module of a set and its stamp, None for an open document."""
-
-    module: "HloModule"
-    stamp: Stamp | None
-
-    @property
-    def dump_file(self) -> DumpFile:
-        """The file of the module."""
-        return self.module.file
-
-
 def load_module(
     files: SetFiles,
     opened: Opened,
-    known: LoadedModule | None,
+    known: LoadedFile | None,
     is_cancelled: IsCancelled,
     report_progress: ReportProgress = lambda _: None,
     *,
     share: int = 1,
-) -> LoadedModule | None:
+) -> LoadedFile | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
     `report_progress` is called with the fraction that is done. Builds the tables for requests.
 
@@ -483,14 +470,14 @@ def load_module(
     except OSError:
         return None
     if known and known.dump_file.document.data == document.data:
-        return LoadedModule(known.module, stamp)
+        return replace(known, stamp=stamp)
     file = DumpFile(FileKind.HLO, str(path), document, FileColumns.empty())
     from xla_lens.model.hlo.module import HloModule
     from xla_lens.syntax.hlo.module import read_module
 
     module = HloModule(file, read_module(document, is_cancelled, report_progress))
     module.prepare(is_cancelled)
-    return LoadedModule(module, stamp)
+    return LoadedFile(file, stamp, module)
 
 
 def load_module_or_finding(

@@ -68,10 +68,10 @@ def test_values_lead_to_their_lines_and_back(analysis: Analysis) -> None:
     dump = analysis.dump
     files = find_set(Path(dump.files[0].label))
     loaded = load_module(files, {}, None, never)
-    assert (loaded is None) == (FileKind.HLO not in files.paths)
-    if loaded is None:
+    module = loaded.module if loaded else None
+    assert (module is None) == (FileKind.HLO not in files.paths)
+    if module is None:
         return
-    module = loaded.module
     values = random.Random(0).sample(range(len(dump.values)), min(100, len(dump.values)))
     for value in values:
         (line,) = implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0), 1)

@@ -14,7 +14,7 @@ from lsp.reading import Reader, copied, lines, sibling
 from lsp.wire import FULL, Process
 from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
-from xla_lens.syntax.target_config import TARGET_CONFIG
+from xla_lens.model.capacity import TARGET_CONFIG
 
 _WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·–-]*")
 """Text that XLA Lens itself writes."""

@@ -19,10 +19,10 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
+from xla_lens.model.tables.backend import parse_spaces
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.package_files import page_sources
 from xla_lens.render.captures import budget_problem, capture_html, capture_text, fit_problems, peak_text, table_title
-from xla_lens.render.memory_spaces import parse_spaces, space_name
 from xla_lens.render.messages import Json
 from xla_lens.render.numbers import parse_size
 from xla_lens.render.report.data import part_data, report_data
@@ -45,7 +45,7 @@ class Peak:
     def __init__(self, capture: "Capture", space: MemorySpace) -> None:
         dump, step = capture.analysis.dump, space.peak_step
         self._capture, self._memory_space = capture, space
-        self.space: str = space_name(space.id)
+        self.space: str = space.id.name
         self.size_bytes: int = space.peak_live_bytes
         self.bound: Bound = space.live_bound
         self.step: int | None = step if space.live_bound is not Bound.UNKNOWN else None
@@ -150,7 +150,7 @@ class Capture:
         """
         found = self._space(space)
         if found is None:
-            names = ", ".join(space_name(one.id) for one in self.analysis.memory.spaces)
+            names = ", ".join(one.id.name for one in self.analysis.memory.spaces)
             raise ValueError(f"{self.name} uses no memory space {space!r}; it uses {names or 'none'}")
         return Peak(self, found)
 

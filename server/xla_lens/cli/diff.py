@@ -21,6 +21,7 @@ from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import CiFormat, Part, ReportOptions
 from xla_lens.files import read_flags
 from xla_lens.model.diff.comparable import DiffSide, entry_parameters
+from xla_lens.model.tables.backend import parse_spaces
 from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file
@@ -29,7 +30,6 @@ from xla_lens.render.diff.outline import ModuleRow, diff_outline, folder_outline
 from xla_lens.render.diff.page import comparison_html
 from xla_lens.render.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs_outline
 from xla_lens.render.diff.words import violation_text
-from xla_lens.render.memory_spaces import parse_spaces
 from xla_lens.render.report.blocks import Outline
 from xla_lens.render.sources import frame_text
 from xla_lens.syntax.file_names import FileKind

@@ -26,7 +26,6 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, human, percent, signed
 from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_suffix
 from xla_lens.syntax.columns import NONE, Column, Table, cells, place_in
@@ -92,7 +91,7 @@ def _allocations(analysis: Analysis, rows: Column) -> Iterator[Hint]:
         is_known = is_exact and space.peak_step is not None
         live = analysis.memory.allocation(row).at(space.peak_step or 0) if is_known else 0
         share = _share(live, space.peak_live_bytes)
-        part = f" · {share} of the {space_name(space.id)} peak" if share else ""
+        part = f" · {share} of the {space.id.name} peak" if share else ""
         yield Hint(table.end.item(row), human(table.size_bytes.item(row)) + part)
 
 
@@ -133,7 +132,7 @@ def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
     steps, why = analysis.dump.schedule.step[rows], short_suffix(warrant)
     live = [(space.live.at_each(steps).tolist(), _changes(space, steps).tolist()) for space in spaces]
     for number, step in enumerate(steps.tolist()):
-        peaks = [space_name(space.id) for space in spaces if space.peak_step == step]
+        peaks = [space.id.name for space in spaces if space.peak_step == step]
         levels = [
             (space, _level(sizes[number], changes[number], warrant.bound))
             for space, (sizes, changes) in zip(spaces, live, strict=True)
@@ -142,7 +141,7 @@ def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
         if len(levels) == 1 and levels[0][0].color == DEFAULT_COLOR:
             yield f"{levels[0][1]} live{why}" + (" ◀ peak" if peaks else "")
         else:
-            named = ", ".join(f"{space_name(space.id)} {level}" for space, level in levels)
+            named = ", ".join(f"{space.id.name} {level}" for space, level in levels)
             yield f"{named}{why}" + (f" ◀ peak of {', '.join(peaks)}" if peaks else "") if named else ""
 
 

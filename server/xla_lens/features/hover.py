@@ -28,11 +28,9 @@ from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
+from xla_lens.render.explained import RULE, padding_cause, padding_part, printed_peak_sums
 from xla_lens.render.markdown import code, table
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, counted, human, percent, shortened
-from xla_lens.render.padding import padding_cause, padding_part
-from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.terms import REMAT, kind_sentence
 from xla_lens.render.warrants import bounded, bounded_size, reasons
@@ -190,7 +188,7 @@ def _share(context: _Context, value: int, size_bytes: int | None) -> str:
     space = memory.space(dump.values.color.item(value))
     if space is None or not space.peak_live_bytes:
         return ""
-    peak = f"the {space_name(space.id)} peak"
+    peak = f"the {space.id.name} peak"
     if bound is not Bound.EXACT:
         return f" · {peak} is {bounded_size(space.peak_live_bytes, bound)}"
     if size_bytes is not None and is_live_at_peak(dump, memory, value):
@@ -295,7 +293,7 @@ def _placement(context: _Context, value: int, size_bytes: int | None, origin: Or
     dump, row = context.dump, context.dump.values.allocation.item(value)
     index, whole_bytes = dump.allocations.index.item(row), dump.allocations.size_bytes.item(row)
     size = "unknown size" if size_bytes is None else human(size_bytes) + _exact_bytes(size_bytes, " ({})")
-    space = space_name(dump.space_id(dump.values.color.item(value)))
+    space = dump.space_id(dump.values.color.item(value)).name
     details = ", ".join(filter(None, (kind_text(kind_of(dump, row)), space)))
     part = ", all of it" if size_bytes == whole_bytes else f" of {apart(whole_bytes, size_bytes or 0)}"
     allocation = context.links.history(f"allocation {index}", index)
@@ -329,7 +327,7 @@ def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
     live, space = memory.allocation(allocation), memory.space(allocations.color.item(allocation))
     if space is None:
         return
-    kind, peak = kind_of(dump, allocation), f"the {space_name(space.id)} peak"
+    kind, peak = kind_of(dump, allocation), f"the {space.id.name} peak"
     live_at_peak = live.at(space.peak_step) if space.peak_step is not None else 0
     bound, is_exact = context.bound(Quantity.LIVE), context.bound(Quantity.LIVE, Quantity.RESERVED) is Bound.EXACT
     is_part = space.peak_live_bytes and is_exact
@@ -337,7 +335,7 @@ def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
     yield f"**allocation {index}** · {human(size_bytes)}{share}"
     yield ""
     meaning = f": {sentence}" if (sentence := kind_sentence(kind)) else ""
-    words = f"{kind_text(kind) or 'no kind'} in {space_name(space.id)}"
+    words = f"{kind_text(kind) or 'no kind'} in {space.id.name}"
     yield f"- {words}{_exact_bytes(size_bytes, ', {}')}{meaning}"
     if allocations.parameter[allocation] != NONE:
         element, path = decode(dump.indices[allocations.parameter_index[allocation]]), parameter_path(dump, allocation)
@@ -371,7 +369,7 @@ def _live_at(context: _Context, live: LiveBytes, step: int, space: MemorySpace, 
     """How much of an allocation is live at a step, which may be the peak of its memory space."""
     live_bytes, at = live.at(step), f"at {context.links.live_set(f'step {step}', step)}"
     if step == space.peak_step:
-        at += f", the {space_name(space.id)} peak"
+        at += f", the {space.id.name} peak"
     if live_bytes in (0, size_bytes):
         return f"{'all of' if live_bytes else 'nothing in'} it is live {at}"
     most = ", the most at once" if live_bytes == live.peak_bytes else ""
@@ -396,7 +394,7 @@ def _step_lines(context: _Context, step: int) -> Iterator[str]:
         before, at, after = (bounded_size(number, bound) for number in live)
         if any(live):
             around = f"{at} live (before: {before}, after: {after})"
-            yield f"- {space_name(space.id)}: {around if bound is not Bound.UNKNOWN else 'unknown bytes live'}"
+            yield f"- {space.id.name}: {around if bound is not Bound.UNKNOWN else 'unknown bytes live'}"
     if FileKind.BUFFER_ASSIGNMENT in dump.missing:
         yield from _missing_lines(dump)
         return
@@ -425,7 +423,7 @@ def _peak_lines(context: _Context, row: int) -> Iterator[str]:
         return
     rows = [
         (
-            space_name(space.id),
+            space.id.name,
             bounded_size(space.needed_bytes, reserved),
             bounded_size(space.peak_live_bytes, live),
             "-" if space.peak_step is None else f"{space.peak_step} {code(dump.instruction_at(space.peak_step) or '')}",
@@ -437,7 +435,7 @@ def _peak_lines(context: _Context, row: int) -> Iterator[str]:
     yield ""
     is_exact = context.bound(Quantity.LIVE, Quantity.PRINTED_PEAK) is Bound.EXACT
     explained = explain_printed_peak(dump, memory, row) if is_exact else None
-    sums = printed_peak_sums(explained, space_name(dump.space_id(DEFAULT_COLOR)))
+    sums = printed_peak_sums(explained, dump.space_id(DEFAULT_COLOR).name)
     if sums and explained and (explained.is_understated or printed != memory.spaces[0].live.at(step)):
         yield "What the printed peak counts:"
         yield ""

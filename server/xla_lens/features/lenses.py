@@ -16,7 +16,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.warrants import bounded, bounded_size, short_reason, short_suffix, warranted_size
 from xla_lens.syntax.columns import NONE, Column, Kind, Table, cells
@@ -97,7 +96,7 @@ def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
         space, size_bytes = analysis.memory.space(dump.values.color.item(value)), dump.values.size_bytes.item(value)
         is_big = space is not None and size_bytes > _SMALLEST_SHARE * space.peak_live_bytes
         if is_big and space and space.peak_step is not None and is_live_at_peak(dump, analysis.memory, value):
-            peak = f"the {space_name(space.id)} peak"
+            peak = f"the {space.id.name} peak"
             title = f"part of {peak}, {warranted_size(space.peak_live_bytes, live)}"
             title = f"{percent(size_bytes, space.peak_live_bytes)} of {peak}" if live.is_exact else title
             yield Lens(offset, title, LiveSetPage(space.peak_step))
@@ -119,8 +118,7 @@ def _on_steps(analysis: Analysis, file: DumpFile) -> Iterator[Lens]:
 def _lines(file: DumpFile, table: Table, rows: Column) -> Column:
     """The starts of the lines that some rows of a table begin on."""
     starts = file.document.line_starts
-    found: Column = starts[starts.searchsorted(table.start[rows], "right") - 1]
-    return found
+    return starts[starts.searchsorted(table.start[rows], "right") - 1]
 
 
 # ---------------------------------------------------------------- titles
@@ -143,7 +141,7 @@ def _needed(analysis: Analysis, space: MemorySpace) -> str:
     capacity = f" of {human(known.size_bytes)}" if known else ""
     over = " (does not fit)" if known and over_bytes(space, known.size_bytes) else ""
     peak = f", peak {bounded_size(space.peak_live_bytes, live)}" if space.peak_step is not None else ""
-    return f"{space_name(space.id)}: needs {bounded_size(space.needed_bytes, reserved)}{capacity}{over}{peak}"
+    return f"{space.id.name}: needs {bounded_size(space.needed_bytes, reserved)}{capacity}{over}{peak}"
 
 
 def _fill(analysis: Analysis, allocation: int) -> str:
@@ -166,7 +164,7 @@ def _uses(analysis: Analysis, row: int) -> str:
 def _live(analysis: Analysis, words: str, spaces: Sequence[MemorySpace], step: int) -> str:
     """The live bytes of some memory spaces at a step, the most first."""
     warrant = analysis.warrants.live
-    live = sorted(((space.live.at(step), space_name(space.id)) for space in spaces), key=lambda pair: -pair[0])
+    live = sorted(((space.live.at(step), space.id.name) for space in spaces), key=lambda pair: -pair[0])
     sizes = ", ".join(f"{bounded_size(size, warrant.bound)} of {name}" for size, name in live[:_MOST_SPACES])
     more = f" and {counted(len(live) - _MOST_SPACES, 'more memory space')}" if len(live) > _MOST_SPACES else ""
     return f"{words}: {sizes or 'nothing'}{more}{short_suffix(warrant)}"

@@ -13,7 +13,7 @@ import numpy as np
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Column, Pairs, cells, place_in
+from xla_lens.syntax.columns import NONE, Column, Pairs, cells, pairs, place_in
 from xla_lens.syntax.enclosing import Parse, enclosing, nested
 from xla_lens.syntax.tree import parse_hlo, parse_lines
 from xla_lens.text.document import Span
@@ -49,7 +49,7 @@ def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int)
     around = [(start + first, start + last) for first, last in inside]
     block_start, block_end, _, _ = _blocks(file, module)
     rows = np.flatnonzero((block_start <= offset) & (offset <= block_end))
-    blocks = zip(block_start[rows].tolist(), block_end[rows].tolist(), strict=True)
+    blocks = pairs(block_start[rows], block_end[rows])
     return nested((*around, *blocks), offset, len(data), limit)
 
 

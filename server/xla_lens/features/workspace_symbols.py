@@ -15,7 +15,6 @@ from xla_lens.model.summary import Entries, EntryKind, SetSummary
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Warrants
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, parse_size
 from xla_lens.render.warrants import warranted_size
 from xla_lens.syntax.columns import NONE, Column, Mask
@@ -88,7 +87,7 @@ def container_text(symbol: WorkspaceSymbol) -> str:
         symbol.file_kind.value,
         size if symbol.size_bytes != NONE else "",
         symbol.allocation_kind,
-        space_name(symbol.space) if symbol.space and symbol.space.color else "",
+        symbol.space.name if symbol.space and symbol.space.color else "",
         "live at the peak" if symbol.peak_bytes != NONE and live.is_known else "",
     )
     return " · ".join(filter(None, parts))

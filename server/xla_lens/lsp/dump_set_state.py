@@ -21,7 +21,6 @@ from typing import Final
 from xla_lens.files import (
     CACHED,
     LoadedFile,
-    LoadedModule,
     SetFiles,
     Stamp,
     is_being_written,
@@ -121,7 +120,7 @@ class DumpSetState:
         self._files: dict[Path, LoadedFile] = {}
         self._own: Analysis | None = None
         """The analysis without the findings against the module."""
-        self._module: LoadedModule | None = None
+        self._module: LoadedFile | None = None
         self._seconds = 0.0
         """How long the last load of the files took."""
         self._module_seconds: float | None = None
@@ -222,7 +221,7 @@ class DumpSetState:
         return loaded.dump_file if loaded else None
 
     @property
-    def _loaded(self) -> dict[Path, LoadedFile | LoadedModule]:
+    def _loaded(self) -> dict[Path, LoadedFile]:
         """The files that are loaded, HLO module included. A file of the dump may also be read as a module."""
         module = {Path(self._module.dump_file.label): self._module} if self._module else {}
         return {**module, **self._files}
@@ -345,7 +344,7 @@ class DumpSetState:
     async def _load_module(self, load: _Load) -> None:
         texts, known, started = texts_of(load.open), self._module, time.monotonic()
 
-        def read_module() -> LoadedModule | None:
+        def read_module() -> LoadedFile | None:
             return load_module(set_files(self.path, texts), texts, known, *load.hooks)
 
         load.done = 0.0
@@ -359,7 +358,7 @@ class DumpSetState:
             self._own = replace(own, module=self.module)
             self.analysis = self._own if analysis is own else replace(analysis, module=self.module)
         if loaded:
-            self._set_analysed(load, Path(loaded.module.file.label), loaded.module.file.document)
+            self._set_analysed(load, Path(loaded.dump_file.label), loaded.dump_file.document)
             self._events.loaded(self)
 
     async def _check_module(self, load: _Load) -> None:

@@ -4,10 +4,11 @@ The capacity is never guessed. The user states it, or a file beside the dump doe
 module, or the description of the GPU that XLA compiled for. No text of a TPU dump names the generation of the chip.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -85,3 +86,19 @@ def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     ]
     over = max(known, default=0) - limit_bytes
     return over if over > 0 else None
+
+
+# ---------------------------------------------------------------- the GPU
+
+TARGET_CONFIG: Final = "gpu_target_config.pbtxt"
+"""The end of the name of the file in which XLA describes the GPU, after the number and the name of the module. It is a
+`GpuTargetConfigProto` as text (`DumpToFileInDirOrStdout` in xla/service/gpu/gpu_compiler.cc).
+"""
+
+_MEMORY: Final = re.compile(rb"\bdevice_memory_size:\s*(\d{1,18})\b")
+
+
+def device_memory(text: bytes) -> int | None:
+    """Return all bytes of the GPU's memory, None if the text does not have them."""
+    match = _MEMORY.search(text)
+    return int(match[1]) if match and int(match[1]) else None

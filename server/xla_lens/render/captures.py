@@ -14,7 +14,6 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.diff.outline import diff_outline
 from xla_lens.render.diff.page import small_comparison_page
 from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import capitalized, counted, human, shortened
 from xla_lens.render.report.answer import needs, savings
 from xla_lens.render.report.blocks import Header, Name, Outline, Section, Table, Text, more, plain_text
@@ -106,7 +105,7 @@ def peak_text(analysis: Analysis, space: MemorySpace) -> str:
         size = "nothing is ever live"
     elif not words and space.peak_step is not None:
         words = f" at step {space.peak_step}{plain_text(running(analysis.dump, space.peak_step))}"
-    return f"{space_name(space.id)} peak: {size}{words}"
+    return f"{space.id.name} peak: {size}{words}"
 
 
 # ---------------------------------------------------------------- tables

@@ -7,12 +7,12 @@ first is for none. Other words after the colon are in `_FORMS`, or format specif
 """
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from string import Formatter
 from typing import Any, Final, TypeAlias
 
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
 from xla_lens.text.document import Span
 from xla_lens.text.positions import position_from_1
@@ -84,7 +84,7 @@ def _byte_range(span: Span) -> str:
     return f"byte {start:,}" if end == start + 1 else f"bytes {start:,}\N{EN DASH}{end - 1:,}"
 
 
-def _steps(span: tuple[int, int]) -> str:
+def _steps(span: Span) -> str:
     """One step or a range of steps, both ends included."""
     first, last = span
     return f"step {first}" if first == last else f"steps {first}\N{EN DASH}{last}"
@@ -92,7 +92,7 @@ def _steps(span: tuple[int, int]) -> str:
 
 def _numbered_space(space: SpaceId) -> str:
     """The name of a memory space with its number, as that is what dumps print: VMEM (memory space 1)."""
-    name, number = space_name(space), f"memory space {space.color}"
+    name, number = space.name, f"memory space {space.color}"
     return number if name == number else f"{name} ({number})"
 
 
@@ -108,7 +108,7 @@ _FORMS: Final[dict[str, Callable[[Any], str]]] = {
     "shape": lambda text: f"`{shortened(text, _WIDEST_SHAPE)}`",
     "size": exact,
     "space": _numbered_space,
-    "space name": space_name,
+    "space name": attrgetter("name"),
     "steps": _steps,
 }
 """How messages show facts that are more than a number or a name."""

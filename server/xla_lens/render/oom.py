@@ -9,7 +9,6 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.oom import Candidate, Choice, ChosenBy, choose_dumps
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import Json
 from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.report.blocks import Name, Outline, Role, Section, Text, table
@@ -162,7 +161,7 @@ def _contents(choice: Choice) -> Iterator[str]:
         parts = [one for one in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if sums[one][0]]
         holds = " and ".join(f"{bounded_size(*sums[one])} of {_sum_name(choice, one)}" for one in parts)
         needed = bounded_size(space.needed_bytes, space.reserved_bound)
-        yield f"It needs {needed} of {space_name(space.id)}{f', with {holds}' if holds else ''}."
+        yield f"It needs {needed} of {space.id.name}{f', with {holds}' if holds else ''}."
 
 
 def _fact_section(facts: Sequence[OomFact], choice: Choice | None) -> Section | None:
@@ -192,7 +191,7 @@ _SUMS: Final = {
 
 
 def _sum_name(choice: Choice, one: DumpSum) -> str:
-    return _SUMS[one].format(space=space_name(choice.analysis.dump.space_id(choice.join.color)))
+    return _SUMS[one].format(space=choice.analysis.dump.space_id(choice.join.color).name)
 
 
 def _meant(fact: OomFact, choice: Choice) -> str:

@@ -21,7 +21,6 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity, Warrants
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact, human
 from xla_lens.render.report.blocks import Line, LinkTarget, Name, Outline, Text, linked, section, table
 from xla_lens.render.report.markdown import markdown_lines
@@ -226,7 +225,7 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
         for value, offset, end in zip(*columns, strict=True)
     )
     shown = table("start offset | end offset | size | <live | <value", rows)
-    size = f"{exact(history.size_bytes)} in {space_name(dump.space_id(dump.allocations.color.item(row)))}"
+    size = f"{exact(history.size_bytes)} in {dump.space_id(dump.allocations.color.item(row)).name}"
     count = f"{len(history.value):,}"
     if len(biggest) < len(history.value):
         count = f"the {len(biggest):,} biggest of {count}"

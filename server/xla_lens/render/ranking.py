@@ -8,7 +8,6 @@ from typing import Final
 from xla_lens.features.report.ranking import RankedModule, Ranking
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.memory_map.page import map_link
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import Json, worded
 from xla_lens.render.numbers import apart, as_given, counted, human
 from xla_lens.render.report.blocks import Cells, Name, Outline, Role, Sections, Text, plain_text, section, table
@@ -62,7 +61,7 @@ _WRONG: Final = (
 
 
 def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
-    spaces = {space_name(module.space.id) for module in one.shown}
+    spaces = {module.space.id.name for module in one.shown}
     titles = (
         "needs",
         "of device" if budget_bytes is None else "of budget",

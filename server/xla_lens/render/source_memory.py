@@ -29,7 +29,6 @@ from xla_lens.model.warrants import Warrant
 from xla_lens.render import contract
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
 from xla_lens.render.markdown import code
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.peak_groups import LikeValues, like_values
 from xla_lens.render.report.actions import largest_saving
@@ -62,7 +61,7 @@ class PeakByLine(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the peak: ``HBM peak``."""
-        return f"{space_name(self.space.id)} peak"
+        return f"{self.space.id.name} peak"
 
     @property
     def files(self) -> frozenset[str]:
@@ -348,7 +347,7 @@ def source_memory_data(
     return {
         "uri": uri,
         "module": peak.module,
-        "space": space_name(peak.space.id),
+        "space": peak.space.id.name,
         "peakLiveBytes": peak.space.peak_live_bytes,
         "sizeBytes": memory.size_bytes,
         "label": f"{_size(peak, memory.size_bytes)} of the {peak.name}",

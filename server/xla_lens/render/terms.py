@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.markdown import code
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.document import Document
@@ -72,7 +71,7 @@ def _sentence(dump: DumpSet, match: "re.Match[bytes]") -> str:
 
 
 def _space(space: SpaceId) -> str:
-    name, number = space_name(space), f"memory space {space.color}"
+    name, number = space.name, f"memory space {space.color}"
     return f"the array is in {name}{'' if name == number else f', {number}'}"
 
 

@@ -6,7 +6,6 @@ from typing import Final
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.render.contract import GapWord
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, percent
 from xla_lens.syntax.file_names import FileKind
 
@@ -53,7 +52,7 @@ def warranted_size(size_bytes: int, warrant: Warrant) -> str:
 
 def real_peak(space: MemorySpace) -> str:
     """The recomputed peak of a memory space: ``real HBM peak: ≥ 3.57 MiB at step 4``."""
-    return f"real {space_name(space.id)} peak: {peak_size(space)} at step {space.peak_step}"
+    return f"real {space.id.name} peak: {peak_size(space)} at step {space.peak_step}"
 
 
 def short_suffix(warrant: Warrant | Warrants) -> str:

@@ -67,7 +67,7 @@ class Table(Columns):
         """Return the spans from column `first` to column `last` that touch bytes `start` to `end`, one for each row."""
         before, behind = (place_in(self.start, place, "right") for place in (start, end))
         rows = slice(max(0, before - 1), behind)
-        spans = zip(getattr(self, first)[rows].tolist(), getattr(self, last)[rows].tolist(), strict=True)
+        spans = pairs(getattr(self, first)[rows], getattr(self, last)[rows])
         return [span for span in spans if span[0] <= end and start <= span[1]]
 
     @classmethod
@@ -80,6 +80,11 @@ class Table(Columns):
 def cells(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
     """Iterate over the rows of some columns of equal length, as numbers of Python."""
     return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def pairs(first: NDArray[Any], second: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return the rows of two columns of equal length, as numbers of Python."""
+    return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
 def narrowed(column: Column) -> Column:

@@ -66,8 +66,8 @@ class Document:
             chunk = self.data[start : start + _CHUNK]
             if not chunk.isascii():
                 places = np.flatnonzero(np.frombuffer(chunk, np.uint8) >= 0x80) + start
-                rows.append(_without_repetitions(self.line_starts.searchsorted(places, "right") - 1))
-        return _without_repetitions(np.concatenate(rows))
+                rows.append(without_repetitions(self.line_starts.searchsorted(places, "right") - 1))
+        return without_repetitions(np.concatenate(rows))
 
     @property
     def line_count(self) -> int:
@@ -143,7 +143,7 @@ def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> Offsets:
     return np.concatenate(parts)
 
 
-def _without_repetitions(rows: Offsets) -> Offsets:
-    """Rows in ascending order, each once. `np.unique` would import `numpy.ma`, which takes time and memory."""
+def without_repetitions(rows: Offsets) -> Offsets:
+    """Return ascending rows, each once. `np.unique` would import `numpy.ma`, which takes time and memory."""
     found: Offsets = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     return found

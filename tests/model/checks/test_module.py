@@ -37,8 +37,8 @@ def _added(analysis: Analysis, module: HloModule) -> list[Finding]:
 
 def _added_by_own_module(analysis: Analysis) -> int:
     """The number of findings that the HLO module beside a dump adds, NONE without a module."""
-    module = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never)
-    return len(_added(analysis, module.module)) if module else NONE
+    loaded = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never)
+    return len(_added(analysis, loaded.module)) if loaded and loaded.module else NONE
 
 
 @on_all_dumps(_added_by_own_module)

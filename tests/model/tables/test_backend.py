@@ -7,8 +7,7 @@ import pytest
 
 from samples import DUMPS, TPU, analysis_of, assignments, dump_file
 from xla_lens.model.tables import backend
-from xla_lens.model.tables.backend import Backend, backend_of
-from xla_lens.render.memory_spaces import parse_spaces, space_name
+from xla_lens.model.tables.backend import Backend, backend_of, parse_spaces
 
 _STAGE = "after_optimizations-buffer-assignment.txt"
 
@@ -42,7 +41,7 @@ def test_content_never_contradicts_file_names(monkeypatch: pytest.MonkeyPatch) -
 
 def test_memory_spaces_have_the_names_of_their_backend() -> None:
     tpu, seed = (analysis_of(path).dump for path in (TPU, DUMPS / "seeds" / "000_65ac1592097277d9.txt"))
-    assert [space_name(tpu.space_id(color)) for color in (0, 1, 2, 5, 7)] == [
+    assert [tpu.space_id(color).name for color in (0, 1, 2, 5, 7)] == [
         "HBM",
         "VMEM",
         "SMEM",
@@ -50,7 +49,7 @@ def test_memory_spaces_have_the_names_of_their_backend() -> None:
         "memory space 7",
     ]
     assert seed.backend is None
-    assert space_name(seed.space_id(0)) == "memory space 0"
+    assert seed.space_id(0).name == "memory space 0"
 
 
 @pytest.mark.parametrize("word", ["hbm", "default", "space 0", "x", ""])

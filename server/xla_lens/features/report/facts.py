@@ -32,8 +32,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, expla
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
-from xla_lens.render.memory_spaces import space_name
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, cells, pairs
 from xla_lens.syntax.file_names import FileKind, module_name
 
 # ---------------------------------------------------------------- a report
@@ -93,7 +92,7 @@ class SpaceReport:
     @property
     def name(self) -> str:
         """The name of the memory space: ``HBM``."""
-        return space_name(self.space.id)
+        return self.space.id.name
 
     @property
     def peak_step(self) -> int:
@@ -329,7 +328,7 @@ def peaks_without(report: Report, space: MemorySpace) -> Iterator[PeakWithout]:
     peaks = next_peaks(dump, report.analysis.memory, space.color, top=top)
     order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
     columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
-    for value, freed, next_bytes, step in zip(*(column[order].tolist() for column in columns), strict=True):
+    for value, freed, next_bytes, step in cells(*(column[order] for column in columns)):
         yield PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(dump, value))
 
 
@@ -339,7 +338,7 @@ def padding_at_peak(report: Report, one: SpaceReport) -> tuple[PaddingAtStep, li
     found = padding_at(report.dump, values, owned)
     order = np.lexsort((values, -found.padding_bytes))
     biggest = order[found.padding_bytes[order] > 0][: report.options.top]
-    return found, list(zip(values[biggest].tolist(), found.padding_bytes[biggest].tolist(), strict=True))
+    return found, pairs(values[biggest], found.padding_bytes[biggest])
 
 
 def arenas_in(report: Report, space: MemorySpace) -> Iterator[AllocationHistory]:

@@ -17,7 +17,6 @@ from xla_lens.model.places.mentions import Mention, Value, mention_at
 from xla_lens.model.summary import EntryKind
 from xla_lens.model.warrants import Quantity
 from xla_lens.render import contract
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.positions import to_offset
@@ -100,7 +99,7 @@ def _found(symbol: WorkspaceSymbol, source: str, opened: OpenDocuments) -> contr
         "name": symbol.name,
         "module": symbol.module,
         "allocationKind": symbol.allocation_kind,
-        "space": space_name(symbol.space) if symbol.space else "",
+        "space": symbol.space.name if symbol.space else "",
         "sizeBytes": symbol.size_bytes,
         "peakBytes": symbol.peak_bytes if is_exact else NONE,
         "source": source,

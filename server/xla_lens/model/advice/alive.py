@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -64,8 +65,8 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
         value=value,
         end_step=end,
         reason=Reason.UNKNOWN,
-        uses=tuple(uses[place] for place in np.flatnonzero(use_steps == end).tolist()),
-        positions=tuple(positions[place] for place in np.flatnonzero(position_steps == end).tolist()),
+        uses=tuple(compress(uses, use_steps == end)),
+        positions=tuple(compress(positions, position_steps == end)),
         later_step=int(later.min()) if len(later) else None,
         successor=int(next(iter(others[(late >= 0) & (late <= 1)]), NONE)),
     )

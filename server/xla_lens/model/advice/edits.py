@@ -24,7 +24,7 @@ from xla_lens.model.memory.over_time import (
 )
 from xla_lens.model.memory.sweep import Coverage, Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column, Kind, Mask
+from xla_lens.syntax.columns import NONE, Column, Kind, Mask, pairs
 
 
 class Piece(NamedTuple):
@@ -133,8 +133,7 @@ class EditableSpace:
             & (some.start_step.min() <= slots.end_step)
         )
         is_near[self.rows(gone)] = False
-        near: Column = np.flatnonzero(is_near)
-        return near
+        return np.flatnonzero(is_near)
 
     def _left(self, changed: Column, edit: Edit) -> Slots:
         """The slots of what an edit leaves of some rows."""
@@ -209,4 +208,4 @@ def _least_peaks(edited: EditableSpace, rows: Column) -> list[tuple[int, int]]:
     before = np.maximum.accumulate(np.append(0, live.live_bytes))[first]
     after = np.maximum.accumulate(live.live_bytes[::-1])[::-1][last - 1]
     least = np.maximum(np.maximum(before, after), edited.space.peak_live_bytes - sizes)
-    return list(zip(least.tolist(), (-sizes).tolist(), strict=True))
+    return pairs(least, -sizes)

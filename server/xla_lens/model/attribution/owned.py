@@ -10,7 +10,7 @@ import numpy as np
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.sweep import segments
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Pairs, cells
+from xla_lens.syntax.columns import NONE, Pairs, cells, pairs
 
 
 def owned_bytes(dump: DumpSet, step: int, color: int) -> Pairs:
@@ -35,4 +35,4 @@ def owners(dump: DumpSet, step: int, color: int) -> list[tuple[int, int]]:
     """Return the values that own bytes of a memory space at a step, with these bytes, largest first."""
     values, owned = owned_bytes(dump, step, color)
     order = np.argsort(-owned, kind="stable")[: np.count_nonzero(owned)]
-    return list(zip(values[order].tolist(), owned[order].tolist(), strict=True))
+    return pairs(values[order], owned[order])

@@ -15,7 +15,7 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Kind, ReportSpaces, Totals
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
-from xla_lens.syntax.human_sizes import human_size
+from xla_lens.syntax.numbers import human_size
 
 
 def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Findings:

@@ -1,6 +1,7 @@
 """The checks of a dump set. Each tests a rule that all dumps of XLA follow, and is named after it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
@@ -8,7 +9,7 @@ from xla_lens.model.checks import allocations, live_ranges, peak, reports, struc
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
-from xla_lens.model.checks.problems import Cut, Finding, Problem
+from xla_lens.model.checks.problems import Cut, Finding, Findings, Problem
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
@@ -20,7 +21,7 @@ from xla_lens.text.document import IsCancelled, ReportProgress
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
 
-_Check: TypeAlias = Callable[[DumpSet, Context], Iterator[Finding]]
+_Check: TypeAlias = Callable[[DumpSet, Context], Findings]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
     allocations.allocation_numbers_ascend,
@@ -60,12 +61,9 @@ def check(
     lines = unknown_lines(dump)
     resembling = {line.key: line.row for line in lines if line.row}
     unproven = {line.key: line.row for line in lines if line.row and not is_proven(dump, line, has_module=bool(module))}
-
-    def checked(damage: Damage) -> list[Finding]:
-        return _checked(
-            dump, memory, lines, damage, is_cancelled=is_cancelled, report_progress=report_progress, module=module
-        )
-
+    checked = partial(
+        _checked, dump, memory, lines, module=module, is_cancelled=is_cancelled, report_progress=report_progress
+    )
     found = checked(unproven)
     alarms = len(_alarms(found))
     if not lines or not alarms:
@@ -92,9 +90,9 @@ def _checked(
     lines: tuple[UnknownLine, ...],
     damage: Damage,
     *,
+    module: "HloModule | None",
     is_cancelled: IsCancelled,
     report_progress: ReportProgress,
-    module: "HloModule | None",
 ) -> list[Finding]:
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
     findings = [*structure.files_are_well_formed(dump, lines, damage)]

@@ -5,11 +5,11 @@ from typing import Final
 
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem
-from xla_lens.model.checks.resemblance import Row
+from xla_lens.model.checks.resemblance import Row, section_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
-from xla_lens.syntax.columns import NONE, Section
+from xla_lens.syntax.columns import Section
 from xla_lens.syntax.file_names import FileKind
 
 RESERVED, LIVE, VALUES, SCHEDULE, TOTAL, PRINTED_PEAK, SOURCES, USES = Quantity
@@ -161,9 +161,8 @@ def _lost(file: DumpFile, offset: int, row: Row) -> tuple[tuple[Bound, tuple[Qua
 
 def _at(file: DumpFile, offset: int) -> tuple[Quantity, ...]:
     """The quantities that rely on the lines around a byte of a file."""
-    sections, totals = file.columns.sections, file.columns.totals
-    row = int(sections.start.searchsorted(offset, "right")) - 1
-    section_start = sections.start.item(row) if row != NONE else NONE
-    if len(totals) and section_start < totals.start[0] <= offset:
+    totals, section = file.columns.totals.start, section_at(file, offset)
+    # The total stands between two sections.
+    if len(totals) and totals[0] <= offset and section_at(file, totals.item(0)) is section:
         return _OF_KIND[FileKind.VALUES]
-    return _OF_KIND[file.kind] if row == NONE else _OF_SECTION[Section(sections.section.item(row))]
+    return _OF_KIND[file.kind] if section is None else _OF_SECTION[section]

@@ -1,6 +1,6 @@
 """What the checks of a dump set share: findings at rows, labels of rows, and which rows a finding covers already."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self, SupportsIndex, TypeAlias
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.problems import Finding, Problem, Related, Relation
+from xla_lens.model.checks.problems import Finding, Findings, Problem, Related, Relation
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -117,7 +117,7 @@ class Context:
         span: tuple[str, str] = ("start", "end"),
         values: Sequence[Column] = (),
         names: Sequence[Column] = (),
-    ) -> Iterator[Finding]:
+    ) -> Findings:
         """Yield a problem at some rows, and cover what these are about: the value, allocation or instruction in the
         row, `values` and `names`. Leaves out rows about something that a finding covers.
         """
@@ -169,7 +169,7 @@ class Context:
 
     def repeats(
         self, table: Table, keys: Iterable[Column], problem: Problem, *facts: Fact, known: Marks | None = None
-    ) -> Iterator[Finding]:
+    ) -> Findings:
         """Yield a problem at each row that has the same keys as one before it, and cover both rows. Without `known`,
         rows of unknown values are left out.
         """

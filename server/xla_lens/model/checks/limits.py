@@ -1,11 +1,9 @@
 """Limits that a user sets, for example in continuous integration, on the memory of a program."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from xla_lens.model.capacity import over_bytes
-from xla_lens.model.checks.problems import Finding, Lack, Problem, error
+from xla_lens.model.checks.problems import Findings, Lack, Problem, error
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
@@ -14,9 +12,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
 
 
-def over_limits(
-    dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max_peak_bytes: int | None
-) -> Iterator[Finding]:
+def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max_peak_bytes: int | None) -> Findings:
     """Findings for exceeded limits on the needed bytes of memory space 0 and on its peak; None is no limit.
 
     A dump that lacks the data to compare with a limit has a finding, too.

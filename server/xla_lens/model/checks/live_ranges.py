@@ -10,7 +10,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
-from xla_lens.model.checks.overlaps import is_passed_on
+from xla_lens.model.checks.overlaps import is_passed_on, readers
 from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation
 from xla_lens.model.checks.values import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
@@ -205,7 +205,5 @@ _READS_ASYNCHRONOUSLY: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+
 
 def _is_read_asynchronously(dump: DumpSet, value: int) -> bool:
     """Whether an asynchronous operation reads a value, by its opcode or, if it is not quoted, by its name."""
-    row = dump.values.used_value[value]
-    users = set(dump.uses.name[dump.uses_of(int(row))].tolist()) if row != NONE else set()
-    readers = ((dump.opcode(user), dump.label(user, NONE)) for user in users)
-    return any(_READS_ASYNCHRONOUSLY.match(opcode.decode() if opcode else name) for opcode, name in readers)
+    named = ((dump.opcode(reader), dump.label(reader, NONE)) for reader in readers(dump, value))
+    return any(_READS_ASYNCHRONOUSLY.match(opcode.decode() if opcode else name) for opcode, name in named)

@@ -9,14 +9,22 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, RelatedRows, marked
-from xla_lens.model.checks.problems import MAXIMUM_RELATED, Finding, Problem, Relation, error, of_another_compilation
+from xla_lens.model.checks.problems import (
+    MAXIMUM_RELATED,
+    Finding,
+    Findings,
+    Problem,
+    Relation,
+    error,
+    of_another_compilation,
+)
 from xla_lens.model.checks.values import operand_label, wrong_shapes, wrong_uses
 from xla_lens.model.hlo.graph import ModuleGraph, row_ranges
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, taken
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, pairs
 from xla_lens.syntax.hlo.quotes import Difference, differences
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.tree import Cancelled
@@ -28,7 +36,7 @@ def _in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
     return graph.module.columns.instructions, graph.row[names], Relation.MODULE_INSTRUCTION
 
 
-def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Findings:
     """Each instruction that the dump mentions is in the module. One finding for each name."""
     dump, uses, is_unknown = graph.dump, graph.dump.uses, graph.row == NONE
     if graph.has_elements:
@@ -43,7 +51,7 @@ def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Iterator
         yield from context.found(table, rows, Problem.MISSING_FROM_MODULE, name, names=[table.name])
 
 
-def quotes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def quotes_match_module(graph: ModuleGraph, context: Context) -> Findings:
     """The dump quotes the instructions of the module. One finding, unless they differ in many."""
     dump, used, table = graph.dump, graph.dump.used_values, graph.module.columns.instructions
     quote = dump.first_quote[(dump.first_quote != NONE) & (graph.row != NONE)]
@@ -63,7 +71,7 @@ def quotes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Findin
     yield from context.found(used, rows, Problem.QUOTE_MISMATCH, *facts, related=related, span=span)
 
 
-def shapes_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def shapes_match_module(graph: ModuleGraph, context: Context) -> Findings:
     """A value has the shape of its instruction, with the layout and its memory space."""
     slices, row = graph.dump.slices, graph.row[graph.dump.slices.name]
     known = np.flatnonzero(row != NONE)
@@ -80,7 +88,7 @@ _LAYOUT: Final = re.compile(rb"entry_computation_layout=\{(.*)")
 _COMMENT: Final = re.compile(rb"/\*[^*]*\*/")
 
 
-def entry_layout_matches(graph: ModuleGraph, _context: Context) -> Iterator[Finding]:
+def entry_layout_matches(graph: ModuleGraph, _context: Context) -> Findings:
     """The parameters and the result have the shapes of `entry_computation_layout`."""
     module, root = graph.module, _result(graph)
     layout = _LAYOUT.search(module.data, *module.header_line)
@@ -107,7 +115,7 @@ _ALIASES: Final = re.compile(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\
 _ALIAS: Final = re.compile(rb"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
 
 
-def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Iterator[Finding]:
+def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Findings:
     """A parameter that an output aliases has the bytes of that output."""
     dump, values, module = graph.dump, graph.dump.values, graph.module
     root, header = _result(graph), _ALIASES.search(module.data, *module.header_line)
@@ -128,7 +136,7 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Iterator[Findi
 # ---------------------------------------------------------------- positions and uses
 
 
-def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> Findings:
     """An instruction has a position for each index of its shape."""
     row = graph.row[graph.dump.positions.name]
     row = row[row != NONE]
@@ -139,7 +147,7 @@ def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> I
     yield from context.found(instructions, is_covered & (missing > 0), Problem.MISSING_POSITION_OF, *facts)
 
 
-def uses_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def uses_match_module(graph: ModuleGraph, context: Context) -> Findings:
     """The uses of a value are the operands that show it (HloValue::ComputeUses)."""
     uses = graph.dump.uses
     row = graph.row[uses.name]
@@ -150,7 +158,7 @@ def uses_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]
     yield from wrong_uses(context, known, (name, index), _in_module(graph, uses.name))
 
 
-def values_list_their_uses(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def values_list_their_uses(graph: ModuleGraph, context: Context) -> Findings:
     """Each value lists the instructions that read it."""
     dump, positions, uses = graph.dump, graph.dump.positions, graph.dump.uses
     most = 1 + max(int(graph.operand_count.max(initial=0)), int(uses.operand.max(initial=0)))
@@ -208,7 +216,7 @@ def _reads(graph: ModuleGraph) -> Iterator[tuple[Column, Column, Column, Column]
 # ---------------------------------------------------------------- live ranges
 
 
-def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Iterator[Finding]:
+def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Findings:
     """Live ranges end no later than their value is read or shown last (HloLiveRange)."""
     dump, values, ranges = graph.dump, graph.dump.values, graph.dump.live_ranges
     if not len(dump.schedule) or not len(ranges):
@@ -266,7 +274,7 @@ def _async_ends(graph: ModuleGraph, step: Column) -> Column:
     """
     ends = np.full(len(graph.module.columns.computations), NONE, np.int64)
     rows = graph.rows_of(b"async-update", b"async-done")
-    next_row = dict(zip(graph.operand(rows, 0).tolist(), rows.tolist(), strict=True))
+    next_row = dict(pairs(graph.operand(rows, 0), rows))
     # XLA prints a computation behind those that it calls.
     for call in reversed(graph.calls):
         if call.attribute != b"calls":
@@ -297,7 +305,7 @@ def _inherits_end(dump: DumpSet, value: int, end: Column) -> bool:
 # ---------------------------------------------------------------- all checks
 
 
-_ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Iterator[Finding]]
+_ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Findings]
 
 _CHECKS: Final[tuple[tuple[_ModuleCheck, ...], ...]] = (
     (instructions_are_in_module,),
@@ -334,7 +342,7 @@ def differences_from_module(context: Context, module: HloModule, is_cancelled: I
     return list(_unknown_lines(module))
 
 
-def _unknown_lines(module: HloModule) -> Iterator[Finding]:
+def _unknown_lines(module: HloModule) -> Findings:
     """A note for each run of lines that belong to no part of a module which agrees with its dump."""
     rows, document = module.unknown_rows, module.file.document
     for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():

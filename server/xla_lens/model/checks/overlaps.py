@@ -1,7 +1,6 @@
 """Checks that no two values occupy the same bytes at the same time."""
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from xla_lens.model.advice.alive import CALLING
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context
-from xla_lens.model.checks.problems import MAXIMUM_RELATED, Finding, Problem, Relation
+from xla_lens.model.checks.problems import MAXIMUM_RELATED, Findings, Problem, Relation
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
@@ -32,8 +31,13 @@ def may_overlap(dump: DumpSet, value: int) -> bool:
 
 def is_passed_on(dump: DumpSet, value: int) -> bool:
     """Whether a value may be passed into a called computation, which may read it after its live range ends."""
-    row = dump.values.used_value[value]
-    return row != NONE and any(_may_call(dump, user) for user in set(dump.uses.name[dump.uses_of(int(row))].tolist()))
+    return any(_may_call(dump, reader) for reader in readers(dump, value))
+
+
+def readers(dump: DumpSet, value: int) -> set[int]:
+    """Return the names of the instructions that read a value."""
+    row = dump.values.used_value.item(value)
+    return set(dump.uses.name[dump.uses_of(row)].tolist()) if row != NONE else set()
 
 
 _PASSING: Final = re.compile(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-]+-done)(\.\d+)*")
@@ -45,7 +49,7 @@ def _may_call(dump: DumpSet, name: int) -> bool:
     return opcode.decode() in CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
 
 
-def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) -> Iterator[Finding]:
+def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) -> Findings:
     """No two values that are live at the same time occupy the same bytes. One finding for a value and all that it
     overlaps.
     """

@@ -31,8 +31,7 @@ from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import without_layout
-from xla_lens.syntax.human_sizes import human_size
-from xla_lens.syntax.numbers import integer
+from xla_lens.syntax.numbers import human_size, integer
 
 
 def reports_match_allocations(dump: DumpSet, context: Context) -> Findings:

@@ -13,7 +13,7 @@ from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Pairs, Section
+from xla_lens.syntax.columns import NONE, Column, Pairs, Section, pairs
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.texts import number_texts
@@ -108,8 +108,7 @@ def values_are_in_both_lists(dump: DumpSet, context: Context) -> Findings:
 def views_in_used_values(dump: DumpSet) -> Marks:
     """Return which used values are in a memory space without allocations, by design."""
     color = dump.used_values.color
-    is_view: Marks = (color > 0) & ~np.isin(color, dump.allocations.color) & ~np.isin(color, dump.slices.color)
-    return is_view
+    return (color > 0) & ~np.isin(color, dump.allocations.color) & ~np.isin(color, dump.slices.color)
 
 
 def views_in_live_ranges(dump: DumpSet) -> Marks:
@@ -215,8 +214,8 @@ def wrong_shapes(
     rows, which = rows[is_known], which[is_known]
     whole, first = number_texts(text, *(np.maximum(span, 0) for span in spans))
     # Many values have the same shape at the same index of the same shape.
-    pairs = whole[which] * np.int64(len(dump.indices)) + np.maximum(slices.index[rows], EMPTY_INDEX)
-    keys, same = np.unique(pairs * len(shapes) + shape[rows], return_inverse=True)
+    keys = whole[which] * np.int64(len(dump.indices)) + np.maximum(slices.index[rows], EMPTY_INDEX)
+    keys, same = np.unique(keys * len(shapes) + shape[rows], return_inverse=True)
     parts_of, found = lru_cache(1)(subshape_spans), list[bytes]()
     for key in keys.tolist():
         at, index = divmod(key // len(shapes), len(dump.indices))
@@ -224,7 +223,7 @@ def wrong_shapes(
         found.append(instruction_shape[slice(*parts_of(instruction_shape).get(dump.indices[index], (0, 0)))])
     wrong_keys = [part != shapes[key % len(shapes)] for key, part in zip(keys.tolist(), found, strict=True)]
     is_wrong = np.array(wrong_keys, bool)
-    wrong = dict(zip(rows[is_wrong[same]].tolist(), same[is_wrong[same]].tolist(), strict=True))
+    wrong = dict(pairs(rows[is_wrong[same]], same[is_wrong[same]]))
     facts = (
         context.labels(slices),
         lambda row: shapes[shape[row]],

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
 
@@ -149,7 +149,7 @@ def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
     columns = (table.parameter, table.parameter_index, table.parameter_shape_start, table.parameter_shape_end)
     return {
         (number, dump.indices[index].decode() if index != NONE else "{}"): data[start:end].decode("utf-8", "replace")
-        for number, index, start, end in zip(*(column.tolist() for column in columns), strict=True)
+        for number, index, start, end in cells(*columns)
         if NONE not in (number, start)
     }
 

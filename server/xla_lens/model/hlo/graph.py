@@ -39,8 +39,7 @@ class Call(NamedTuple):
 
 def row_ranges(first: Column, count: Column) -> Column:
     """Return `count` rows from each `first` on, one range after another."""
-    rows: Column = np.arange(int(count.sum())) + np.repeat(first - (count.cumsum() - count), count)
-    return rows
+    return np.arange(int(count.sum())) + np.repeat(first - (count.cumsum() - count), count)
 
 
 class ModuleGraph:
@@ -145,8 +144,7 @@ class ModuleGraph:
     def entry_parameters(self) -> Column:
         """The parameters of the entry computation by number."""
         rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
-        ordered: Column = rows[np.argsort(self.quotes.parameter[rows], kind="stable")]
-        return ordered
+        return rows[np.argsort(self.quotes.parameter[rows], kind="stable")]
 
     def subshape_count(self) -> Column:
         """Return the number of indices of the shape of each instruction, 0 if the shape is unknown."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from tree_sitter_xla_dump import covered_changes
 from xla_lens.model.tables.lookup import as_rows, distinct_pairs
-from xla_lens.syntax.columns import NONE, Column, Columns, Mask, cells
+from xla_lens.syntax.columns import NONE, Column, Columns, Mask, cells, pairs
 
 
 class Slots(Columns):
@@ -76,9 +76,8 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
         slots = slots.take(np.delete(np.arange(len(slots)), exempt))
         before, after = _partners(slots)
     row = np.arange(len(slots))
-    pairs = np.concatenate((np.stack((row, before)), np.stack((after, row))), axis=1)
-    later, earlier = slots.value[distinct_pairs(pairs[:, pairs.min(axis=0) != NONE])]
-    return list(zip(later.tolist(), earlier.tolist(), strict=True))
+    colliding = np.concatenate((np.stack((row, before)), np.stack((after, row))), axis=1)
+    return pairs(*slots.value[distinct_pairs(colliding[:, colliding.min(axis=0) != NONE])])
 
 
 def _events(slots: Slots, end: Column) -> tuple[Column, Column, Mask, Column]:

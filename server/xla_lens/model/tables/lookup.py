@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.syntax.columns import NONE, Column, Pairs, Table, cells, place_in
+from xla_lens.text.document import without_repetitions
 
 
 def taken(column: Column, rows: Column) -> Column:
@@ -65,16 +66,13 @@ def biggest(sizes: Column, limit: int) -> Column:
 
 def distinct(keys: Column) -> Column:
     """Return the distinct keys in ascending order. For columns, this is several times as fast as `np.unique`."""
-    keys = np.sort(keys)
-    found: Column = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
-    return found
+    return without_repetitions(np.sort(keys))
 
 
 def distinct_pairs(pairs: Column) -> Column:
     """Return the distinct columns of two rows in ascending order."""
     # Without counts, `np.unique` imports `numpy.ma`, which takes longer than all checks of a small dump.
-    found: Column = np.unique(pairs, axis=1, return_counts=True)[0]
-    return found
+    return np.unique(pairs, axis=1, return_counts=True)[0]
 
 
 # ---------------------------------------------------------------- names

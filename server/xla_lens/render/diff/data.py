@@ -11,7 +11,6 @@ from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.diff.words import cause_text, difference_text
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import Json
 from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.data import value_name
@@ -55,7 +54,7 @@ def _pair(pair: Pair | None) -> dict[str, int] | None:
 
 def _space(one: Diff, space: SpaceComparison) -> Json:
     names = ("peak_live_bytes", "peak_step", "reserved_bytes", "needed_bytes", "values", "allocations")
-    found: Json = {"color": space.color, "name": space_name(space.id)}
+    found: Json = {"color": space.color, "name": space.id.name}
     found |= {name: _pair(space.exact(name)) for name in names}
     is_known = found["peak_live_bytes"] is not None
     found["peak_step"] = {"old": space.old.peak_step, "new": space.new.peak_step} if is_known else None

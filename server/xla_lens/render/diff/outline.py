@@ -26,7 +26,6 @@ from xla_lens.render.diff.words import (
     signed_percent,
     steps_longer,
 )
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import MINUS, capitalized, counted, human, signed
 from xla_lens.render.report.blocks import (
     Cells,
@@ -83,8 +82,8 @@ def _peak_text(space: SpaceComparison) -> str:
     peak = space.exact("peak_live_bytes")
     if peak is None:
         old, new = (bounded_size(side.peak_live_bytes, side.live_bound) for side in (space.old, space.new))
-        return f"{space_name(space.id)} peak {old} → {new}"
-    return f"{space_name(space.id)} peak {grown_text(peak, 'unchanged, {}')}"
+        return f"{space.id.name} peak {old} → {new}"
+    return f"{space.id.name} peak {grown_text(peak, 'unchanged, {}')}"
 
 
 def _answer(one: Diff) -> Iterator[Text]:
@@ -166,7 +165,7 @@ def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
         same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
         is_derived = by is By.LINE and any(_derived_part(row) for row in changed[: one.options.top])
         yield Section(
-            f"Change of the {space_name(space.id)} peak by {title}: {signed(space.peak_live_bytes.change)}{same}",
+            f"Change of the {space.id.name} peak by {title}: {signed(space.peak_live_bytes.change)}{same}",
             (_table(one, changed, by), *((DERIVED_TEXT,) if is_derived else ())),
         )
 
@@ -260,7 +259,7 @@ def _what(old: tuple[DumpSet, int], new: tuple[DumpSet, int], found: ValueChange
     if found.change & (Change.SHAPE | Change.LAYOUT):
         yield joined(shapes, " → ")
     if found.change & Change.MEMORY_SPACE:
-        yield " → ".join(space_name(dump.space_id(dump.values.color.item(value))) for dump, value in known)
+        yield " → ".join(dump.space_id(dump.values.color.item(value)).name for dump, value in known)
     if found.longer_by:
         yield f"lives {steps_longer(found.longer_by, 'shorter')}"
         ending = last_uses(*new)
@@ -298,7 +297,7 @@ def _totals(one: Diff) -> Section:
 def _space_rows(space: SpaceComparison) -> Iterator[Cells]:
     if space.color != DEFAULT_COLOR and max(space.reserved_bytes) < BIG_BYTES:
         return
-    name = capitalized(space_name(space.id))
+    name = capitalized(space.id.name)
     for words, attribute in _TOTALS.items():
         if pair := space.exact(attribute):
             yield (_size if attribute.endswith("_bytes") else _number)(f"{name} {words}", pair)

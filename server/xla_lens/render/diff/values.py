@@ -15,7 +15,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.diff.words import steps_longer
 from xla_lens.render.markdown import code
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human, shortened
 from xla_lens.syntax.columns import NONE, Table, cells
 from xla_lens.text.positions import decode
@@ -101,7 +100,7 @@ def other_title(other: OtherValue, quoted: Callable[[str], str] = str) -> str:
     elif found.change & (Change.SHAPE | Change.LAYOUT):
         how = quoted(shortened(decode(other.dump.shape(other.value) or b""), _MAX_SHAPE))
     elif found.change & Change.MEMORY_SPACE:
-        how = f"in {space_name(other.dump.space_id(table.color.item(other.value)))}"
+        how = f"in {other.dump.space_id(table.color.item(other.value)).name}"
     parts = [f"{was} {how}"] if how else []
     if found.longer_by:
         parts.append(f"{lived} {steps_longer(-found.longer_by if other.is_old else found.longer_by, 'less')}")

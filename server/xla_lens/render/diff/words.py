@@ -7,7 +7,6 @@ from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import worded
 from xla_lens.render.numbers import MINUS, apart, counted, human, signed
 from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined
@@ -207,7 +206,7 @@ def violation_text(one: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
     limit, sizes = violation.limit, violation.sizes
     option, _, what = _LIMITS[limit.number]
-    subject = f"{one.name or one.new.label}: {what.format(space_name(violation.space))}"
+    subject = f"{one.name or one.new.label}: {what.format(violation.space.name)}"
     if sizes is None:
         change, allowed = "cannot be compared, because a dump is incomplete", "counts as exceeded"
     else:

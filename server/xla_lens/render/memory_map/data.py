@@ -18,7 +18,6 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.render import contract
 from xla_lens.render.capacity import capacity_data
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import human
 from xla_lens.render.report.outline import BIG_BYTES
 from xla_lens.render.sources import PARAMETERS, call_text
@@ -129,7 +128,7 @@ def _calls(origins: Iterable[Origin]) -> tuple[list[int], list[tuple[int, str]]]
 
 def space_data(space: MemorySpace, *capacities: Capacity | None) -> contract.SpaceSummary:
     """Return the totals of a memory space. The first capacity that is known counts."""
-    capacity, name = capacity_data(space, capacity_of(space, *capacities)), space_name(space.id)
+    capacity, name = capacity_data(space, capacity_of(space, *capacities)), space.id.name
     over = max(0, capacity["overBytes"]) if capacity else 0
     needed, reserved = (
         bounded_size(size_bytes, space.reserved_bound) for size_bytes in (space.needed_bytes, space.reserved_bytes)

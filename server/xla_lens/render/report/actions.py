@@ -9,7 +9,6 @@ from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers, Certa
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import as_given, counted, human
 from xla_lens.render.report.blocks import (
     Inline,
@@ -44,7 +43,7 @@ def advice_sections(report: Report) -> Sections:
     advice = report.advice
     if advice is None:
         return ()
-    title = f"What would lower the {space_name(report.dump.space_id(advice.color))} peak"
+    title = f"What would lower the {report.dump.space_id(advice.color).name} peak"
     blocks: list[Text | Table] = [_now(advice), *_decisive(advice)]
     if advice.budget:
         blocks += _plan(advice, advice.budget)

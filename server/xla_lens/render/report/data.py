@@ -34,7 +34,7 @@ from xla_lens.render.messages import Json, finding_data
 from xla_lens.render.report.actions import snippet_of, what_to_do
 from xla_lens.render.report.blocks import plain_text
 from xla_lens.render.report.values import reader_names, shape_text
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, pairs
 
 # ---------------------------------------------------------------- facts by their names
 
@@ -245,10 +245,6 @@ def _live_at_peak(report: Report, one: SpaceReport) -> list[Json]:
 # ---------------------------------------------------------------- parts of a memory space
 
 
-def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
-    return list(zip(first.tolist(), second.tolist(), strict=True))
-
-
 def _lines(report: Report, one: SpaceReport) -> Json | None:
     bounds = _bounds(one.space.live_bound, "size_bytes") | _bounds(report.sourced.bound, "lines")
     return {**_facts(report.dump, one.lines), "bounds": bounds}
@@ -295,8 +291,8 @@ def _arena(report: Report, arena: AllocationHistory) -> Json:
     return {
         "allocation": dump.allocations.index.item(arena.allocation),
         **_facts(dump, arena),
-        "holes": _pairs(holes.start, holes.end) if holes else [],
-        "full_size_steps": _pairs(steps.start, steps.end - 1),
+        "holes": pairs(holes.start, holes.end) if holes else [],
+        "full_size_steps": pairs(steps.start, steps.end - 1),
         "reaching": [value_name(dump, value) for value in arena.reaching[: report.options.top].tolist()],
     }
 
@@ -311,7 +307,7 @@ def _budget(report: Report, one: SpaceReport) -> Json | None:
 
 _PARTS: Final[Mapping[str, tuple[Part, Callable[[Report, SpaceReport], Any]]]] = {
     "live_at_peak": (Part.LIVE, _live_at_peak),
-    "curve": (Part.CURVE, lambda _, one: _pairs(one.space.live.steps, one.space.live.live_bytes)),
+    "curve": (Part.CURVE, lambda _, one: pairs(one.space.live.steps, one.space.live.live_bytes)),
     "lines": (Part.LINE, _lines),
     "sources": (Part.SOURCE, _sources),
     "alive_at_peak": (Part.ALIVE, _alive),

@@ -28,10 +28,8 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity, worst
-from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.explained import RULE, padding_part, printed_peak_sums
 from xla_lens.render.numbers import apart, as_given, capitalized, counted, human
-from xla_lens.render.padding import padding_part
-from xla_lens.render.printed_peak import RULE, printed_peak_sums
 from xla_lens.render.report.blocks import (
     Cells,
     Inlines,
@@ -117,7 +115,7 @@ def _peak_row(report: Report, one: SpaceReport) -> Cells:
 def printed_peak_sections(report: Report) -> Sections:
     """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
     printed = explained_peak(report) if report.has_live_ranges else None
-    sums = printed_peak_sums(printed, space_name(report.dump.space_id(DEFAULT_COLOR)))
+    sums = printed_peak_sums(printed, report.dump.space_id(DEFAULT_COLOR).name)
     return section("What XLA's printed peak counts", table(f"<{' | '.join(sums[0])}", sums[1:]), RULE) if sums else ()
 
 

@@ -42,8 +42,7 @@ class Instructions(Table):
     @property
     def is_root(self) -> Mask:
         """Whether each instruction is marked as the root of its computation."""
-        is_root: Mask = self.name_start - self.start > len(b"%")
-        return is_root
+        return self.name_start - self.start > len(b"%")
 
 
 class StackTables(Table):

@@ -1,7 +1,8 @@
-"""What XLA adds up for the peak that it prints, as the rows of a table in reports and hovers."""
+"""What explains a number in reports and hovers: the sums behind the peak that XLA prints, and the causes of padding."""
 
 from typing import Final
 
+from xla_lens.model.advice.padding import Cause, PaddingPart
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.render.numbers import apart, human, signed
 
@@ -40,3 +41,19 @@ def printed_peak_sums(printed: PrintedPeak | None, space: str) -> list[tuple[str
         ("= XLA's sum", *(apart(column.total_bytes, largest) for column in sums)),
     ]
     return rows if known else []
+
+
+def padding_part(part: PaddingPart) -> str:
+    """Return one cause of padding with its bytes: ``dimension 1 from 1 to 128: 508 B``."""
+    return f"{padding_cause(part)}: {human(part.size_bytes)}"
+
+
+def padding_cause(part: PaddingPart) -> str:
+    """Return one cause of padding: ``dimension 1 from 1 to 128``."""
+    rounded = f"from {part.length:,} to {part.padded_length:,}"
+    return {
+        Cause.DIMENSION: f"dimension {part.dimension} {rounded}",
+        Cause.MISSING_DIMENSION: f"the tile's own dimension {rounded}",
+        Cause.TAIL: f"elements {rounded}",
+        Cause.SLICE: "the slice is larger than its layout requires",
+    }[part.cause]
