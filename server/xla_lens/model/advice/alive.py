@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Rows
 
 
@@ -115,8 +115,7 @@ def neighbours(dump: DumpSet, value: int) -> Column:
     low, high = values.offset[value], values.offset[value] + values.size_bytes[value]
     shares = (values.offset[others] < high) & (low < values.offset[others] + values.size_bytes[others])
     others = others[shares & (others != value) & (values.live_range[others] != NONE)]
-    by_start: Column = others[np.argsort(values.start_step[others], kind="stable")]
-    return by_start
+    return ordered(others, values.start_step)
 
 
 def on_same_bytes(dump: DumpSet, value: int) -> Column:

@@ -20,6 +20,7 @@ import numpy as np
 from xla_lens.model.advice.edits import EditableSpace, removal
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import ordered
 from xla_lens.syntax.columns import Column
 
 
@@ -63,7 +64,7 @@ def smallest_set(
     return BudgetPlan(
         color=color,
         budget_bytes=budget_bytes,
-        values=values[np.lexsort((values, -dump.values.size_bytes[values]))],
+        values=ordered(np.sort(values), -dump.values.size_bytes),
         is_reached=is_reached,
         peak_bytes=after.peak_bytes,
         peak_step=after.peak_step,

@@ -19,6 +19,7 @@ import numpy as np
 from xla_lens.model.advice.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import ordered
 from xla_lens.syntax.columns import NONE, Kind, Rows
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
@@ -148,7 +149,7 @@ def _values_by_allocation(dump: DumpSet, kind: Kind) -> Iterator[list[int]]:
     for allocation in np.flatnonzero(np.maximum(dump.allocations.kind, 0) & int(kind)).tolist():
         values = dump.values_of_allocation(allocation)
         if len(values):
-            yield values[np.lexsort((values, dump.values.start_step[values]))].tolist()
+            yield ordered(np.sort(values), dump.values.start_step).tolist()
 
 
 def _is_parameter(dump: DumpSet, value: int) -> bool:

@@ -22,7 +22,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
 from xla_lens.syntax.numbers import integer
 
@@ -127,8 +127,8 @@ class Facts:
         events = np.lexsort((deltas, np.append(start, end + 1), np.tile(which, 2)))
         np.maximum.at(most, np.tile(which, 2)[events], deltas[events].cumsum())
         found = found[(sizes * most)[which] * SMALLEST_SHARE >= self.space.peak_live_bytes]
-        found = found[np.lexsort((found, -values.size_bytes[found]))][:MOST_CANDIDATES]
-        return tuple(found[np.lexsort((found, values.start_step[found]))].tolist())
+        found = ordered(found, -values.size_bytes)[:MOST_CANDIDATES]
+        return tuple(ordered(np.sort(found), values.start_step).tolist())
 
     # ------------------------------------------------------------ values
 

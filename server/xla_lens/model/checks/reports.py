@@ -27,7 +27,7 @@ from xla_lens.model.checks.structure import truncated
 from xla_lens.model.places.places import Place, report_table_allocations, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct
+from xla_lens.model.tables.lookup import distinct, ordered
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import without_layout
@@ -178,7 +178,7 @@ def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
         if np.any(context.values[values]):
             continue
         # Values at the same offset keep the order of the dump.
-        values = values[np.argsort(dump.values.offset[values], kind="stable")]
+        values = ordered(values, dump.values.offset)
         offsets, first = np.unique(dump.values.offset[values], return_index=True)
         groups = dict(zip(offsets.tolist(), np.split(values, first[1:]), strict=False))
         count, total = len(groups), sum(int(dump.values.size_bytes[group].max()) for group in groups.values())

@@ -13,7 +13,7 @@ import numpy as np
 
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
@@ -33,7 +33,7 @@ def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
     whose reader defines no value.
     """
     rows = rows[np.isin(dump.uses.name[rows], dump.values.name[dump.values.used_value != NONE])]
-    rows = rows[np.argsort(dump.uses.name[rows], kind="stable")]
+    rows = ordered(rows, dump.uses.name)
     names, first = np.unique(dump.uses.name[rows], return_index=True)
     steps = taken(dump.schedule.step, dump.schedule_row_of_name[names])
     order = np.lexsort((rows[first], steps, steps == NONE)).tolist()

@@ -8,7 +8,7 @@ import numpy as np
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import first_rows, taken
+from xla_lens.model.tables.lookup import first_rows, ordered, taken
 from xla_lens.syntax.columns import NONE, Column, Mask, Pairs, Texts, cells
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
@@ -144,7 +144,7 @@ class ModuleGraph:
     def entry_parameters(self) -> Column:
         """The parameters of the entry computation by number."""
         rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
-        return rows[np.argsort(self.quotes.parameter[rows], kind="stable")]
+        return ordered(rows, self.quotes.parameter)
 
     def subshape_count(self) -> Column:
         """Return the number of indices of the shape of each instruction, 0 if the shape is unknown."""

@@ -11,6 +11,7 @@ from xla_lens.model.hlo.module import CALLED, IN_NAME, HloModule
 from xla_lens.model.places.mentions import Instruction, Value, meaning
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import ordered
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME
 from xla_lens.text.document import Span
@@ -159,9 +160,9 @@ def values_of(dump: DumpSet, name: bytes) -> list[int]:
     number = dump.name_number(name)
     if number == NONE:
         return []
-    defined: Column = np.flatnonzero(dump.values.name == number)
+    defined = np.flatnonzero(dump.values.name == number)
     if len(defined):
-        return list(map(int, defined[np.argsort(dump.values.index[defined], kind="stable")]))
+        return [*ordered(defined, dump.values.index).tolist()]
     keys, values = dump.position_map
     first, last = keys.searchsorted((number * len(dump.indices), (number + 1) * len(dump.indices)))
     return list(dict.fromkeys(values[first:last].tolist()))

@@ -20,7 +20,7 @@ from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
-from xla_lens.model.tables.lookup import distinct
+from xla_lens.model.tables.lookup import distinct, ordered
 from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column, Mask
 
@@ -133,8 +133,7 @@ def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
     """Return the live values at a step that are in an allocation of a memory space, the biggest first."""
     values, live = dump.values, live_values(dump, step)
     live = live[(values.color[live] == color) & (values.allocation[live] != NONE)]
-    biggest_first: Column = live[np.lexsort((live, -values.size_bytes[live]))]
-    return biggest_first
+    return ordered(live, -values.size_bytes)
 
 
 def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> Mask:
@@ -175,7 +174,7 @@ def with_bounds(memory: Memory, warrants: Warrants) -> Memory:
 def slots_of(dump: DumpSet, values: Column) -> Slots:
     """The slots of placed values, by allocation and then in the given order."""
     table = dump.values
-    values = values[np.argsort(table.allocation[values], kind="stable")]
+    values = ordered(values, table.allocation)
     offset = table.offset[values]
     return Slots(
         value=values,

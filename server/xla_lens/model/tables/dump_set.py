@@ -12,7 +12,7 @@ import numpy as np
 
 from xla_lens.model.tables.backend import Backend, SpaceId, backend_of
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.lookup import RowsByName, as_rows, distinct, first_rows, found, taken
+from xla_lens.model.tables.lookup import RowsByName, as_rows, distinct, first_rows, found, ordered, taken
 from xla_lens.syntax.columns import (
     NONE,
     Allocations,
@@ -325,7 +325,7 @@ class DumpSet:
     def quoting_rows(self) -> Pairs:
         """The rows of `used_values` that quote an instruction, sorted by its name, and the names."""
         rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
-        rows = as_rows(rows[np.argsort(self.used_values.name[rows], kind="stable")])
+        rows = as_rows(ordered(rows, self.used_values.name))
         return rows, self.used_values.name[rows]
 
     @cached_property

@@ -36,6 +36,12 @@ def row_at(table: Table, offset: int) -> int:
     return row if row >= 0 and offset <= table.end[row] else NONE
 
 
+def ordered(rows: Column, column: Column) -> Column:
+    """Return rows in the order of their cells in a column, those with equal cells in the given order."""
+    found: Column = rows[np.argsort(column[rows], kind="stable")]
+    return found
+
+
 def as_rows(rows: Column) -> Column:
     """Return row numbers in 32 bits if they fit, which halves the memory of a join."""
     return rows.astype(np.int32) if rows.max(initial=0) <= np.iinfo(np.int32).max else rows
