@@ -20,7 +20,6 @@ from xla_lens.model.places.places import Place
 from xla_lens.render.messages import finding_data, message
 from xla_lens.render.numbers import counted
 from xla_lens.render.terminal import Piece, Style, Terminal
-from xla_lens.text.positions import position_from_1
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -75,7 +74,7 @@ _STYLES: Final = {
 
 
 def _position(place: Place, terminal: Terminal | None) -> Piece:
-    row, column = position_from_1(place.file.document, place.start).values()
+    row, column = place.position_from_1.values()
     url = terminal.url_of(place.file.label, row) if terminal else None
     return Piece(f"{place.file.label}:{row}:{column}", Style.SOURCE, url=url)
 

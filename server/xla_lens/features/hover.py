@@ -414,8 +414,7 @@ def _peak_lines(context: _Context, row: int) -> Iterator[str]:
     """The printed peak beside the real one, and why they differ."""
     dump, memory, step = context.dump, context.analysis.memory, context.dump.peaks.step.item(row)
     live, reserved = context.bound(Quantity.LIVE), context.bound(Quantity.RESERVED)
-    first, count = dump.peaks.first_buffer.item(row), dump.peaks.buffer_count.item(row)
-    printed = sum(dump.peak_buffers.size_bytes[first : first + count].tolist())
+    printed = sum(dump.peak_buffers.size_bytes[dump.buffers_of(row)].tolist())
     yield f"**Printed peak** · {bounded_size(printed, context.bound(Quantity.PRINTED_PEAK))} at step {step}"
     yield ""
     if not memory.spaces:

@@ -21,7 +21,6 @@ from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.tree import first_error
-from xla_lens.text.positions import position_from_1
 
 
 class TextKind(StrEnum):
@@ -150,7 +149,7 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
             "",
             f"{one.count:,} × {one.kind} of {file}{section}",
             f"  form   {one.form}",
-            f"  first  {one.first.file.label}:{position_from_1(one.first.file.document, one.first.start)['row']}",
+            f"  first  {one.first.file.label}:{one.first.position_from_1['row']}",
             f"  text   {_example(one)}",
         ]
     return lines
@@ -179,7 +178,7 @@ def unknown_text_data(found: Sequence[UnknownText]) -> list[dict[str, Any]]:
             "count": one.count,
             "text": _example(one),
             "filename": one.first.file.label,
-            "location": position_from_1(one.first.file.document, one.first.start),
+            "location": one.first.position_from_1,
         }
         for one in found
     ]

@@ -23,7 +23,6 @@ from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.render.diff.words import violation_rule, violation_text
 from xla_lens.render.messages import Json, message
 from xla_lens.render.numbers import human
-from xla_lens.text.positions import position_from_1
 
 
 class CiPlace(NamedTuple):
@@ -94,7 +93,7 @@ _NUMBERS: Final = re.compile(r"\d[\d.,]*(?: [KMGT]?i?B\b)?")
 def place_in_dump(finding: Finding) -> CiPlace:
     """Return the place of a finding in the dump."""
     file = finding.place.file
-    return CiPlace(file.label, *position_from_1(file.document, finding.place.start).values())
+    return CiPlace(file.label, *finding.place.position_from_1.values())
 
 
 def finding_annotation(finding: Finding, meaning: str, checked: str, anchor: Anchor) -> Annotation:

@@ -41,12 +41,12 @@ def finding_data(finding: Finding) -> Json:
         "severity": finding.severity.value,
         "message": message(finding),
         "filename": place.file.label,
-        "location": position_from_1(place.file.document, place.start),
+        "location": place.position_from_1,
         "end_location": position_from_1(place.file.document, place.end),
         "related": [
             {
                 "filename": related.place.file.label,
-                "location": position_from_1(related.place.file.document, related.place.start),
+                "location": related.place.position_from_1,
                 "message": related.relation.value,
             }
             for related in finding.related

@@ -82,6 +82,12 @@ def cells(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
+def rows_of(first: Column, count: Column, row: int) -> range:
+    """Return the rows of another table that belong to a row: its cell in `count` of them, from that in `first` on."""
+    start = first.item(row)
+    return range(start, start + count.item(row))
+
+
 def pairs(first: NDArray[Any], second: NDArray[Any]) -> list[tuple[int, int]]:
     """Return the rows of two columns of equal length, as numbers of Python."""
     return list(zip(first.tolist(), second.tolist(), strict=True))

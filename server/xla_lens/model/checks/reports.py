@@ -28,7 +28,7 @@ from xla_lens.model.places.places import Place, report_table_allocations, row_pl
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, ordered
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, rows_of
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.syntax.numbers import human_size, integer
@@ -183,7 +183,7 @@ def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
         groups = dict(zip(offsets.tolist(), np.split(values, first[1:]), strict=False))
         count, total = len(groups), sum(int(dump.values.size_bytes[group].max()) for group in groups.values())
         rows, cumulative, found = file.columns.report_rows, 0, list[Finding]()
-        for row in range(tables.first_row[table], tables.first_row[table] + tables.row_count[table]):
+        for row in rows_of(tables.first_row, tables.row_count, table):
             expected, group = b"", groups.pop(rows.offset.item(row), None)
             related: tuple[Related, ...] = ()
             if group is not None:

@@ -19,7 +19,7 @@ from xla_lens.model.hlo.stack_frames import MAX_DIGITS, Frames, metadata_frames,
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, rows_of
 from xla_lens.syntax.hlo.instruction import Instruction, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
@@ -164,8 +164,8 @@ class HloModule:
         """Return the instructions of a computation in the order of the text, which is that of the schedule if there is
         one.
         """
-        first = self.columns.computations.first_instruction.item(computation)
-        return range(first, first + self.columns.computations.instruction_count.item(computation))
+        table = self.columns.computations
+        return rows_of(table.first_instruction, table.instruction_count, computation)
 
     def computation_of(self, row: int) -> int:
         """Return the computation of an instruction."""

@@ -111,10 +111,8 @@ def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> Printed
     peaks, default = dump.peaks, memory.space(DEFAULT_COLOR)
     if row >= len(peaks):
         return None
-    step, first, count = (column.item(row) for column in (peaks.step, peaks.first_buffer, peaks.buffer_count))
-    values, sizes = (
-        column[first : first + count] for column in (dump.value_of_peak_buffer, dump.peak_buffers.size_bytes)
-    )
+    step, rows = peaks.step.item(row), dump.buffers_of(row)
+    values, sizes = dump.value_of_peak_buffer[rows], dump.peak_buffers.size_bytes[rows]
     is_live = np.array_equal(np.sort(values), live_values(dump, step))
     peak_step = default.peak_step if default else None
     return PrintedPeak(

@@ -8,7 +8,8 @@ import numpy as np
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table
+from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table, rows_of
+from xla_lens.text.positions import position_from_1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,11 @@ class Place:
     file: DumpFile
     start: int
     end: int
+
+    @property
+    def position_from_1(self) -> dict[str, int]:
+        """The row and the column of its start as people count them: from 1, the column in characters."""
+        return position_from_1(self.file.document, self.start)
 
 
 def row_places(
@@ -45,8 +51,7 @@ def slice_place(dump: DumpSet, value: int) -> Place | None:
 
 def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Place]:
     """The places of the values in the rows of an allocation."""
-    first = dump.allocations.first_slice.item(allocation)
-    rows = range(first, first + dump.allocations.slice_count.item(allocation))
+    rows = rows_of(dump.allocations.first_slice, dump.allocations.slice_count, allocation)
     return row_places(file, dump.slices, rows, "value_start", "value_end")
 
 

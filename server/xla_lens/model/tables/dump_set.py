@@ -33,6 +33,7 @@ from xla_lens.syntax.columns import (
     Uses,
     cells,
     place_in,
+    rows_of,
 )
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
@@ -170,11 +171,11 @@ class DumpSet:
     def value_of_peak_buffer(self) -> Column:
         """The value of each row of `peak_buffers`, NONE if it is unknown."""
         values = self.values_at(self.peak_buffers.name, self.peak_buffers.index)
-        for first, count, step in zip(self.peaks.first_buffer, self.peaks.buffer_count, self.peaks.step, strict=True):
-            rows = range(first, first + count)
+        for peak, step in enumerate(self.peaks.step.tolist()):
+            rows = self.buffers_of(peak)
             if all(self.peak_buffers.index[rows] == NONE):
                 # Until jaxlib 0.6.0 the list had no indices but was sorted by id.
-                values[rows] = list(self._values_by_name(self.peak_buffers.name[rows], int(step)))
+                values[rows] = list(self._values_by_name(self.peak_buffers.name[rows], step))
         return values
 
     def _values_by_name(self, names: Column, step: int) -> Iterator[int]:
@@ -313,13 +314,15 @@ class DumpSet:
 
     def positions_of(self, used_value: int) -> range:
         """Return the rows of `positions` of a row of `used_values`."""
-        first = self.used_values.first_position.item(used_value)
-        return range(first, first + self.used_values.position_count.item(used_value))
+        return rows_of(self.used_values.first_position, self.used_values.position_count, used_value)
 
     def uses_of(self, used_value: int) -> range:
         """Return the rows of `uses` of a row of `used_values`."""
-        first = self.used_values.first_use.item(used_value)
-        return range(first, first + self.used_values.use_count.item(used_value))
+        return rows_of(self.used_values.first_use, self.used_values.use_count, used_value)
+
+    def buffers_of(self, peak: int) -> range:
+        """Return the rows of `peak_buffers` of a row of `peaks`."""
+        return rows_of(self.peaks.first_buffer, self.peaks.buffer_count, peak)
 
     @cached_property
     def quoting_rows(self) -> Pairs:
