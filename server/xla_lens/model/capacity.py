@@ -88,8 +88,6 @@ def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     return over if over > 0 else None
 
 
-# ---------------------------------------------------------------- the GPU
-
 TARGET_CONFIG: Final = "gpu_target_config.pbtxt"
 """The end of the name of the file in which XLA describes the GPU, after the number and the name of the module. It is a
 `GpuTargetConfigProto` as text (`DumpToFileInDirOrStdout` in xla/service/gpu/gpu_compiler.cc).

@@ -54,9 +54,6 @@ def finding_data(finding: Finding) -> Json:
     }
 
 
-# ---------------------------------------------------------------- facts
-
-
 class _Words(Formatter):
     """Words facts as messages ask for."""
 

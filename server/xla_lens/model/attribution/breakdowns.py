@@ -95,9 +95,6 @@ def _line(frame: StackFrame | None, argument: str | None, sizes: dict[int, int],
     )
 
 
-# ---------------------------------------------------------------- trees
-
-
 @dataclass(frozen=True, slots=True)
 class BytesNode:
     """A node of a breakdown, whose bytes are those of its own values and those of its children.

@@ -75,9 +75,6 @@ def told_path(op_name: str | None) -> str | None:
     return op_name if op_name and not op_name.endswith(_SAYS_NOTHING) else None
 
 
-# ---------------------------------------------------------------- parts
-
-
 def path_parts(path: str | None) -> tuple[str | None, ...]:
     """Return the parts of a path: ``state``, ``[1]``, ``['layers']`` and ``['w_down']`` of
     ``state[1]['layers']['w_down']``. The single part None without a path.
@@ -112,9 +109,6 @@ def moment_of(path: str) -> str:
 _MOMENT: Final = re.compile(r".*?(?:\.|\[')(?:mu|nu|m|v|exp_avg|exp_avg_sq)(?:'\])?(?=[.\[]|$)")
 _ARGUMENT: Final = re.compile(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
 _PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", re.DOTALL)
-
-
-# ---------------------------------------------------------------- layers
 
 
 _Parts: TypeAlias = tuple[str | None, ...]

@@ -72,8 +72,6 @@ class Context:
         """Whether the set has the files with all of their lines, so that what is not there is missing."""
         return all(file is not None and id(file) not in self.broken_files for file in files)
 
-    # ------------------------------------------------------------ rows
-
     def place(self, table: Table, row: SupportsIndex, start: str = "start", end: str = "end") -> Place:
         """Return the place of a row, from one column to another."""
         dump, kind = self.dump, type(table)
@@ -103,8 +101,6 @@ class Context:
     def value_of(self, table: Positions | Uses) -> Column:
         """Return the value of each position or use, NONE below an unreadable header."""
         return taken(self.dump.value_of_used_value, table.value)
-
-    # ------------------------------------------------------------ findings
 
     def found(
         self,

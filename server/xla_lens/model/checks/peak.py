@@ -49,9 +49,6 @@ def printed_peak_matches_live_ranges(dump: DumpSet, context: Context) -> Finding
         yield from _stack_traces(dump, context)
 
 
-# ---------------------------------------------------------------- the list
-
-
 def _list(dump: DumpSet, context: Context, step: int) -> Findings:
     """The list has each value that is live at the step once, with the size of its shape. With cumulative sizes, it is
     sorted by size, else in the order of the live ranges. Until jaxlib 0.6.0 it had no indices, and the sizes of the
@@ -89,9 +86,6 @@ def _list(dump: DumpSet, context: Context, step: int) -> Findings:
         yield from context.found(dump.peaks, [0], Problem.PEAK_VALUES_MISSING, *facts, related=related)
     elif not missing and not extra and not wrong:
         yield from context.found(buffers, marked(is_moved)[:1], Problem.PEAK_OUT_OF_ORDER, label)
-
-
-# ---------------------------------------------------------------- the stack trace breakdown
 
 
 def _stack_traces(dump: DumpSet, context: Context) -> Findings:

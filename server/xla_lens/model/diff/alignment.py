@@ -95,9 +95,6 @@ def combined(columns: list[Column]) -> Column:
     return key
 
 
-# ---------------------------------------------------------------- a common axis
-
-
 def common_axis(old_steps: Column, new_steps: Column, old_count: int, new_count: int) -> tuple[Column, Column]:
     """Return a common time axis of two schedules with some numbers of steps, on which aligned steps are at the same
     place: the places of the steps of each schedule, and as one more entry the length of the axis. The aligned steps are

@@ -110,8 +110,6 @@ class ModuleGraph:
         numbers = np.fromiter(joined, np.int64, len(keys))
         return np.where((outer == NONE) | (inner == NONE), NONE, numbers[which])
 
-    # ------------------------------------------------------------ computations
-
     @cached_property
     def calls(self) -> list[Call]:
         """The calls of scheduled computations, in the order of the text."""

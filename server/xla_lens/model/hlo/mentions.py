@@ -150,9 +150,6 @@ def reference_at(module: HloModule, start: int) -> HloMention | None:
     return found if found and not found.is_definition else None
 
 
-# ---------------------------------------------------------------- the dump
-
-
 def values_of(dump: DumpSet, name: bytes) -> list[int]:
     """Return the values that an instruction defines or, if it defines none, those whose bytes it shows, in the order of
     their index.

@@ -65,9 +65,6 @@ def parse_spaces(text: str) -> frozenset[SpaceId]:
     return frozenset(printed | {space for space, name in _NAMES.items() if name == _WORDS.get(text)})
 
 
-# ---------------------------------------------------------------- which backend
-
-
 _STAGE: Final = re.compile(
     r"\.(?:(?P<tpu>cl_\d+\.)|(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?(?P<named>[cg]pu)_)after_optimizations[^/\\]*$"
 )

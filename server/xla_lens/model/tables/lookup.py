@@ -81,8 +81,6 @@ def distinct_pairs(pairs: Column) -> Column:
     return np.unique(pairs, axis=1, return_counts=True)[0]
 
 
-# ---------------------------------------------------------------- names
-
 _HALF: Final = 1 << 31
 
 

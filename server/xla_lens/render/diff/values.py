@@ -67,8 +67,6 @@ def compared_lenses(
             yield line, other
 
 
-# ---------------------------------------------------------------- words
-
 _MAX_SHAPE: Final = 160
 
 

@@ -137,8 +137,6 @@ def _tuple_byte_size(text: bytes) -> int:
     return NONE
 
 
-# ---------------------------------------------------------------- subshapes
-
 # A buffer, `b(...)`, is one subshape, whatever it contains: a shape, perhaps a tuple, with tiles in its layout.
 _SUBSHAPE: Final = re.compile(
     rb"(?<![a-z0-9])(?:" + ARRAY_SHAPE + rb"|b\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))|[()]"
