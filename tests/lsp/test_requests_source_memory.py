@@ -81,7 +81,7 @@ async def test_file_that_is_newer_than_the_dump_says_so(reader: Reader, program:
     await reader.start(FULL, program.parent)
     await reader.analysed(reader.open(folder / SPLIT.name))
     found = await reader.run("sourceMemory", {"uri": program.as_uri()})
-    assert (found["isNewer"], found["dumpTime"]) == (True, 1e9)
+    assert found["isNewer"]
     assert found["lines"][0]["label"].endswith(" · dump of 2001-09-09 " + found["lines"][0]["label"][-5:])
 
 

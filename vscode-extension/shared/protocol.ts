@@ -145,7 +145,6 @@ export interface SourceMemory {
   peakLiveBytes: number;
   sizeBytes: number;
   label: string;
-  dumpTime: number;
   isNewer: boolean;
   lines: SourceLineMemory[];
   functions: FunctionMemory[];

@@ -64,15 +64,15 @@ class SourceDocument:
     document: Document
     versions: tuple[_Version, ...]
 
-    def at(self, dump_time: float) -> tuple[Column, bool, Document | None]:
-        """Return where the lines that a dump of some time names are now, whether the file was saved since, and what it
-        contained then, None if that is unknown.
+    def at(self, dump_time: float) -> tuple[Column, float | None, Document | None]:
+        """Return where the lines that a dump of some time names are now, that time if the file was saved since, else
+        None, and what the file contained then, None if that is unknown.
         """
         older = [version for version in self.versions if version.time <= dump_time or not dump_time]
         version = older[-1] if older else self.versions[0]
         rows = self.document.line_starts.searchsorted(version.offsets, "right") - 1
         is_newer = version is not self.versions[-1] or not older
-        return rows, is_newer, version.text if older else None
+        return rows, dump_time if is_newer else None, version.text if older else None
 
 
 def _at_first(path: Path, text: str) -> SourceDocument:

@@ -265,8 +265,7 @@ class State:
         opened = self.source_documents.get(uri)
         if memory is None or opened is None or not self.settings.source_lines:
             return None
-        rows, is_newer, _ = opened.at(naming[0].dump_time)
-        newer_than = naming[0].dump_time if is_newer else None
+        rows, newer_than, _ = opened.at(naming[0].dump_time)
         return SourceSnapshot(memory, opened.document, rows, newer_than, self.client.capabilities)
 
     async def _file_snapshot(self, method: str, uri: str, *, needs_module: bool) -> Snapshot | None:

@@ -270,10 +270,8 @@ class SourceMemory(TypedDict):
     sizeBytes: int
     label: str
     """`24.10 GiB (76.0 %) of the HBM peak`"""
-    dumpTime: float
-    """When the dump was written, in seconds since 1970; 0 if that is unknown."""
     isNewer: bool
-    """The file has changed since."""
+    """The file has changed since the dump was written."""
     lines: list[SourceLineMemory]
     """In the order of the file."""
     functions: list[FunctionMemory]

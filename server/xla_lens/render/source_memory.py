@@ -333,8 +333,7 @@ def source_memory_data(
     uri: str,
     others: Sequence[contract.SourceModule],
     *,
-    dump_time: float,
-    is_newer: bool,
+    newer_than: float | None,
     row_of: Callable[[int], int],
     links: CommandLinks,
     link_to: LinkTo,
@@ -342,7 +341,6 @@ def source_memory_data(
     """Return the memory of a file as JSON. `uri` is a file of the dump, `others` are modules that also name it.
     `row_of` returns where a line is now, counted from 0.
     """
-    newer_than = dump_time if is_newer else None
     peak = memory.peak
     return {
         "uri": uri,
@@ -351,8 +349,7 @@ def source_memory_data(
         "peakLiveBytes": peak.space.peak_live_bytes,
         "sizeBytes": memory.size_bytes,
         "label": f"{_size(peak, memory.size_bytes)} of the {peak.name}",
-        "dumpTime": dump_time,
-        "isNewer": is_newer,
+        "isNewer": newer_than is not None,
         "lines": [
             {
                 "line": line.line,

@@ -32,7 +32,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     first, *others = naming
     opened = state.source_documents.get(arguments.uri)
     document = opened if opened else await in_thread(document_on_disk, path)
-    rows, is_newer, compiled = document.at(first.dump_time)
+    rows, newer_than, compiled = document.at(first.dump_time)
     memory = await memory_of(first, path, decode(compiled.data) if compiled else None)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
     uri, modules = _module(first)["uri"], [_module(other) for other in others]
@@ -47,8 +47,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
             memory,
             uri,
             modules,
-            dump_time=first.dump_time,
-            is_newer=is_newer,
+            newer_than=newer_than,
             row_of=lambda line: row_of(rows, line),
             links=links,
             link_to=link_to,
