@@ -29,7 +29,7 @@ from xla_lens.render.report.sections import live_at_step_sections
 from xla_lens.render.report.text import text_lines
 from xla_lens.render.report.values import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link
 from xla_lens.render.warrants import gap_lines, suffix
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind
 
 _WIDTH: Final = 320
@@ -213,7 +213,6 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
         return Outline(f"The dump has no allocation {index}.")
     history = allocation_history(dump, analysis.memory, row)
     biggest = np.sort(np.argsort(history.offset - history.end_offset, kind="stable")[:limit])
-    columns = (column[biggest].tolist() for column in (history.value, history.offset, history.end_offset))
     rows = (
         (
             f"{offset:,}",
@@ -222,7 +221,7 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
             live_range_text(dump, value) if dump.values.start_step[value] != NONE else "",
             value_link(dump, value),
         )
-        for value, offset, end in zip(*columns, strict=True)
+        for value, offset, end in cells(history.value[biggest], history.offset[biggest], history.end_offset[biggest])
     )
     shown = table("start offset | end offset | size | <live | <value", rows)
     size = f"{exact(history.size_bytes)} in {dump.space_id(dump.allocations.color.item(row)).name}"
