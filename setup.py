@@ -7,11 +7,13 @@ dropped.
 """
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 _ROOT = Path(__file__).parent
 
@@ -30,6 +32,15 @@ def description(text: str, repository: str) -> str:
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", absolute, text)
 
 
+class BuildPython(build_py):
+    """Copies the modules for a wheel to an empty folder. That of an earlier build has modules that are gone since."""
+
+    def run(self) -> None:
+        """Empty the folder, then copy."""
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
 class BuildExtension(build_ext):
     """Builds the extension module with options that the compiler knows."""
 
@@ -46,7 +57,7 @@ if __name__ == "__main__":
     readme = (_ROOT / "README.md").read_text(encoding="utf-8")
     repository = project["tool"]["xla-lens"]["repository"]
     setup(
-        cmdclass={"build_ext": BuildExtension},
+        cmdclass={"build_py": BuildPython, "build_ext": BuildExtension},
         project_urls={"Repository": repository, "Issues": f"{repository}/issues"} if repository else {},
         long_description=description(readme, repository),
         long_description_content_type="text/markdown",
