@@ -1,12 +1,7 @@
-"""Generates `shared/protocol.ts` from the types in `xla_lens.render.contract`.
-
-python vscode-extension/generate_protocol.py           writes the file
-python vscode-extension/generate_protocol.py --check   exits with status 1 if the file is stale
-"""
+"""Generates `shared/protocol.ts` from the types in `xla_lens.render.contract`."""
 
 import ast
 import inspect
-import sys
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -92,13 +87,5 @@ def _type(hint: Any) -> str:
     return str(hint.__name__)
 
 
-def main() -> None:
-    """Write the file, or compare it."""
-    if sys.argv[1:] != ["--check"]:
-        TARGET.write_text(protocol())
-    elif TARGET.read_text() != protocol():
-        sys.exit(f"{TARGET.name} is stale. Run: python vscode-extension/generate_protocol.py")
-
-
 if __name__ == "__main__":
-    main()
+    TARGET.write_text(protocol())

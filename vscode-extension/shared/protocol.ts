@@ -125,17 +125,9 @@ export interface SourceLineMemory {
 }
 
 export interface FunctionMemory {
-  name: string;
   row: number;
   lastRow: number;
-  sizeBytes: number;
   label: string;
-}
-
-export interface SourceModule {
-  uri: string;
-  module: string;
-  peakLiveBytes: number;
 }
 
 export interface SourceMemory {
@@ -148,7 +140,7 @@ export interface SourceMemory {
   isNewer: boolean;
   lines: SourceLineMemory[];
   functions: FunctionMemory[];
-  others: SourceModule[];
+  others: string[];
 }
 
 export interface StepHeat {
@@ -303,7 +295,6 @@ export interface Commands {
   "xla-lens.heat": { arguments: { uri: string }; answer: StepHeat };
   "xla-lens.findValues": { arguments: { query: string; limit?: number }; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
-  "xla-lens.showSummary": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showReport": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showAdvice": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showOutOfMemory": { arguments: { uri: string; text?: string; dump?: string }; answer: unknown };

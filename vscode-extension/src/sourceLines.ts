@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 
 import { human } from "../shared/numbers";
 import type { SourceLineMemory, SourceMemory, ValueEntry } from "../shared/protocol";
-import { HEATS, STALE } from "./heat";
+import { colorLines, STALE } from "./heat";
 import { latestOnly } from "./latest";
 import { goTo } from "./locations";
 import type { Maps } from "./maps";
@@ -74,12 +74,6 @@ export class SourceLines implements vscode.Disposable {
       }),
     ];
     refreshSoon();
-  }
-
-  /** What is shown of a file, for tests: the text at the end of each line, by its number from 1. */
-  shown(uri: vscode.Uri): Record<number, string> {
-    const lines = this.memories.get(uri.toString())?.lines.filter(({ isShown }) => isShown) ?? [];
-    return Object.fromEntries(lines.map((line) => [line.row + 1, line.label]));
   }
 
   /** A file of the dump that the active editor shows the memory of. */
@@ -170,7 +164,7 @@ export class SourceLines implements vscode.Disposable {
       return;
     }
     this.item.text = memory ? `$(flame) ${human(memory.sizeBytes)}` : "$(eye-closed) Memory";
-    const names = memory?.others.map(({ module }) => module).join(", ");
+    const names = memory?.others.join(", ");
     const others = names ? ` Other modules that name it: ${names}.` : "";
     this.item.tooltip = memory
       ? `${memory.label} of ${memory.module} come from this file.${others} Click to hide this on the source lines.`
@@ -183,18 +177,17 @@ export class SourceLines implements vscode.Disposable {
     // The marks in a schedule are those of `heat.ts`.
     if (!isPython(editor.document)) return;
     const memory = this.memoryOf(editor.document);
-    const labels: vscode.DecorationOptions[] = [];
-    const behind: vscode.Range[][] = [...HEATS, STALE].map(() => []);
-    for (const line of memory?.lines ?? []) {
-      if (!line.isShown) continue;
-      const { range } = lineOf(editor.document, line.row);
-      const color = new vscode.ThemeColor(memory!.isNewer ? "disabledForeground" : "editorCodeLens.foreground");
-      const after = { contentText: line.label, margin: "0 0 0 3em", color };
-      labels.push({ range: new vscode.Range(range.end, range.end), renderOptions: { after } });
-      behind[memory!.isNewer ? HEATS.length : level(line.sizeBytes / memory!.peakLiveBytes)]!.push(range);
-    }
+    const color = new vscode.ThemeColor(memory?.isNewer ? "disabledForeground" : "editorCodeLens.foreground");
+    const shown = (memory?.lines ?? []).flatMap(({ isShown, row, label, sizeBytes }) => {
+      if (!memory || !isShown) return [];
+      const { range } = lineOf(editor.document, row);
+      const level = memory.isNewer ? STALE : levelOf(sizeBytes / memory.peakLiveBytes);
+      const after = { contentText: label, margin: "0 0 0 3em", color };
+      return [{ range, level, label: { range: new vscode.Range(range.end, range.end), renderOptions: { after } } }];
+    });
+    const labels = shown.map(({ label }) => label);
     editor.setDecorations(this.labels, labels);
-    for (const [index, type] of [...HEATS, STALE].entries()) editor.setDecorations(type, behind[index]!);
+    colorLines(editor, shown);
   }
 
   private hover(document: vscode.TextDocument, { line: row }: vscode.Position): vscode.Hover | undefined {
@@ -272,6 +265,6 @@ function itemOf(entry: ValueEntry): vscode.QuickPickItem & { entry: ValueEntry }
 /** The shares of the peak at which the color changes. */
 const LEVELS = [0.05, 0.15, 0.35];
 
-function level(share: number): number {
+function levelOf(share: number): number {
   return LEVELS.filter((least) => share >= least).length;
 }

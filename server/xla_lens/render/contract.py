@@ -241,21 +241,11 @@ class SourceLineMemory(TypedDict):
 class FunctionMemory(TypedDict):
     """A function of a file of the program with bytes at the peak, those of functions inside it included."""
 
-    name: str
     row: int
     """Where its first line is now, from 0."""
     lastRow: int
-    sizeBytes: int
     label: str
     """`24.10 GiB of the 31.70 GiB HBM peak · jit_train_step`"""
-
-
-class SourceModule(TypedDict):
-    """A dump set that names a file of the program."""
-
-    uri: str
-    module: str
-    peakLiveBytes: int
 
 
 class SourceMemory(TypedDict):
@@ -276,8 +266,8 @@ class SourceMemory(TypedDict):
     """In the order of the file."""
     functions: list[FunctionMemory]
     """In the order of the file. Empty if the file that the program was compiled from is unknown."""
-    others: list[SourceModule]
-    """The other sets in memory that name the file."""
+    others: list[str]
+    """The modules of the other sets in memory that name the file."""
 
 
 class StepHeat(TypedDict):
@@ -510,7 +500,6 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.heat": (_URI, StepHeat),
     "xla-lens.findValues": ({"query": str, "limit?": int}, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
-    "xla-lens.showSummary": (_URI, None),
     "xla-lens.showReport": (_URI, None),
     "xla-lens.showAdvice": (_URI, None),
     "xla-lens.showOutOfMemory": ({**_URI, "text?": str, "dump?": str}, None),

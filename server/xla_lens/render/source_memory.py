@@ -331,7 +331,7 @@ def _in(function: str | None) -> str:
 def source_memory_data(
     memory: SourceMemory,
     uri: str,
-    others: Sequence[contract.SourceModule],
+    others: Sequence[str],
     *,
     newer_than: float | None,
     row_of: Callable[[int], int],
@@ -364,10 +364,8 @@ def source_memory_data(
         ],
         "functions": [
             {
-                "name": one.name,
                 "row": row_of(one.line),
                 "lastRow": row_of(one.last_line),
-                "sizeBytes": one.size_bytes,
                 "label": function_title(memory, one.size_bytes),
             }
             for one in memory.functions

@@ -10,7 +10,7 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
 from xla_lens.lsp.source_documents import document_on_disk, row_of
-from xla_lens.lsp.sources import NamedFiles, memory_of
+from xla_lens.lsp.sources import memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.lsp.uris import path_of
 from xla_lens.model.places.places import value_place
@@ -35,7 +35,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
     rows, newer_than, compiled = document.at(first.dump_time)
     memory = await memory_of(first, path, decode(compiled.data) if compiled else None)
     convert = Converter(first.dump_set.open, state.client.capabilities.encoding)
-    uri, modules = _module(first)["uri"], [_module(other) for other in others]
+    uri = uri_in(first.dump_set.path, first.dump_set.open)
     links = command_links(uri, state.client.capabilities)
 
     def link_to(text: str, value: int) -> str:
@@ -46,7 +46,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
         return source_memory_data(
             memory,
             uri,
-            modules,
+            [other.peak.module for other in others],
             newer_than=newer_than,
             row_of=lambda line: row_of(rows, line),
             links=links,
@@ -54,12 +54,6 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
         )
 
     return RawJson(await in_thread(made))
-
-
-def _module(one: NamedFiles) -> contract.SourceModule:
-    peak, state = one.peak, one.dump_set
-    uri = uri_in(state.path, state.open)
-    return {"uri": uri, "module": peak.module, "peakLiveBytes": peak.space.peak_live_bytes}
 
 
 # ---------------------------------------------------------------- hints and hovers
