@@ -3,11 +3,12 @@
 import { changeText, counted, human } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
-import { groupNames, UNKNOWN } from "./coloring";
-import { make, pressable } from "./dom";
+import { type Coloring, groupNames, UNKNOWN } from "./coloring";
+import { make, pressable, swatch } from "./dom";
 import { liveAt } from "./live";
 import { liveBytesAt, stepText } from "./model";
 import type { Scene } from "./scene";
+import { cssColor, type Theme } from "./theme";
 
 /** What changes in a group of values from the first step of a range to its last one. */
 export interface Change {
@@ -49,12 +50,12 @@ export function changesIn({ model, space, coloring }: Scene, [first, last]: [num
 }
 
 /** The elements that show the changes in the range of a scene. A click picks the values of a group. */
-export function rangeElements(scene: Scene, actions: Actions): HTMLElement[] {
+export function rangeElements(scene: Scene, actions: Actions, theme: Theme): HTMLElement[] {
   const { model, space, coloring, state } = scene;
   const [first, last] = state.range!;
   const changes = changesIn(scene, state.range!);
   const [before, after] = [liveBytesAt(space, first), liveBytesAt(space, last)];
-  const rows = changes.map((change) => rowOf(change, coloring.by, actions));
+  const rows = changes.map((change) => rowOf(change, coloring, actions, theme));
   const end = () => actions.change({ range: null });
   return [
     make("h2", {}, `${changeText(after - before)} from step ${stepText(model, first)} to ${stepText(model, last)}`),
@@ -77,10 +78,12 @@ function aboutText(...changes: Change[]): string {
   return parts.join(", ") || "nothing";
 }
 
-function rowOf(change: Change, by: Scene["coloring"]["by"], actions: Actions): HTMLElement {
+function rowOf(change: Change, { by, categories }: Coloring, actions: Actions, theme: Theme): HTMLElement {
+  const { color = "other" } = categories.find(({ name }) => name === change.name) ?? {};
   const row = pressable(
     () => actions.pick({ by, name: change.name }),
     { title: change.name },
+    swatch(cssColor(theme, color)),
     make("span", { class: "label" }, withoutFolders(change.name)),
     make("span", { class: "size" }, changeText(change.growthBytes)),
     make("span", { class: "about" }, aboutText(change)),

@@ -136,11 +136,11 @@ function byPadding(model: Model): Coloring {
 /** Colors values by name, starting with the names that weigh most in a memory space. Kinds have fixed colors. */
 function byName(model: Model, space: MapSpace, by: "kind" | "opName" | "source"): Coloring {
   const nameOf = groupNames(model, by);
-  const weights = weightsIn(model, space);
   const weight = new Map<string, number>();
-  for (const [value, share] of weights) weight.set(nameOf(value), (weight.get(nameOf(value)) ?? 0) + share);
-  const names = [...weight.keys()].filter((name) => name !== "");
-  names.sort((a, b) => weight.get(b)! - weight.get(a)! || (a < b ? -1 : 1));
+  for (const [value, share] of weightsIn(model, space).entries()) {
+    if (share > 0 && nameOf(value)) weight.set(nameOf(value), (weight.get(nameOf(value)) ?? 0) + share);
+  }
+  const names = [...weight.keys()].sort((a, b) => weight.get(b)! - weight.get(a)! || (a < b ? -1 : 1));
   const fixed = new Map(by === "kind" ? KINDS.map((name, index) => [name, index]) : []);
   const named = names.slice(0, PALETTE_LENGTH);
   const categories: Category[] = named.map((name, index) => ({ name, color: { palette: fixed.get(name) ?? index } }));
@@ -159,21 +159,18 @@ function byName(model: Model, space: MapSpace, by: "kind" | "opName" | "source")
  * The weight of each value of a memory space: its share of the peak plus its share of the area of all rectangles. Both
  * count, so that a line that holds the peak and a line that fills the picture both get a color.
  */
-function weightsIn(model: Model, space: MapSpace): Map<number, number> {
-  const areas = new Map<number, number>();
-  let whole = 0;
-  for (let value = 0; value < model.count; value++) {
-    if (model.color[value] !== space.color || !(model.size[value]! > 0)) continue;
+function weightsIn(model: Model, space: MapSpace): Float64Array {
+  const areas = model.size.map((size, value) => {
     // A value without a live range weighs only where no value has one.
     const steps = model.isPlaced[value] ? model.end[value]! - model.start[value]! + 1 : 1e-6;
-    areas.set(value, model.size[value]! * steps);
-    whole += model.size[value]! * steps;
-  }
-  const live = liveAt(model, space.color, space.peakStep);
-  const weights = new Map([...areas].map(([value, area]) => [value, area / whole]));
-  live.values.forEach((value, index) => {
-    weights.set(value, (weights.get(value) ?? 0) + live.ownedBytes[index]! / Math.max(1, space.peakLiveBytes));
+    return model.color[value] === space.color ? Math.max(0, size) * steps : 0;
   });
+  const whole = areas.reduce((sum, area) => sum + area, 0) || 1;
+  const weights = areas.map((area) => area / whole);
+  const live = liveAt(model, space.color, space.peakStep);
+  for (const [index, value] of live.values.entries()) {
+    weights[value]! += live.ownedBytes[index]! / Math.max(1, space.peakLiveBytes);
+  }
   return weights;
 }
 

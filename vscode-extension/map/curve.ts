@@ -1,22 +1,10 @@
 /** The upper plot: the live bytes of a memory space over the schedule by color, its reserved bytes, and both peaks. */
 
+import { bisectRight } from "d3-array";
 import { grouped, human } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
-import { type Column, columnsOf } from "./columns";
 import { liveBytesAt, ownStep } from "./model";
-import {
-  byteScale,
-  draw,
-  drawFrame,
-  drawGutter,
-  drawLine,
-  drawPixels,
-  type GutterLabel,
-  MARGIN,
-  type Plot,
-  type Scale,
-  stepScale,
-} from "./plot";
+import { type GutterLabel, MARGIN, type Plot, type Scale } from "./plot";
 import type { Scene } from "./scene";
 import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
 
@@ -49,11 +37,11 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const reserved = isNear(space.reservedBytes) ? [space.reservedBytes, peaks] : [];
   const limit = space.capacity && isNear(space.capacity.sizeBytes) ? [space.capacity.sizeBytes] : [];
   const most = Math.max(mostInView, ...reserved, ...limit);
-  const x = stepScale(plot, steps);
+  const x = plot.stepScale(steps);
   const labels = peakLabels(plot, scene, theme, x);
   const rows = Math.max(0, ...labels.map(({ row }) => row + 1));
-  const y = byteScale(plot, [0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
-  drawFrame(plot, x, y, scene);
+  const y = plot.byteScale([0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
+  plot.drawFrame(x, y, scene);
   drawStack(plot, scene, theme, y);
   drawCurveLine(plot, columns, theme.live, y);
   if (others) drawCurveLine(plot, others, theme.foreground, y, [5, 4]);
@@ -124,7 +112,7 @@ function drawStack(plot: Plot, scene: Scene, theme: Theme, y: Scale): void {
     fill(maxAt, x, Math.min(x + 1, width));
     fill(lastAt, x + 1, next);
   }
-  drawPixels(plot, pixels);
+  plot.drawPixels(pixels);
 }
 
 /** The texts of both peaks, if they are in view: in two rows where they have no room beside each other. */
@@ -157,16 +145,53 @@ function drawMarks(plot: Plot, space: MapSpace, y: Scale, labels: PeakLabel[]): 
   const gutter: GutterLabel[] = [];
   const level = (name: string, text: string, size: string, sizeBytes: number) => {
     const at = y(sizeBytes);
-    if (at >= top) drawLine(plot, name, 0, at, width, at);
+    if (at >= top) plot.drawLine(name, 0, at, width, at);
     gutter.push({ lines: [at >= top ? text : `↑ ${text}`, size], at: Math.max(top, at), within: [top - 6, height] });
   };
   level("reserve", "reserved", space.reserved, space.reservedBytes);
   const { capacity } = space;
   if (capacity) level(space.isOver ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
-  drawGutter(plot, gutter);
+  plot.drawGutter(gutter);
   for (const { name, text, bytes, x: at, left, row } of labels) {
-    drawLine(plot, name, at, top, at, height);
-    draw(plot, "circle", name, { cx: at, cy: y(bytes), r: 3.5 });
-    draw(plot, "text", `mark-label ${name}`, { x: left, y: row * LINE_HEIGHT + 10 }, text);
+    plot.drawLine(name, at, top, at, height);
+    plot.drawShape("circle", name, { cx: at, cy: y(bytes), r: 3.5 });
+    plot.drawShape("text", `mark-label ${name}`, { x: left, y: row * LINE_HEIGHT + 10 }, text);
   }
+}
+
+/** The bytes in a column of one pixel of a step curve. */
+interface Column {
+  x: number;
+  min: number;
+  max: number;
+  last: number;
+  /** The indices of the maximum and of the last value. */
+  maxAt: number;
+  lastAt: number;
+}
+
+/**
+ * The columns of the bytes between the steps `left` and `right`, where step s begins at s - 1/2. Omits columns in which
+ * nothing changes, except the first and the last.
+ */
+export function columnsOf(steps: number[], bytes: number[], left: number, right: number, width: number): Column[] {
+  const scale = width / (right - left);
+  let index = bisectRight(steps, left + 0.5);
+  let current = bytes[index - 1] ?? 0;
+  const at = () => ({ min: current, max: current, last: current, maxAt: index - 1, lastAt: index - 1 });
+  const columns: Column[] = [{ x: 0, ...at() }];
+  for (; index < steps.length && steps[index]! - 0.5 < right; index++) {
+    const x = Math.floor((steps[index]! - 0.5 - left) * scale);
+    let column = columns.at(-1)!;
+    if (column.x !== x) {
+      column = { x, ...at() };
+      columns.push(column);
+    }
+    current = bytes[index]!;
+    column.min = Math.min(column.min, current);
+    if (current > column.max) [column.max, column.maxAt] = [current, index];
+    [column.last, column.lastAt] = [current, index];
+  }
+  columns.push({ x: width, ...at() });
+  return columns;
 }

@@ -14,7 +14,7 @@ import type { Drawing, Scene } from "./scene";
 import { cssColor, isLight, mixed, type Rgb, rgb, type Theme } from "./theme";
 
 const ROW_HEIGHT = 20;
-const [MIN_WIDTH, MIN_TEXT_WIDTH] = [2, 30];
+const MIN_WIDTH = 2;
 /** A frame has the color of a category that has at least this share of its bytes. */
 const MIN_COLOR_SHARE = 0.9;
 /** Shares of background in the colors of values, and of frames that change little. */
@@ -97,7 +97,7 @@ export function createFlame(actions: Actions, details: Details): Drawing {
     const bars: HTMLElement[] = [];
     let depth = 0;
     const add = (frame: Call, left: number, share: number, row: number) => {
-      const bar = barOf(frame, shown!, share * width >= MIN_TEXT_WIDTH);
+      const bar = barOf(frame, shown!);
       bar.dataset.frame = String(frames.push(frame) - 1);
       const [top, height] = [`${row * ROW_HEIGHT}px`, `${ROW_HEIGHT - 1}px`];
       Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * share}%`, top, height });
@@ -167,11 +167,11 @@ function chainTo(root: Call, path: string): Call[] {
   return chain;
 }
 
-function barOf(frame: Call, shown: Shown, isWide: boolean): HTMLElement {
+function barOf(frame: Call, shown: Shown): HTMLElement {
   const { scene, theme, flame } = shown;
   const [before, after] = frame.bytes;
   const text = `${titleOf(frame, shown)} · ${flame.isDifference ? changeText(after - before) : human(after)}`;
-  const bar = make("button", { type: "button", tabindex: -1, title: text, "aria-label": text }, isWide ? text : "");
+  const bar = make("button", { type: "button", tabindex: -1, title: text, "aria-label": text }, text);
   if (frame.value !== NONE && frame.value === scene.state.selected) bar.setAttribute("aria-current", "true");
   const fill = frame.isFound ? fillOf(frame, scene, theme, flame) : undefined;
   if (fill)

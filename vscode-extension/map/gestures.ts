@@ -1,7 +1,7 @@
 /** Pointer gestures on a plot: the wheel zooms, and dragging pans. */
 
 import type { Actions } from "./actions";
-import { byteScale, type Plot, pointIn, stepScale } from "./plot";
+import type { Plot } from "./plot";
 import type { Scene } from "./scene";
 
 type Point = [x: number, y: number];
@@ -26,15 +26,15 @@ const LINE_PIXELS = 16;
 export function listen(plot: Plot, scene: () => Scene, actions: Actions, gestures: Gestures): void {
   const { canvas } = plot;
   const { hasBytes } = gestures;
-  const x = () => stepScale(plot, scene().steps);
-  const y = () => byteScale(plot, scene().bytes);
+  const x = () => plot.stepScale(scene().steps);
+  const y = () => plot.byteScale(scene().bytes);
 
   canvas.addEventListener(
     "wheel",
     (event) => {
       event.preventDefault();
       const unit = event.deltaMode ? LINE_PIXELS : 1;
-      const [px, py] = pointIn(plot, event);
+      const [px, py] = plot.pointIn(event);
       const isOther = event.shiftKey || event.ctrlKey || event.metaKey;
       // With Shift, some systems report the wheel as horizontal.
       const turned = unit * (event.deltaY || (isOther ? event.deltaX : 0));
@@ -50,12 +50,12 @@ export function listen(plot: Plot, scene: () => Scene, actions: Actions, gesture
   let pressed: { at: Point; last: Point; hasMoved: boolean } | null = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    const at = pointIn(plot, event);
+    const at = plot.pointIn(event);
     pressed = { at, last: at, hasMoved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
-    const point = pointIn(plot, event);
+    const point = plot.pointIn(event);
     if (!pressed) return gestures.hover(point, event);
     const { at, last } = pressed;
     pressed.hasMoved ||= Math.hypot(point[0] - at[0], point[1] - at[1]) >= MIN_DRAG;
@@ -72,9 +72,9 @@ export function listen(plot: Plot, scene: () => Scene, actions: Actions, gesture
   canvas.addEventListener("pointerup", (event) => {
     const isClick = pressed && !pressed.hasMoved;
     release();
-    if (isClick) gestures.click(pointIn(plot, event));
+    if (isClick) gestures.click(plot.pointIn(event));
   });
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", (event) => gestures.hover(null, event));
-  canvas.addEventListener("dblclick", (event) => gestures.doubleClick(pointIn(plot, event)));
+  canvas.addEventListener("dblclick", (event) => gestures.doubleClick(plot.pointIn(event)));
 }

@@ -9,8 +9,8 @@ import type { Actions } from "./actions";
 import { COLOR_NAMES, type Coloring, UNKNOWN } from "./coloring";
 import { make, onPress, swatch, write } from "./dom";
 import type { Layout } from "./layout";
-import { type LiveSet, sums } from "./live";
-import { changes, memoizeLast } from "./memoize";
+import { sums } from "./live";
+import { changes } from "./memoize";
 import type { Drawing, Scene } from "./scene";
 import { cssColor } from "./theme";
 
@@ -23,9 +23,6 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
   const title = make("summary", {});
   const element = make("details", { open: true }, title, list);
   const isNew = changes();
-  const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
-    return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
-  });
   onPress(list, "category", (name, isDouble) => {
     const { by } = scene().coloring;
     if (!isDouble) actions.pick({ by, name });
@@ -57,7 +54,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
           }),
         );
       }
-      const owned = ownedBy(live, coloring);
+      const owned = new Map(sums(live, (value) => coloring.of[value]!).map((one) => [one.key, one.ownedBytes]));
       for (const entry of list.querySelectorAll("button")) {
         const name = entry.dataset.category!;
         const bytes = owned.get(Number(entry.dataset.number)) ?? 0;

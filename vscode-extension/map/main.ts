@@ -14,8 +14,6 @@ import { applyTheme, readTheme, type Theme, watchTheme } from "./theme";
 import { createView } from "./view";
 
 const root = document.getElementById("app")!;
-const frameMilliseconds: number[] = [];
-const MAX_FRAMES = 1000;
 
 let uri = "";
 let state: State = INITIAL;
@@ -39,7 +37,7 @@ watchTheme(() => {
   drawSoon();
 });
 host.post({ type: "ready" });
-exposeTestHandle(() => scene, view, frameMilliseconds);
+exposeTestHandle(() => scene, view);
 
 function receive(received: MessageToMap): void {
   switch (received.type) {
@@ -47,7 +45,7 @@ function receive(received: MessageToMap): void {
       show(received.uri, received.map, received.other);
       break;
     case "problem":
-      showMessage(received.message);
+      write(message, received.message);
       break;
     case "described":
       view.details.setDescription(received.target, received.markdown);
@@ -63,7 +61,7 @@ function receive(received: MessageToMap): void {
 /** Shows a map. After a reload of the same set, keeps the parts of the state that still exist in the new map. */
 function show(newUri: string, map: MemoryMap, other?: MemoryMap): void {
   if (![map, ...(other ? [other] : [])].every(({ spaces }) => spaces.length)) {
-    showMessage("The dump has no allocations.");
+    write(message, "The dump has no allocations.");
     return;
   }
   const saved = scene && uri === newUri ? toSaved(state, scene.model.map) : host.saved(newUri);
@@ -73,7 +71,7 @@ function show(newUri: string, map: MemoryMap, other?: MemoryMap): void {
   host.save(uri, toSaved(state, map));
   setMaps(other ? [map, other] : [map]);
   view.details.clearDescriptions();
-  showMessage("");
+  write(message, "");
   if (!view.element.isConnected) root.append(view.element);
   drawSoon();
 }
@@ -107,11 +105,6 @@ function post(message: MessageFromMap): void {
   host.post(side && (message.type === "goTo" || message.type === "describe") ? { ...message, side } : message);
 }
 
-function showMessage(text: string): void {
-  write(message, text);
-  message.hidden = text === "";
-}
-
 /** Changes the state and the scene now, and draws them once before the next frame. */
 function change(changed: Partial<State>): void {
   if (!makeScene) return;
@@ -130,9 +123,6 @@ function drawSoon(): void {
 function draw(): void {
   isWaiting = false;
   if (!scene) return;
-  const before = performance.now();
   theme ??= readTheme(root);
   view.draw(scene, theme);
-  frameMilliseconds.push(performance.now() - before);
-  if (frameMilliseconds.length > MAX_FRAMES) frameMilliseconds.shift();
 }

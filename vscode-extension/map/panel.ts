@@ -16,7 +16,7 @@ const ROWS_AT_ONCE = 50;
 
 export function createPanel(actions: Actions, details: HTMLElement, legend: HTMLElement) {
   const title = make("h2", {});
-  const total = make("p", { class: "total", "data-live-bytes": "" });
+  const total = make("p", { class: "total" });
   const list = make("ol", { class: "live", "aria-label": "Live values, largest first", "data-list": "live" });
   const showMore = () => {
     limit += ROWS_AT_ONCE;
@@ -53,20 +53,18 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
         write(title, `Step ${grouped(ownStep(model, step))}${instruction && `: ${instruction}`}`);
         title.title = instruction;
         write(total, `${human(scene.liveBytes)} live in ${counted(live.values.length, "value")}`);
-        total.dataset.liveBytes = String(scene.liveBytes);
         list.replaceChildren(...shown.slice(0, limit).map((value) => rowOf(scene, theme, value)));
         more.hidden = shown.length <= limit;
         write(more, `${grouped(shown.length - limit)} more`);
         write(empty, emptyText(scene, shown.length));
-        empty.hidden = empty.textContent === "";
       }
       splitter.draw(scene, theme);
       const { range } = scene.state;
       lists.setAttribute("aria-label", range ? "Changes in the range" : "Live at the step");
       atStep.hidden = range !== null;
       inRange.hidden = range === null;
-      if (isNewRange(range?.join(), coloring, scene.space) && range) {
-        inRange.replaceChildren(...rangeElements(scene, actions));
+      if (isNewRange(range?.join(), coloring, scene.space, theme) && range) {
+        inRange.replaceChildren(...rangeElements(scene, actions, theme));
       }
       mark(list, scene.state.selected, isRevealing);
       isRevealing = false;

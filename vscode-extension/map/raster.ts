@@ -29,8 +29,6 @@ export interface Raster {
   boxes: Int32Array;
   /** Whether a box is large enough for an edge. */
   isEdged: Uint8Array;
-  /** How many boxes are at least partly in the frame. */
-  drawnCount: number;
 }
 
 const MIN_EDGED_PIXELS = 4;
@@ -43,7 +41,6 @@ export function rasterize(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
   const [scaleX, scaleY] = [width / (frame.right - frame.left), height / (frame.top - frame.bottom)];
   const { left, right, low, high, value } = boxes;
   const isSmall = new Uint8Array(boxes.value.length);
-  let drawnCount = 0;
   const fill = (box: number, x0: number, x1: number, y0: number, y1: number) => {
     for (let row = y0 * width; row < y1 * width; row += width) {
       // Calling `fill` takes as long as setting dozens of pixels one by one.
@@ -55,7 +52,6 @@ export function rasterize(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
     for (let box = 0; box < value.length; box++) {
       if (right[box]! <= frame.left || left[box]! >= frame.right) continue;
       if (high[box]! <= frame.bottom || low[box]! >= frame.top || emphasis[value[box]!] !== level) continue;
-      drawnCount++;
       const x0 = nearest((left[box]! - frame.left) * scaleX, width);
       const x1 = nearest((right[box]! - frame.left) * scaleX, width);
       const y0 = nearest((frame.top - high[box]!) * scaleY, height);
@@ -77,7 +73,7 @@ export function rasterize(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
       fill(box, x0, Math.max(x1, x0 + 1), y0, Math.max(y1, y0 + 1));
     }
   }
-  return { width, height, boxes: pixels, isEdged, drawnCount };
+  return { width, height, boxes: pixels, isEdged };
 }
 
 /**

@@ -6,18 +6,7 @@ import { allocationText } from "./facts";
 import type { Layout } from "./layout";
 import { memoizeLast } from "./memoize";
 import { NONE, valueString } from "./model";
-import {
-  byteScale,
-  draw,
-  drawFrame,
-  drawGutter,
-  drawLine,
-  drawPixels,
-  type GutterLabel,
-  type Plot,
-  type Scale,
-  stepScale,
-} from "./plot";
+import type { GutterLabel, Plot, Scale } from "./plot";
 import { FAINT, HIDDEN, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
 import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
@@ -41,14 +30,14 @@ const SCATTER = 2654435761;
 
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   const { canvas } = plot;
-  const [x, y] = [stepScale(plot, scene.steps), byteScale(plot, scene.bytes)];
-  drawFrame(plot, x, y, scene);
+  const [x, y] = [plot.stepScale(scene.steps), plot.byteScale(scene.bytes)];
+  plot.drawFrame(x, y, scene);
   const [left, right] = scene.steps;
   const [bottom, top] = scene.bytes;
   const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
   const raster = rasterize(scene.layout.boxes, frame, scene.emphasis);
   const { fills, edges } = boxColors(scene.layout, scene.coloring, scene.emphasis, shadingOf(scene, theme), theme);
-  drawPixels(plot, paint(raster, fills, edges, pixel(rgb(theme.background))));
+  plot.drawPixels(paint(raster, fills, edges, pixel(rgb(theme.background))));
   const drawn = { raster, x, y };
   drawNames(plot, scene, theme, drawn);
   drawMarks(plot, scene, drawn);
@@ -163,12 +152,12 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
     const [x0, x1] = [Math.max(-2, box.left), Math.min(width + 2, box.left + box.width)];
     const [y0, y1] = [Math.max(-2, box.top), Math.min(height + 2, box.top + box.height)];
     if (x1 < 0 || x0 > width || y1 < 0 || y0 > height) return;
-    draw(plot, "rect", name, { x: x0, y: y0, width: Math.max(3, x1 - x0), height: Math.max(3, y1 - y0) });
+    plot.drawShape("rect", name, { x: x0, y: y0, width: Math.max(3, x1 - x0), height: Math.max(3, y1 - y0) });
   };
   const { capacity } = scene.space;
   const limit = capacity && scene.state.allocation < 0 ? y(capacity.sizeBytes) : -1;
   const hasLimit = limit >= 0 && limit <= height;
-  if (hasLimit) drawLine(plot, scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
+  if (hasLimit) plot.drawLine(scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
   const labels: GutterLabel[] = [];
   if (hasLimit) labels.push({ lines: ["limit", human(capacity!.sizeBytes)], at: limit, within: [0, height] });
   for (const { allocation, low, high } of scene.layout.bands) {
@@ -176,10 +165,10 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
     if (y(low) - y(high) < MIN_BAND) break;
     const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
     if (bottom - top < MIN_BAND) continue;
-    if (y(high) > 0) drawLine(plot, "band", 0, y(high), width, y(high));
+    if (y(high) > 0) plot.drawLine("band", 0, y(high), width, y(high));
     labels.push({ lines: allocationText(scene.model, allocation), at: (bottom + top) / 2, within: [top, bottom] });
   }
-  drawGutter(plot, labels);
+  plot.drawGutter(labels);
   const marked = scene.layout.bands.find(({ allocation }) => allocation === scene.state.marked);
   if (marked) outline("marked", { left: 0, top: y(marked.high), width, height: y(marked.low) - y(marked.high) });
   outline("selected", boundsOf(scene, drawn, scene.state.selected));

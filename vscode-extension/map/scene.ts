@@ -3,13 +3,12 @@
 import type { MapSpace, MemoryMap } from "../shared/protocol";
 import { type Coloring, coloringBy, defaultColorBy, membersOf } from "./coloring";
 import { type Layout, layOut } from "./layout";
-import { type LiveSet, liveAt } from "./live";
+import { type LiveSet, liveAt, type Stack, stackOf } from "./live";
 import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, spaceOf } from "./model";
 import { type Range, within } from "./range";
 import { FAINT, HIDDEN, SHOWN } from "./raster";
 import { within as matchesWithin, type Search, search } from "./search";
-import { type Stack, stackOf } from "./stack";
 import type { State } from "./state";
 import type { Theme } from "./theme";
 

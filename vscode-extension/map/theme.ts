@@ -12,6 +12,7 @@ const SCALES = {
   dark: ["#566675", "#7f3b08", "#b35806", "#e08214", "#fdb863", "#fff0d0"],
 };
 
+const FORCED_COLORS = "(forced-colors: active)";
 const NAMES = ["background", "foreground", "muted", "live", "match", "over", "other", "unknown"] as const;
 
 export interface Theme extends Record<(typeof NAMES)[number], string> {
@@ -27,16 +28,12 @@ export type Rgb = [number, number, number];
 
 /** Sets the theme on the root element: that of the editor, else the preference of the system. */
 export function applyTheme(): "light" | "dark" {
-  const classes = document.body.classList;
-  const isEditor = [...classes].some((name) => name.startsWith("vscode-"));
-  const isLight = classes.contains("vscode-high-contrast-light");
-  const prefers = (query: string) => !isEditor && matchMedia(query).matches;
-  const isContrast = isLight || classes.contains("vscode-high-contrast");
-  const isDark = classes.contains("vscode-dark") || (isContrast && !isLight);
-  const { dataset } = document.documentElement;
-  const theme = isDark || prefers("(prefers-color-scheme: dark)") ? "dark" : "light";
-  dataset.theme = theme;
-  dataset.contrast = isContrast || prefers("(prefers-contrast: more)") ? "more" : "normal";
+  // Such as `vscode-high-contrast`, which is dark.
+  const kind = document.body.dataset.vscodeThemeKind;
+  const prefers = (query: string) => kind === undefined && matchMedia(query).matches;
+  const theme = /(?:dark|contrast)$/.test(kind ?? "") || prefers("(prefers-color-scheme: dark)") ? "dark" : "light";
+  const contrast = kind?.includes("contrast") || prefers("(prefers-contrast: more)") ? "more" : "normal";
+  Object.assign(document.documentElement.dataset, { theme, contrast });
   return theme;
 }
 
@@ -54,7 +51,7 @@ export function readTheme(root: HTMLElement): Theme {
     ...(Object.fromEntries(NAMES.map((name) => [name, read(name)])) as Record<(typeof NAMES)[number], string>),
     palette: PALETTES[name],
     scale: SCALES[name],
-    isHighContrast: style.getPropertyValue("--high-contrast").trim() === "1",
+    isHighContrast: document.documentElement.dataset.contrast === "more" || matchMedia(FORCED_COLORS).matches,
     font: style.fontFamily,
   };
   probe.remove();
@@ -66,7 +63,7 @@ export function watchTheme(changed: () => void): void {
   const observer = new MutationObserver(changed);
   observer.observe(document.body, { attributes: true, attributeFilter: ["class", "data-vscode-theme-id"] });
   observer.observe(document.documentElement, { attributes: true, attributeFilter: ["style", "class"] });
-  for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"]) {
+  for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", FORCED_COLORS]) {
     matchMedia(query).addEventListener("change", changed);
   }
 }

@@ -29,9 +29,9 @@ export function createToolbar(actions: Actions, help: () => void) {
   const hint = "Search names, op_names, sources, /regex/, >1MiB";
   const search = make("input", { type: "search", "data-control": "search", placeholder: hint, spellcheck: "false" });
   search.addEventListener("input", () => actions.change({ search: search.value }));
-  const count = make("output", { class: "count", "data-matches": "" });
-  const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const incomplete = make("p", { class: "problem", role: "note", "data-name": "incomplete", hidden: true });
+  const count = make("output", { class: "count" });
+  const problem = make("p", { class: "problem", role: "alert" });
+  const incomplete = make("p", { class: "problem", role: "note" });
   search.addEventListener("keydown", (event) => {
     if (event.key === "Escape") search.blur();
     if (event.key !== "Enter") return;
@@ -75,15 +75,12 @@ export function createToolbar(actions: Actions, help: () => void) {
       if (search.value !== state.search) search.value = state.search;
       const gap = model.map.incomplete;
       write(incomplete, gap && `Incomplete dump: ${gap}. Sizes with ≥ are lower bounds.`);
-      incomplete.hidden = gap === "";
       write(problem, found.problem);
-      problem.hidden = found.problem === "";
-      search.setAttribute("aria-invalid", String(!problem.hidden));
+      search.setAttribute("aria-invalid", String(found.problem !== ""));
       previous.disabled = next.disabled = found.matches.length === 0;
       const index = found.matches.indexOf(state.selected);
       const at = index < 0 ? "" : `${grouped(index + 1)} of `;
       write(count, found.isOn ? at + matchedText(scene) : "");
-      count.dataset.matches = String(found.matches.length);
     },
   };
 }

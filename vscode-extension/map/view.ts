@@ -12,7 +12,7 @@ import { createHelp, listenToKeys } from "./keyboard";
 import { createLegend } from "./legend";
 import { instructionAt, NONE, ownStep, valueString } from "./model";
 import { createPanel } from "./panel";
-import { createPlot, keepFitting, stepScale } from "./plot";
+import { Plot } from "./plot";
 import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Drawing, Scene } from "./scene";
 import { createSplitter } from "./splitter";
@@ -38,15 +38,18 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);
   const panel = createPanel(actions, details.element, legend.element);
-  const curve = createPlot("curve", "Live bytes by step", "slider");
-  const values = createPlot("values", "Values by live range and offset", "application");
+  const curve = new Plot("curve", "Live bytes by step", "slider");
+  const values = new Plot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
   const curveSection = section("curve", actions, (curveAs) => actions.change({ curveAs }), {
-    picture: ["Curve", curve],
+    picture: ["Curve", { element: curve.element, draw: (scene, theme) => drawCurve(curve, scene, theme) }],
     table: ["Table", createCurveTable(actions, scene)],
   });
   const valueSection = section("values", actions, (valuesAs) => actions.change({ valuesAs }), {
-    picture: ["Map", values],
+    picture: [
+      "Map",
+      { element: values.element, draw: (scene, theme) => (drawn = drawRectangles(values, scene, theme)) },
+    ],
     flame: ["Flame graph", createFlame(actions, details)],
     table: ["Table", createValueTable(actions)],
   });
@@ -54,14 +57,14 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     createSplitter("curve", "before", "Resize the live bytes", actions),
     createSplitter("side", "after", "Resize the details and the live values", actions),
   ] as const;
-  const otherValues = createPlot("other-values", "Values of the other dump", "img");
+  const otherValues = new Plot("other-values", "Values of the other dump", "img");
   const otherTitle = make("h2", {});
   const otherSection = make("section", { class: "values other" }, make("div", { class: "head" }, otherTitle));
   otherSection.append(otherValues.element);
   const status = make("div", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
-  const stepAt = (x: number) => stepScale(curve, scene().steps).invert(x);
+  const stepAt = (x: number) => curve.stepScale(scene().steps).invert(x);
   const allocationAt = (y: number) => {
     const bytes = drawn!.y.invert(y);
     return scene().layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
@@ -124,7 +127,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     },
   });
   // Redraw at once: resizing clears a canvas.
-  for (const plot of [curve, values, otherValues]) keepFitting(plot, page.redraw);
+  for (const plot of [curve, values, otherValues]) plot.keepFitting(page.redraw);
   listenToKeys(scene, actions, { revealInList: panel.reveal, search: toolbar.startSearch, help: openHelp });
 
   const panes = [curveSection.element, splitters[0].element, valueSection.element, otherSection];
@@ -148,19 +151,17 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     draw(scene: Scene, theme: Theme): void {
       toolbar.draw(scene);
       write(note, noteText(scene));
-      note.hidden = note.textContent === "";
       for (const splitter of splitters) splitter.draw(scene, theme);
       legend.draw(scene, theme);
       panel.draw(scene, theme);
       details.draw(scene);
       announce(scene, curve.canvas, status);
       const isOld = scene.model.map.comparison?.side === "old";
-      const isCurve = curveSection.show("Live bytes", scene.state.curveAs, scene, theme);
+      curveSection.show("Live bytes", scene.state.curveAs, scene, theme);
       const ofDump = scene.other ? ` of the ${isOld ? "old" : "new"} dump` : "";
       const { valuesAs } = scene.state;
-      const isValues = valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
-      if (isCurve) drawCurve(curve, scene, theme);
-      drawn = isValues ? drawRectangles(values, scene, theme) : null;
+      drawn = null;
+      valueSection.show(`Values${valuesAs === "flame" ? "" : ofDump}`, valuesAs, scene, theme);
       const other = valuesAs === "flame" ? undefined : scene.other;
       otherSection.hidden = !other;
       otherDrawn = other ? drawRectangles(otherValues, other, theme) : null;
@@ -173,27 +174,24 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   };
 }
 
-/** A part that draws itself; a plot is drawn by others. */
-type Shown = Pick<Drawing, "element"> & Partial<Drawing>;
-
 /** A section that shows the same in several ways. A press on its title folds it. */
 function section<As extends string>(
   name: "curve" | "values",
   actions: Actions,
   choose: (as: As) => void,
-  ways: Record<As, [label: string, shown: Shown]>,
+  ways: Record<As, [label: string, shown: Drawing]>,
 ) {
   const title = pressable(() => actions.fold(name), { class: "fold", "data-action": `fold-${name}` });
   const heading = make("h2", {}, title);
-  const entries = Object.entries<[string, Shown]>(ways) as [As, [string, Shown]][];
+  const entries = Object.entries<[string, Drawing]>(ways) as [As, [string, Drawing]][];
   const tabs = entries.map(([as, [label]]) => pressable(() => choose(as), { "data-action": `${name}-${as}` }, label));
   const group = make("span", { class: "buttons", role: "group", "aria-label": "Show as" }, ...tabs);
   const head = make("div", { class: "head" }, heading, group);
   const element = make("section", { class: name }, head, ...entries.map(([, [, { element }]]) => element));
   return {
     element,
-    /** Show what is chosen unless the section is folded, and return whether a plot is to be drawn. */
-    show(text: string, chosen: As, scene: Scene, theme: Theme): boolean {
+    /** Shows what is chosen unless the section is folded. */
+    show(text: string, chosen: As, scene: Scene, theme: Theme): void {
       const isFolded = scene.state.folded.includes(name);
       write(title, text);
       title.dataset.sign = isFolded ? "▸ " : "▾ ";
@@ -203,9 +201,8 @@ function section<As extends string>(
       for (const [index, [as, [, shown]]] of entries.entries()) {
         tabs[index]!.setAttribute("aria-pressed", String(as === chosen));
         shown.element.hidden = isFolded || as !== chosen;
-        if (!shown.element.hidden) shown.draw?.(scene, theme);
+        if (!shown.element.hidden) shown.draw(scene, theme);
       }
-      return !isFolded && chosen === "picture";
     },
   };
 }

@@ -5,7 +5,7 @@
  * numbers in every frame and without a server; tests hold both against `test/map/data/numbers.json`.
  */
 
-const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+export const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const GROUPED = new Intl.NumberFormat("en-US");
 const rounded = (digits: number) =>
   new Intl.NumberFormat("en-US", {
@@ -16,8 +16,6 @@ const rounded = (digits: number) =>
   });
 /** Formats that round as Python does, ties to even. */
 const [ONE_DIGIT, TWO_DIGITS] = [rounded(1), rounded(2)];
-/** Ticks closer than this, in a unit, use the next smaller unit. */
-const MIN_STEP = 0.005;
 
 /** A size in a unit that fits: `1.42 TiB`. */
 export function human(sizeBytes: number): string {
@@ -69,30 +67,4 @@ export function parseSize(text: string): number | null {
   const power = match[2] ? "KMGTPE".indexOf(match[2].toUpperCase()) + 1 : 0;
   const unit = (match[3]?.toUpperCase() === "B" ? 1000 : 1024) ** power;
   return Math.floor(Number(match[1]) * unit + 0.5);
-}
-
-/** About `count` round sizes in a range with their labels, all in one unit and with enough decimals to differ. */
-export function sizeTicks(low: number, high: number, count: number): { sizeBytes: number; text: string }[] {
-  const wanted = (high - low) / Math.max(1, count);
-  if (!(wanted > 0)) return [];
-  let power = Math.max(0, Math.min(UNITS.length, Math.floor(Math.log(high) / Math.log(1024))));
-  while (power > 0 && wanted / 1024 ** power < MIN_STEP) power--;
-  const unit = 1024 ** power;
-  const step = roundUp(power ? wanted / unit : Math.max(1, wanted));
-  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const format = rounded(digits);
-  const ticks = [];
-  for (let number = Math.ceil(low / unit / step - 1e-9); number * step * unit <= high; number++) {
-    const text = format.format(number * step);
-    ticks.push({ sizeBytes: number * step * unit, text: number ? `${text} ${power ? UNITS[power - 1] : "B"}` : "0" });
-  }
-  return ticks;
-}
-
-/** Round up to 1, 2 or 5 times a power of ten. */
-function roundUp(wanted: number): number {
-  const power = Math.floor(Math.log10(wanted));
-  const parts = wanted / 10 ** power;
-  const round = [1, 2, 5, 10].find((round) => round >= parts - 1e-9)!;
-  return power < 0 ? round / 10 ** -power : round * 10 ** power;
 }

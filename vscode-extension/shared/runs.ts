@@ -7,39 +7,32 @@ import type { ModuleSummary } from "./protocol";
 import { mainSpace } from "./spaces";
 
 /** The dumps of a run. */
-export interface Run<Module> {
+export interface Run {
   /** The path of its folder. */
   folder: string;
   program: string;
   /** Sorts as time does: `20261122-231502`, and a number if a folder had that name already. */
   time: string;
-  modules: Module[];
+  modules: ModuleSummary[];
 }
 
 const FOLDER = /^(?:.*?\/)??([^/]+)-(\d{8}-\d{6}(?:-\d+)?)(?=\/)/;
 
 /** Group modules by run, the newest first. The rest belongs to no run. `pathOf` returns the path from the workspace. */
-export function groupByRun<Module>(
-  modules: readonly Module[],
-  pathOf: (module: Module) => string,
-): { runs: Run<Module>[]; rest: Module[] } {
-  const [runs, rest] = [new Map<string, Run<Module>>(), [] as Module[]];
+export function groupByRun(modules: readonly ModuleSummary[], pathOf: (module: ModuleSummary) => string) {
+  const runs = new Map<string, Run>();
+  const rest: ModuleSummary[] = [];
   for (const module of modules) {
-    const [folder, program, time] = FOLDER.exec(pathOf(module)) ?? [];
-    if (!folder || !program || !time) {
-      rest.push(module);
-      continue;
-    }
+    const [folder = "", program = "", time = ""] = FOLDER.exec(pathOf(module)) ?? [];
     const run = runs.get(folder) ?? { folder, program, time, modules: [] };
-    run.modules.push(module);
-    runs.set(folder, run);
+    if (folder) runs.set(folder, run);
+    (folder ? run.modules : rest).push(module);
   }
-  const newest = (one: Run<Module>, other: Run<Module>) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0);
-  return { runs: [...runs.values()].sort(newest), rest };
+  return { runs: [...runs.values()].sort((one, other) => other.time.localeCompare(one.time)), rest };
 }
 
 /** Return the name of a run: `train · 23:15:02`, with the date unless that is the given one, such as `20261122`. */
-export function runName({ program, time }: Run<unknown>, today: string): string {
+export function runName({ program, time }: Run, today: string): string {
   const [date = "", clock = "", number] = time.split("-");
   const day = date === today ? "" : `${date.replace(/(....)(..)(..)/, "$1-$2-$3")} `;
   return `${program} · ${day}${clock.replace(/(..)(..)(..)/, "$1:$2:$3")}${number ? ` (${number})` : ""}`;
@@ -55,7 +48,7 @@ export interface Change {
 }
 
 /** Compare the first module of a run with the same one of the previous run of the program, undefined if there is none. */
-export function changeSince(runs: readonly Run<ModuleSummary>[], run: Run<ModuleSummary>): Change | undefined {
+export function changeSince(runs: readonly Run[], run: Run): Change | undefined {
   const previous = runs.slice(runs.indexOf(run) + 1).find(({ program }) => program === run.program);
   const [module] = run.modules;
   const same = previous?.modules.filter((one) => one.module === module?.module) ?? [];

@@ -1,6 +1,6 @@
 /** Memory spaces. The server words their numbers. */
 
-import { human, percent } from "./numbers";
+import { counted, human, percent } from "./numbers";
 import type { SpaceSummary } from "./protocol";
 
 /** Return a size with its bound: `3.57 MiB`, `≥ 3.57 MiB` or `unknown`. */
@@ -28,4 +28,11 @@ export function mainSpace<Space extends SpaceSummary>(spaces: readonly Space[]):
 export function splitSmall<Space extends SpaceSummary>(spaces: readonly Space[]): [shown: Space[], folded: Space[]] {
   const folded = spaces.filter(({ isSmall }) => isSmall);
   return folded.length > 1 ? [spaces.filter(({ isSmall }) => !isSmall), folded] : [[...spaces], []];
+}
+
+/** Return a line for each memory space, and one for the small ones if there are several. */
+export function headlines(spaces: readonly SpaceSummary[]): string[] {
+  const [shown, folded] = splitSmall(spaces);
+  const small = folded.length ? [counted(folded.length, "small memory space")] : [];
+  return [...shown.map(({ headline }) => headline), ...small];
 }

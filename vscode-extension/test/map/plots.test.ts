@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changesIn } from "../../map/between";
 import { coloringBy } from "../../map/coloring";
-import { columnsOf } from "../../map/columns";
+import { columnsOf } from "../../map/curve";
 import { type Call, type Flame, flameOf } from "../../map/flameTree";
 import { ALL, layOut, MAIN } from "../../map/layout";
-import { liveAt, sums } from "../../map/live";
+import { liveAt, stackOf, sums } from "../../map/live";
 import { liveBytesAt, modelOf } from "../../map/model";
 import { FAINT, type Frame, paint, rasterize, SHOWN } from "../../map/raster";
 import { createScenes } from "../../map/scene";
-import { stackOf } from "../../map/stack";
 import { INITIAL } from "../../map/state";
 import type { MemoryMap } from "../../shared/protocol";
 import { chance, mapOf, REAL, randomMap } from "./maps";
@@ -35,7 +34,6 @@ test("each pixel belongs to the value at its center, or to a small one", () => {
     const { boxes, height } = layOut(modelOf(randomMap(seed)), 0, ALL);
     const frame: Frame = { left: -0.5, right: 24.5, bottom: 0, top: Math.max(1, height), width: 250, height: 397 };
     const raster = rasterize(boxes, frame, new Uint8Array(100).fill(SHOWN));
-    assert.equal(raster.drawnCount, boxes.value.length);
     for (let pixel = 0; pixel < raster.boxes.length; pixel += 97) {
       const step = -0.5 + (25 * ((pixel % 250) + 0.5)) / 250;
       const bytes = frame.top * (1 - (Math.floor(pixel / 250) + 0.5) / 397);
