@@ -1,18 +1,16 @@
 /** What the server is doing: starting, reading dumps, or nothing, because it cannot run. */
 
 /** The progress of a task, as the Language Server Protocol reports it. */
-interface Progress {
+export interface Task {
   title?: string;
+  /** What is done so far, such as "2 of 9". */
   message?: string;
   percentage?: number;
 }
 
-export interface Task {
-  title: string;
-  /** What is done so far, such as "2 of 9". */
-  message: string;
-  /** The percentage, or else the message. */
-  text: string;
+/** Return how far a task is, in short: its percentage, or else its message. */
+export function progressOf({ message = "reading…", percentage }: Task): string {
+  return percentage === undefined ? message : `${Math.floor(percentage)}%`;
 }
 
 /** Why the server does not run. */
@@ -44,16 +42,9 @@ export class Activity {
     this.changed();
   }
 
-  begin(key: unknown, text: string): void {
-    this.tasks.set(key, { title: "", message: "", text });
-    this.changed();
-  }
-
   /** Begins a task or updates it. */
-  progress(key: unknown, { title, message, percentage }: Progress): void {
-    const known = this.tasks.get(key);
-    const text = percentage === undefined ? (message ?? known?.text ?? "reading…") : `${Math.floor(percentage)}%`;
-    this.tasks.set(key, { title: title ?? known?.title ?? "", message: message ?? known?.message ?? "", text });
+  progress(key: unknown, progress: Task): void {
+    this.tasks.set(key, { ...this.tasks.get(key), ...progress });
     this.changed();
   }
 

@@ -18,14 +18,16 @@ import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 import type { SourceLines } from "./sourceLines";
 import { isSourceLine } from "./sources";
+import type { StatusBar } from "./statusBar";
 import type { Tree } from "./tree";
 import { Node } from "./treeNodes";
 
-/** What the commands work with. */
+/** The parts of the extension, with which the commands work. */
 export interface Parts {
   context: vscode.ExtensionContext;
   server: Server;
   sets: Sets;
+  statusBar: StatusBar;
   tree: Tree;
   maps: Maps;
   comparing: Comparing;
@@ -36,7 +38,6 @@ export interface Parts {
 type Command = (parts: Parts, ...given: never[]) => unknown;
 
 const STATUS_MS = 5000;
-const NO_STEP = Symbol("no step");
 
 const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   goToPeak: ofSet(async ({ sets }, uri) => {
@@ -59,7 +60,7 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   }),
   compareWith: ofSet(({ comparing }, uri) => comparing.compareWith(uri)),
   openSibling: ofSet(openSibling),
-  stopComparing: ({ comparing }) => comparing.end(),
+  stopComparing: ({ server }) => server.execute("xla-lens.endComparison", {}),
   selectDumpForCompare: ofSet(({ comparing }, uri) => comparing.select(uri)),
   compareWithSelected: ofSet(({ comparing }, uri) => comparing.compareWithSelected(uri)),
   findValue: ({ server }) => findValue(server),
@@ -165,8 +166,8 @@ async function showLiveSet({ server, sets }: Parts, uri: vscode.Uri): Promise<vo
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.uri.toString() === uri.with({ fragment: "" }).toString()) {
     const { line, character } = editor.selection.active;
-    const shown = server.execute("xla-lens.showLiveSet", { uri: uri.toString(), position: { line, character } });
-    if ((await shown.catch(() => NO_STEP)) !== NO_STEP) return;
+    const answer = server.execute("xla-lens.showLiveSet", { uri: uri.toString(), position: { line, character } });
+    if (await answer.then(() => true).catch(() => false)) return;
   }
   // The cursor refers to no step, or the file is too large to have a document.
   const step = await vscode.window.showInputBox({

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 
 import type { ModuleSummary } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
-import { SECTION, type Server, setComparing } from "./server";
+import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
 /** A dump to choose; without a URI, a file from disk. */
@@ -57,11 +57,6 @@ export class Comparing {
     return this.selected ? this.compare(this.selected, uri) : this.compareWith(uri);
   }
 
-  async end(): Promise<void> {
-    await this.server.execute("xla-lens.endComparison", {});
-    setComparing(false);
-  }
-
   /** Shows how a dump differs from an older one. */
   async compare(old: vscode.Uri, uri: vscode.Uri): Promise<void> {
     const title = "Comparing two dumps";
@@ -69,7 +64,6 @@ export class Comparing {
     await vscode.window.withProgress(options, async (_progress, token) => {
       try {
         await this.server.execute("xla-lens.compare", { old: old.toString(), new: uri.toString() }, token);
-        setComparing(true);
       } catch (error) {
         if (!token.isCancellationRequested) throw error;
       }

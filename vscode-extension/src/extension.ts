@@ -6,11 +6,11 @@
 import * as vscode from "vscode";
 
 import { watchBigFiles } from "./bigFiles";
-import { registerCommands } from "./commands";
+import { type Parts, registerCommands } from "./commands";
 import { Comparing } from "./comparing";
 import { followCursor } from "./cursor";
 import { dumpInTab, isDump, recognizeDumps } from "./documents";
-import { HEATS, STALE, showHeatOfSteps } from "./heat";
+import { HEATS, showHeatOfSteps } from "./heat";
 import { Maps } from "./maps";
 import { registerOutOfMemory } from "./outOfMemory";
 import { registerPages } from "./pages";
@@ -20,17 +20,8 @@ import { SourceLines } from "./sourceLines";
 import { StatusBar } from "./statusBar";
 import { Tree } from "./tree";
 
-/** The parts of the extension, for its tests. */
-export interface Api {
-  server: Server;
-  sets: Sets;
-  statusBar: StatusBar;
-  tree: Tree;
-  maps: Maps;
-  sourceLines: SourceLines;
-}
-
-export function activate(context: vscode.ExtensionContext): Api {
+/** Starts the extension. Returns its parts for its tests. */
+export function activate(context: vscode.ExtensionContext): Parts {
   const log = vscode.window.createOutputChannel("XLA Lens", { log: true });
   const server = new Server(context, log);
   const sets = new Sets(server);
@@ -38,6 +29,8 @@ export function activate(context: vscode.ExtensionContext): Api {
   const tree = new Tree(server, sets);
   const maps = new Maps(context, server, sets);
   const sourceLines = new SourceLines(server, sets, maps);
+  const comparing = new Comparing(server, sets);
+  const parts = { context, server, sets, statusBar, tree, maps, comparing, sourceLines, log };
   const startFor = (document: vscode.TextDocument) => {
     if (isDump(document)) void server.start();
   };
@@ -54,12 +47,11 @@ export function activate(context: vscode.ExtensionContext): Api {
     recognizeDumps(log),
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
-    ...HEATS,
-    STALE,
+    HEATS,
     showHeatOfSteps(server),
     registerPages(),
     registerOutOfMemory(),
-    registerCommands({ context, server, sets, tree, maps, comparing: new Comparing(server, sets), sourceLines, log }),
+    registerCommands(parts),
     sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -70,5 +62,5 @@ export function activate(context: vscode.ExtensionContext): Api {
   updateContext();
   vscode.workspace.textDocuments.forEach(startFor);
   if (dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab)) void server.start();
-  return { server, sets, statusBar, tree, maps, sourceLines };
+  return parts;
 }

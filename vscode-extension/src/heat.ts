@@ -8,9 +8,21 @@ import type { Server } from "./server";
 
 const ORANGE = "230, 110, 30";
 
-/** How to draw each level. A stale one is gray. */
-export const HEATS = [0.05, 0.09, 0.13, 0.18].map((opacity) => heat(ORANGE, opacity));
-export const STALE = heat("128, 128, 128", 0.08);
+const OPACITIES = [0.05, 0.09, 0.13, 0.18];
+
+/** The level of lines whose memory may be out of date. They are gray. */
+export const STALE = OPACITIES.length;
+
+const LEVELS = [...OPACITIES.map((opacity) => heat(ORANGE, opacity)), heat("128, 128, 128", 0.08)];
+export const HEATS = vscode.Disposable.from(...LEVELS);
+
+/** Colors some lines of an editor by their level, and no others. */
+export function colorLines(editor: vscode.TextEditor, lines: readonly { range: vscode.Range; level: number }[]): void {
+  for (const [level, type] of LEVELS.entries()) {
+    const own = lines.filter((line) => line.level === level).map(({ range }) => range);
+    editor.setDecorations(type, own);
+  }
+}
 
 function heat(color: string, opacity: number): vscode.TextEditorDecorationType {
   return vscode.window.createTextEditorDecorationType({
@@ -40,11 +52,10 @@ export function showHeatOfSteps(server: Server): vscode.Disposable {
     const found = await server.execute("xla-lens.heat", { uri: uri.toString() }).catch(() => undefined);
     // Without an answer, as while a set is loaded again, the marks stay until that load is announced.
     if (!found || !isLatest()) return;
-    const ranges = found.level.map((_, run) => new vscode.Range(found.firstRow[run]!, 0, found.lastRow[run]!, 0));
-    for (const [level, type] of HEATS.entries()) {
-      const own = ranges.filter((_, run) => found.level[run] === level);
-      editor.setDecorations(type, own);
-    }
+    const { level, firstRow, lastRow } = found;
+    const rangeOf = (run: number) => new vscode.Range(firstRow[run]!, 0, lastRow[run]!, 0);
+    const runs = level.map((level, run) => ({ range: rangeOf(run), level }));
+    colorLines(editor, runs);
   };
   const drawAll = () => {
     const isLatest = begin();

@@ -79,16 +79,14 @@ function withCopy(block: string, html: string): string {
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
 
 const STYLE = `
-body { max-width: 60rem; padding: 0 1.5rem 2rem; font-size: var(--vscode-font-size); line-height: 1.55; overflow-wrap: anywhere; }
+body { max-width: 60rem; padding: 0 1.5rem 2rem; line-height: 1.55; overflow-wrap: anywhere; }
 h2 { font-size: 1.5em; margin: 0.8em 0 0.4em; }
 h3 { font-size: 1.2em; margin: 1.6em 0 0.4em; }
 h4 { font-size: 1.05em; margin: 1.8em 0 0.5em; padding-top: 0.9em; border-top: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
-a { color: var(--vscode-textLink-foreground); text-decoration: none; }
-a:hover, a:focus { text-decoration: underline; }
-code { font-family: var(--vscode-editor-font-family); font-size: 0.95em; color: var(--vscode-editor-foreground); background: var(--vscode-textCodeBlock-background); padding: 0.1em 0.25em; border-radius: 3px; }
+code { font-size: 0.95em; color: var(--vscode-editor-foreground); background: var(--vscode-textCodeBlock-background); }
 a code { color: inherit; }
 pre { margin: 0; padding: 0.6em 0.8em; overflow-x: auto; background: var(--vscode-textCodeBlock-background); border-radius: 4px; }
-pre code { padding: 0; background: none; }
+pre code { background: none; }
 .code { position: relative; margin: 0.6em 0; }
 .copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
 table { border-collapse: collapse; margin: 0.6em 0; }

@@ -1,11 +1,12 @@
 /**
  * Finds the server: the bundled one and a Python that can run it, which needs no packages, or in an extension without a bundled
- * server the `xla-lens` that is installed on this machine.
+ * server the `xla-lens` that is installed on this machine. Also offers its command line in the editor's terminals.
  */
 
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import * as vscode from "vscode";
 
 /** The program and arguments that run `xla-lens`. */
@@ -171,4 +172,26 @@ function output(path: string, args: string[], log: vscode.LogOutputChannel): Pro
       resolve(error ? "" : stdout);
     });
   });
+}
+
+/**
+ * Writes a program `xla-lens` that runs the command of the server, and adds its folder to the end of the PATH of new
+ * terminals, so that an installed `xla-lens` counts more.
+ */
+export async function offerInTerminals(
+  { globalStorageUri, environmentVariableCollection: variables }: vscode.ExtensionContext,
+  command: readonly string[],
+): Promise<void> {
+  const folder = join(globalStorageUri.fsPath, "bin");
+  await mkdir(folder, { recursive: true });
+  if (process.platform === "win32") {
+    await writeFile(join(folder, "xla-lens.cmd"), `@${command.map((word) => `"${word}"`).join(" ")} %*\r\n`);
+  } else {
+    const program = join(folder, "xla-lens");
+    const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`);
+    await writeFile(program, `#!/bin/sh\nexec ${quoted.join(" ")} "$@"\n`);
+    await chmod(program, 0o755);
+  }
+  variables.description = "Adds `xla-lens` to the `PATH`";
+  variables.append("PATH", delimiter + folder);
 }

@@ -15,10 +15,9 @@ import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../s
 import { Activity, type Problem } from "./activity";
 import { MAX_DOCUMENT_BYTES, PAGE_SCHEME } from "./documents";
 import { goTo, show } from "./locations";
-import { findServer, rememberedServer, rememberServer } from "./python";
+import { findServer, offerInTerminals, rememberedServer, rememberServer } from "./python";
 import { LANGUAGES } from "./recognition";
 import { commandUri, isSourceLine, isSourceMissing, locate } from "./sources";
-import { offerInTerminals } from "./terminals";
 
 /** The section of the settings, and the prefix of command names. */
 export const SECTION = "xla-lens";
@@ -58,7 +57,9 @@ export class Server implements vscode.Disposable {
     token?: vscode.CancellationToken,
   ): Promise<Commands[Name]["answer"] | undefined> {
     const client = await this.start();
-    return client?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] }, token);
+    const answer = await client?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] }, token);
+    noteComparison(command);
+    return answer;
   }
 
   /** Starts the server unless it runs. After a failure, does not try again until `restart`. */
@@ -97,7 +98,7 @@ export class Server implements vscode.Disposable {
   }
 
   private async launch(): Promise<LanguageClient | undefined> {
-    this.activity.begin(STARTING, "starting…");
+    this.activity.progress(STARTING, { message: "starting…" });
     this.activity.problem = undefined;
     try {
       return await this.connect();
@@ -126,7 +127,7 @@ export class Server implements vscode.Disposable {
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
     client.onDidChangeState(({ newState }) => {
       // A server that was restarted knows of no comparison.
-      setComparing(false);
+      noteComparison("xla-lens.endComparison");
       if (newState === State.Stopped) this.activity.clear();
       // A client that is disposed of stops as well.
       const hasEnded = newState === State.Stopped || newState === State.StartFailed;
@@ -166,8 +167,7 @@ export class Server implements vscode.Disposable {
           if (command === `${SECTION}.showReferences`) return showReferences(args[0]);
           if (command === `${SECTION}.goTo` && isSourceLine(args[0])) return this.goToSource(args[0]);
           const answer: unknown = await next(command, args);
-          if (command === `${SECTION}.compare`) setComparing(true);
-          if (command === `${SECTION}.endComparison`) setComparing(false);
+          noteComparison(command);
           return answer;
         },
         async provideWorkspaceSymbols(query, token, next) {
@@ -231,8 +231,10 @@ export class Server implements vscode.Disposable {
 /** The commands that links in hovers may run. */
 export const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory"].map((name) => `${SECTION}.${name}`);
 
-/** Tells menus whether a comparison is active. */
-export function setComparing(isComparing: boolean): void {
+/** Tells menus when a command has begun or ended a comparison. */
+function noteComparison(command: string): void {
+  const isComparing = command === `${SECTION}.compare`;
+  if (!isComparing && command !== `${SECTION}.endComparison`) return;
   void vscode.commands.executeCommand("setContext", `${SECTION}.isComparing`, isComparing);
 }
 

@@ -4,7 +4,8 @@ import * as vscode from "vscode";
 
 import { capitalized, grouped, human } from "../shared/numbers";
 import type { Overview, SpaceOverview } from "../shared/protocol";
-import { mainSpace, needs } from "../shared/spaces";
+import { headlines, mainSpace, needs } from "../shared/spaces";
+import { progressOf } from "./activity";
 import { latestOnly } from "./latest";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -44,7 +45,8 @@ export class StatusBar implements vscode.Disposable {
       this.shown = undefined;
       const text = `XLA Lens: ${problem.kind === "noPython" ? "no Python" : "stopped"}`;
       this.show("error", text, problem.text, `${SECTION}.showLog`, true);
-    } else if (task && (!uri || uri !== this.shown)) this.show("loading~spin", `XLA Lens: ${task.text}`, task.title);
+    } else if (task && (!uri || uri !== this.shown))
+      this.show("loading~spin", `XLA Lens: ${progressOf(task)}`, task.title);
     else if (!uri) this.item.hide();
     if (problem || !uri) return;
     const overview = await this.sets.overview(uri);
@@ -78,27 +80,17 @@ const ADVICE = `${SECTION}.openAdvice`;
 
 function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString {
   const { module, spaces, printedPeak, incomplete, gap } = overview;
-  const text = new vscode.MarkdownString();
+  const printed = printedPeak?.bytes == null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
+  const facts = [
+    ...headlines(spaces),
+    ...main.notLive.map((one) => `Also needed: ${one}.`),
+    gap && `${capitalized(gap)} dump: ${incomplete}.`,
+    printedPeak && `XLA prints ${printed} at step ${grouped(printedPeak.step)}.`,
+    main.device && `The device: ${main.device}.`,
+    main.isOver ? "Click to see what would lower it." : main.peakLocation && "Click to go to the real peak.",
+  ];
+  const text = new vscode.MarkdownString("**").appendText(module).appendMarkdown("**");
+  for (const fact of facts) if (fact) text.appendMarkdown("\n\n").appendText(fact);
   text.isTrusted = { enabledCommands: [ADVICE] };
-  text.appendMarkdown("**");
-  text.appendText(module);
-  text.appendMarkdown("**\n\n| Memory space | Needed | Real peak | Step |\n|---|--:|--:|--:|\n");
-  for (const space of spaces) {
-    const isKnown = space.peakStep >= 0 && space.peakBound !== "unknown";
-    const [peak, step] = isKnown ? [space.peak, grouped(space.peakStep)] : ["unknown", ""];
-    text.appendMarkdown(`| ${space.name} | ${space.needed} | ${peak} | ${step} |\n`);
-  }
-  for (const one of main.notLive) text.appendText(`\nAlso needed: ${one}.`);
-  if (gap) text.appendText(`\n${capitalized(gap)} dump: ${incomplete}.`);
-  if (printedPeak) {
-    const bytes = printedPeak.bytes === null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
-    text.appendMarkdown(`\nXLA prints ${bytes} at step ${grouped(printedPeak.step)}.`);
-  }
-  if (main.device) {
-    text.appendText(`\n\nThe device: ${main.device}.`);
-    text.appendMarkdown(`\n\n[What would lower the peak](command:${ADVICE})`);
-  }
-  if (main.isOver) text.appendMarkdown("\n\nClick to see what would lower it.");
-  else if (main.peakLocation) text.appendMarkdown("\n\nClick to go to the real peak.");
-  return text;
+  return main.device ? text.appendMarkdown(`\n\n[What would lower the peak](command:${ADVICE})`) : text;
 }

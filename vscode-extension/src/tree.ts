@@ -9,8 +9,8 @@ import * as vscode from "vscode";
 import { capitalized, counted, joined } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
 import { type Change, changeSince, groupByRun, type Run, runName } from "../shared/runs";
-import { mainSpace, splitSmall } from "../shared/spaces";
-import type { Task } from "./activity";
+import { headlines, mainSpace } from "../shared/spaces";
+import { progressOf, type Task } from "./activity";
 import type { Follower } from "./cursor";
 import { timestamp } from "./running";
 import { SECTION, type Server } from "./server";
@@ -29,7 +29,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   private readonly subscriptions: vscode.Disposable[] = [];
   private roots: Promise<Node[]> | undefined;
   private modules: readonly ModuleSummary[] = [];
-  private runs: readonly Run<ModuleSummary>[] = [];
+  private runs: readonly Run[] = [];
   private isTruncated = false;
   private isReading = true;
   private hasExpanded = false;
@@ -152,7 +152,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     setTimeout(() => void this.view.reveal(only, { select: false, expand: true }), 0);
   }
 
-  private run(run: Run<ModuleSummary>, isExpanded: boolean): Node {
+  private run(run: Run, isExpanded: boolean): Node {
     const main = mainSpace(run.modules[0]?.spaces ?? []);
     const icon: [string, string?] = main?.isOver ? moduleIcon("", main) : ["history"];
     const item = row("", runName(run, timestamp(new Date()).slice(0, 8)), main ? main.needed : "", ...icon);
@@ -212,9 +212,10 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   }
 }
 
-function taskText({ title, message, text }: Task): string {
-  const progress = message && message !== text ? `${message} (${text})` : text;
-  return title ? `${title}: ${progress}` : `XLA Lens: ${progress}`;
+function taskText(task: Task): string {
+  const { title = "XLA Lens", message, percentage } = task;
+  const progress = progressOf(task);
+  return `${title}: ${message && percentage !== undefined ? `${message} (${progress})` : progress}`;
 }
 
 function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string, color?: string] {
@@ -224,12 +225,9 @@ function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string
 
 /** The sizes of a module, and where it is. A longer tooltip would cover the rows below. */
 function moduleTooltip({ spaces, files, incomplete, gap }: ModuleSummary): string {
-  const [shown, folded] = splitSmall(spaces);
-  const sizes = shown.map(({ headline }) => headline);
   const gaps = incomplete ? ["", `${capitalized(gap)}: ${incomplete}`] : [];
-  const small = folded.length ? [counted(folded.length, "small memory space")] : [];
   const folders = new Set(files.map(({ uri }) => dirname(vscode.Uri.parse(uri).fsPath)));
-  return [...sizes, ...small, ...gaps, "", ...folders].join("\n");
+  return [...headlines(spaces), ...gaps, "", ...folders].join("\n");
 }
 
 /** Return what tells modules of the same name apart: of their paths, what is not at the start or at the end of all. */

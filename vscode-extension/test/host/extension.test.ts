@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 
-import type { Api } from "../../src/extension";
+import type { Parts } from "../../src/commands";
 import type { Node } from "../../src/treeNodes";
 import { at, find, open, shortName } from "./places";
 import { eventually, test } from "./suite";
 
-async function api(): Promise<Api> {
-  const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
+async function api(): Promise<Parts> {
+  const extension = vscode.extensions.getExtension<Parts>("xla-lens.xla-lens");
   assert.ok(extension, "the extension is not installed");
   return await extension.activate();
 }
@@ -32,7 +32,7 @@ async function openSplit(): Promise<vscode.TextDocument> {
 }
 
 test("extension: all declared commands are registered", async () => {
-  const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
+  const extension = vscode.extensions.getExtension<Parts>("xla-lens.xla-lens");
   const declared = (extension!.packageJSON.contributes.commands as { command: string }[]).map(({ command }) => command);
   const registered = new Set(await vscode.commands.getCommands(true));
   assert.deepEqual(

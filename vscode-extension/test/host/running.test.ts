@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 
-import type { Api } from "../../src/extension";
+import type { Parts } from "../../src/commands";
 import { eventually, test } from "./suite";
 
 /** Does what XLA does when it compiles: writes a dump to where the flags in the environment of C say. */
@@ -15,7 +15,7 @@ print("trained")
 `;
 
 test("running: a Python file runs in a terminal of its own, and its worst module is selected in the tree", async () => {
-  const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
+  const extension = vscode.extensions.getExtension<Parts>("xla-lens.xla-lens");
   const { tree } = await extension!.activate();
   const workspace = vscode.workspace.workspaceFolders![0]!.uri;
   const file = vscode.Uri.joinPath(workspace, "train.py");

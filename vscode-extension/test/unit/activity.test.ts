@@ -3,22 +3,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Activity } from "../../src/activity";
+import { Activity, progressOf } from "../../src/activity";
 
 /** Returns an activity, and the texts that it has shown. */
 function recorded(): [Activity, (string | undefined)[]] {
   const shown: (string | undefined)[] = [];
-  const activity: Activity = new Activity(() => shown.push(activity.current?.text));
+  const activity: Activity = new Activity(() => shown.push(activity.current && progressOf(activity.current)));
   return [activity, shown];
 }
 
 test("activity: a start is followed by percentages", () => {
   const [activity, shown] = recorded();
-  activity.begin("start", "starting…");
+  activity.progress("start", { message: "starting…" });
   activity.end("start");
   activity.progress("a", { title: "Reading a", percentage: 0 });
   activity.progress("a", { percentage: 41.9 });
-  assert.deepEqual(activity.current, { title: "Reading a", message: "", text: "41%" });
+  assert.deepEqual(activity.current, { title: "Reading a", percentage: 41.9 });
   activity.end("a");
   assert.deepEqual(shown, ["starting…", undefined, "0%", "41%", undefined]);
 });
@@ -31,7 +31,7 @@ test("activity: the task that began last is shown", () => {
   activity.end("a");
   activity.end("unknown");
   assert.deepEqual(shown, ["5%", "10%", "10%", "7%"]);
-  assert.deepEqual(activity.current, { title: "Reading dump sets", message: "2 of 9", text: "7%" });
+  assert.deepEqual(activity.current, { title: "Reading dump sets", message: "2 of 9", percentage: 7 });
 });
 
 test("activity: progress without a percentage shows its message", () => {
