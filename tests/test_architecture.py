@@ -103,7 +103,7 @@ _MAY_IMPORT = {
 }
 _EXCEPTIONS = {
     ("cli/main.py", "lsp"): "to start it",
-    ("capturing/dumping.py", "cli"): "to set flags as `xla-lens run` does",
+    ("capturing/compiling.py", "cli"): "to set flags as `xla-lens run` does",
 }
 
 

@@ -6,11 +6,8 @@ Everything else in this package may change without notice.
 from dataclasses import replace
 from pathlib import Path
 
-from xla_lens.capturing.capture import Capture, Peak, read_captures
-from xla_lens.capturing.comparison import Comparison
-from xla_lens.capturing.compiling import capture
-from xla_lens.capturing.dumping import dumping
-from xla_lens.capturing.tables import Table
+from xla_lens.capturing.capture import Capture, Comparison, Peak, Table, read_captures
+from xla_lens.capturing.compiling import capture, dumping
 from xla_lens.files import NotADump, find_set, load_set, unreadable_files
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty

@@ -15,8 +15,7 @@ import pytest
 from commands import on_terminal, run
 from oom_texts import TPU_LIST
 from samples import SEED, SPLIT
-from xla_lens.features.diff.options import DIFF_FORMATS
-from xla_lens.features.report.options import CiFormat
+from xla_lens.features.report.options import FORMATS, CiFormat
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
 
@@ -125,7 +124,7 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = [
         *((*one, evil.broken) for one in (*CHECKS, *REPORTS)),
         *(("check", "--unknown", "--output-format", name, evil.broken) for name in ("text", "json")),
-        *(("diff", evil.dumps, evil.broken, "--output-format", name) for name in DIFF_FORMATS),
+        *(("diff", evil.dumps, evil.broken, "--output-format", name) for name in FORMATS),
         *(
             ("diff", evil.dumps, evil.broken, "--max-peak-increase", "host=0", "--output-format", name)
             for name in ("text", *CiFormat)

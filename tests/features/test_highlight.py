@@ -10,7 +10,7 @@ from samples import (
     mark,
     module_of,
 )
-from xla_lens.features.references import Highlight, HighlightKind, highlights
+from xla_lens.features.references import Highlight, highlights
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
@@ -30,7 +30,7 @@ def _line(file: DumpFile, word: Highlight) -> str:
     document = file.document
     start, end = document.line_span(document.row(word.start))
     before = " " * len(document.data[start : word.start].decode())
-    kind = "" if word.kind is HighlightKind.TEXT else f" {word.kind.name.lower()}"
+    kind = "" if word.kind == "Text" else f" {word.kind.lower()}"
     return f"{document.data[start:end].decode()}\n{before}{'^' * (word.end - word.start)}{kind}"
 
 
@@ -142,9 +142,7 @@ def _marked_in_module(module: HloModule, place: bytes, limit: int) -> list[str]:
     mention = hlo_mention_at(module, module.data.index(place) + 1)
     assert mention
     found = highlights(analyse([]).dump, module, module.file, mention, limit)
-    return [
-        f"{module.data[word.start : word.end].decode()}{'!' * (word.kind is HighlightKind.WRITE)}" for word in found
-    ]
+    return [f"{module.data[word.start : word.end].decode()}{'!' * (word.kind == 'Write')}" for word in found]
 
 
 def test_highlights_of_an_instruction_include_its_elements() -> None:

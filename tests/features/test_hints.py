@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, module_of_text, on_each_dump
-from xla_lens.features.hints import hints
+from xla_lens.features.annotations import hints
 from xla_lens.model.analysis import Analysis, analyse
 
 

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, on_dumps
-from xla_lens.features.lenses import lenses
+from xla_lens.features.annotations import lenses
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import SummaryPage

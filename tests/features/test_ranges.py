@@ -25,7 +25,7 @@ from samples import (
     modules,
     on_dumps,
 )
-from xla_lens.features.ranges import folds, selection
+from xla_lens.features.structure import folds, selection
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile

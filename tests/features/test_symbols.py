@@ -15,7 +15,7 @@ from samples import (
     modules,
     on_each_dump,
 )
-from xla_lens.features.symbols import Symbol, document_symbols
+from xla_lens.features.structure import Symbol, document_symbols
 from xla_lens.model.analysis import analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet

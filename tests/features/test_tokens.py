@@ -26,7 +26,7 @@ from samples import (
     module_of_text,
     modules,
 )
-from xla_lens.features.tokens import _DUMP_TYPES, Token, TokenType, tokens
+from xla_lens.features.tokens import _TYPES, Token, tokens
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import meaning_of, values_of
 from xla_lens.model.memory.over_time import live_at_peak
@@ -64,7 +64,7 @@ def _check_between(document: Document, find: _Find, first: str, last: str, expec
     for token in find((start, end), 1000):
         marks = "!" * token.is_definition + "*" * token.is_live_at_peak
         word = document.data[token.start : token.end].decode()
-        lines.setdefault(document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
+        lines.setdefault(document.row(token.start), []).append(f"{token.type}{marks} {word}")
     assert "\n".join(" | ".join(line) for line in lines.values()) == expected.strip("\n")
 
 
@@ -102,15 +102,15 @@ def test_allocations_have_tokens() -> None:
         "BufferAssignment:",
         "allocation 3:",
         """
-SECTION BufferAssignment
-KEYWORD allocation | ALLOCATION! 0 | NUMBER 0x399be10 | PROPERTY size | NUMBER 262144 | PROPERTY parameter | NUMBER 0 | PROPERTY shape | SHAPE f32[64,256,4] | PROPERTY at ShapeIndex | NUMBER {}
-KEYWORD value | NUMBER 0 | VALUE!* param | NUMBER 0 | PROPERTY size | NUMBER 262144 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,256,4]{2,1,0}
-KEYWORD allocation | ALLOCATION! 1 | NUMBER 0x399bec0 | PROPERTY size | NUMBER 65536 | PROPERTY parameter | NUMBER 1 | PROPERTY shape | SHAPE f32[1024,4,4] | PROPERTY at ShapeIndex | NUMBER {}
-KEYWORD value | NUMBER 1 | VALUE!* param.1 | NUMBER 0 | PROPERTY size | NUMBER 65536 | PROPERTY offset | NUMBER 0 | SHAPE f32[1024,4,4]{2,1,0}
-KEYWORD allocation | ALLOCATION! 2 | NUMBER 0x399bf70 | PROPERTY size | NUMBER 4096 | KIND maybe-live-out
-KEYWORD value | NUMBER 2 | VALUE! negate.0 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
-KEYWORD value | NUMBER 4 | VALUE!* cublas-gemm.1 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
-KEYWORD allocation | ALLOCATION! 3
+namespace BufferAssignment
+keyword allocation | class! 0 | number 0x399be10 | property size | number 262144 | property parameter | number 0 | property shape | type f32[64,256,4] | property at ShapeIndex | number {}
+keyword value | number 0 | variable!* param | number 0 | property size | number 262144 | property offset | number 0 | type f32[64,256,4]{2,1,0}
+keyword allocation | class! 1 | number 0x399bec0 | property size | number 65536 | property parameter | number 1 | property shape | type f32[1024,4,4] | property at ShapeIndex | number {}
+keyword value | number 1 | variable!* param.1 | number 0 | property size | number 65536 | property offset | number 0 | type f32[1024,4,4]{2,1,0}
+keyword allocation | class! 2 | number 0x399bf70 | property size | number 4096 | enumMember maybe-live-out
+keyword value | number 2 | variable! negate.0 | number 0 | property size | number 4096 | property offset | number 0 | type f32[64,16]{1,0}
+keyword value | number 4 | variable!* cublas-gemm.1 | number 0 | property size | number 4096 | property offset | number 0 | type f32[64,16]{1,0}
+keyword allocation | class! 3
 """,  # noqa: E501
     )
     check(
@@ -118,8 +118,8 @@ KEYWORD allocation | ALLOCATION! 3
         "allocation 4:",
         "u32[]{:S(2)}",
         """
-KEYWORD allocation | ALLOCATION! 4 | PROPERTY size | NUMBER 8 | PROPERTY color | NUMBER 2 | PROPERTY page | NUMBER 0 | KIND preallocated-temp
-KEYWORD value | NUMBER 17 | VALUE!* copy-start{2} | NUMBER 2 | PROPERTY size | NUMBER 4 | PROPERTY offset | NUMBER 4 | SHAPE u32[]{:S(2)}
+keyword allocation | class! 4 | property size | number 8 | property color | number 2 | property page | number 0 | enumMember preallocated-temp
+keyword value | number 17 | variable!* copy-start{2} | number 2 | property size | number 4 | property offset | number 4 | type u32[]{:S(2)}
 """,  # noqa: E501
     )
 
@@ -131,8 +131,8 @@ def test_stack_traces_have_tokens() -> None:
         "      ├── jit(f)/new",
         "line\ttab",
         """
-STRING jit(f)/new
-STRING line	tab/dot_general
+string jit(f)/new
+string line	tab/dot_general
 """,
     )
     check(
@@ -140,7 +140,7 @@ STRING line	tab/dot_general
         "      └── tuple.1",
         "remaining",
         """
-VALUE tuple.1 | NUMBER 0.3 | PROPERTY total | NUMBER 88 | PROPERTY bytes | PROPERTY current | NUMBER 88 | PROPERTY bytes | PROPERTY remaining
+variable tuple.1 | number 0.3 | property total | number 88 | property bytes | property current | number 88 | property bytes | property remaining
 """,  # noqa: E501
     )
 
@@ -152,10 +152,10 @@ def test_reports_have_tokens() -> None:
         "Allocations sorted by size:",
         "allocation 0: size 64B",
         """
-SECTION Allocations sorted by size
-COMMENT cumulative_size; total_size - cumulative_size; allocation
-COMMENT ------------------------------------------------------------------------------
-NUMBER 64B | NUMBER 50 | NUMBER 64B | KEYWORD allocation | ALLOCATION 0 | PROPERTY size | NUMBER 64B
+namespace Allocations sorted by size
+comment cumulative_size; total_size - cumulative_size; allocation
+comment ------------------------------------------------------------------------------
+number 64B | number 50 | number 64B | keyword allocation | class 0 | property size | number 64B
 """,
     )
     check(
@@ -163,11 +163,11 @@ NUMBER 64B | NUMBER 50 | NUMBER 64B | KEYWORD allocation | ALLOCATION 0 | PROPER
         "Memory Space:",
         "f32[784,512]",
         """
-SECTION Memory Space | STRING default | PROPERTY color | NUMBER 0
-SECTION Total bytes | NUMBER 4419760 | NUMBER 4.21MiB
-COMMENT cumulative_size;       size;       offset; used_by_n_values; shapes_list
-COMMENT ------------------------------------------------------------
-NUMBER 1.53MiB | NUMBER 55 | NUMBER 1.53MiB | NUMBER 0 | NUMBER 2 | SHAPE f32[512,256], f32[784,512]
+namespace Memory Space | string default | property color | number 0
+namespace Total bytes | number 4419760 | number 4.21MiB
+comment cumulative_size;       size;       offset; used_by_n_values; shapes_list
+comment ------------------------------------------------------------
+number 1.53MiB | number 55 | number 1.53MiB | number 0 | number 2 | type f32[512,256], f32[784,512]
 """,
     )
 
@@ -175,24 +175,25 @@ NUMBER 1.53MiB | NUMBER 55 | NUMBER 1.53MiB | NUMBER 0 | NUMBER 2 | SHAPE f32[51
 def test_without_used_values_a_value_is_defined_in_its_allocation() -> None:
     text = SEED.read_text()
     text = text[: text.index("Total bytes used")] + text[text.index("HloLiveRange") :]
-    row = "KEYWORD value | NUMBER 5 | VALUE!* fusion | NUMBER 0"
+    row = "keyword value | number 5 | variable!* fusion | number 0"
     check(analysis_of_text(text), " value: <5 fusion", "@0", row)
 
 
 def test_other_names_are_defined_in_the_schedule() -> None:
     text = SEED.read_text().replace("    3:fusion", "    3:after-all")
-    check(analysis_of_text(text), "    3:after-all", "all", "STEP 3 | INSTRUCTION! after-all")
+    check(analysis_of_text(text), "    3:after-all", "all", "number 3 | function! after-all")
 
 
 def test_name_in_a_string_is_part_of_the_string() -> None:
     text = SEED.read_text().replace('"__cublas$gemm"', '"before %param, after"')
-    expected = 'PROPERTY custom_call_target | STRING "before %param, after" | PROPERTY metadata'
+    expected = 'property custom_call_target | string "before %param, after" | property metadata'
     check(analysis_of_text(text), "custom_call_target", "metadata", expected)
 
 
 def test_grammar_knows_all_words() -> None:
     kinds = {kind for kind, _, _ in excerpt._KINDS.values()}
-    assert set(_DUMP_TYPES) - kinds == {"key", "opcode", "string"}, "these types occur in instructions only"
+    in_hlo_text = {"key", "opcode", "string", "keyword", "module", "computation", "number", "comment"}
+    assert set(_TYPES) - kinds == in_hlo_text
 
 
 # ---------------------------------------------------------------- HLO modules
@@ -203,8 +204,8 @@ def test_instructions_without_values_are_not_marked_as_values() -> None:
         WHILE,
         "  ROOT %add.0",
         "metadata",
-        "KEYWORD ROOT | INSTRUCTION! %add.0 | SHAPE f32[8]{0} | OPCODE add | INSTRUCTION %param_0 | "
-        "INSTRUCTION %broadcast.0 | PROPERTY metadata",
+        "keyword ROOT | function! %add.0 | type f32[8]{0} | macro add | function %param_0 | "
+        "function %broadcast.0 | property metadata",
     )
 
 
@@ -214,10 +215,10 @@ def test_names_without_a_sign_have_tokens() -> None:
         "ENTRY main",
         "to_apply=region_0.4",
         """
-KEYWORD ENTRY | COMPUTATION! main.10
-VALUE!* Arg_0.1 | SHAPE f32[10]{0} | OPCODE parameter | PROPERTY metadata | PROPERTY op_name | STRING "x"
-VALUE! constant.2 | SHAPE f32[] | OPCODE constant
-VALUE!* reduce.8 | SHAPE f32[] | OPCODE reduce | VALUE* Arg_0.1 | VALUE constant.2 | PROPERTY dimensions | PROPERTY to_apply | COMPUTATION region_0.4
+keyword ENTRY | class! main.10
+variable!* Arg_0.1 | type f32[10]{0} | macro parameter | property metadata | property op_name | string "x"
+variable! constant.2 | type f32[] | macro constant
+variable!* reduce.8 | type f32[] | macro reduce | variable* Arg_0.1 | variable constant.2 | property dimensions | property to_apply | class region_0.4
 """,  # noqa: E501
     )
 
@@ -249,18 +250,18 @@ def test_tokens_of_names_say_whether_they_have_values(path: Path) -> None:
     dump, columns = analysis.dump, module.columns
     found = _check_windows(module.file.document, partial(tokens, analysis, module.file))
     counts = Counter((token.type, token.is_definition) for token in found)
-    assert counts[TokenType.COMPUTATION, True] == len(columns.computations)
-    defined = counts[TokenType.VALUE, True] + counts[TokenType.INSTRUCTION, True]
-    assert defined == len(columns.instructions) == counts[TokenType.OPCODE, False]
+    assert counts["class", True] == len(columns.computations)
+    defined = counts["variable", True] + counts["function", True]
+    assert defined == len(columns.instructions) == counts["macro", False]
     for token in found:
-        if token.type in (TokenType.VALUE, TokenType.INSTRUCTION):
+        if token.type in ("variable", "function"):
             name = module.data[token.start : token.end].removeprefix(b"%")
             bare, index = operand_position(name)
             values = values_of(dump, bare)
             if index:
                 value = dump.value_at(dump.name_number(bare), dump.index_number(index))
                 values = [value] if value != NONE else []
-            assert (token.type is TokenType.VALUE) >= (meaning_of(dump, bare, index) in dump.values.id)
+            assert (token.type == "variable") >= (meaning_of(dump, bare, index) in dump.values.id)
             assert token.is_live_at_peak >= bool(live_at_peak(dump, analysis.memory, np.array(values, np.int64)).any())
 
 

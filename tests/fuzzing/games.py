@@ -19,10 +19,10 @@ from fuzzing.positions import ENCODINGS, Text, positions_in
 from fuzzing.sameness import differences
 from fuzzing.texts import damaged
 from lsp.wire import BARE, FULL, PULLING, Editor, InProcess, RequestFailed, Violation
+from xla_lens.lsp.documents import path_of
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.handlers import HANDLERS, Command
+from xla_lens.lsp.handlers import COMMANDS, HANDLERS
 from xla_lens.lsp.server import Server
-from xla_lens.lsp.uris import path_of
 from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Document
 
@@ -64,7 +64,7 @@ class Player:
         self.folder = folder
         self.encoding = encoding
         self.dumps = dumps
-        self.maker = Maker(chance, [command.value for command in Command])
+        self.maker = Maker(chance, [*COMMANDS])
         self.versions: dict[str, int] = {}
         self.request_counts: Counter[str] = Counter()
 

@@ -21,7 +21,7 @@ from fuzzing.texts import dump_sets
 from lsp.wire import RequestFailed
 from samples import DUMPS
 from xla_lens.cli.main import main as command
-from xla_lens.lsp.handlers import Command
+from xla_lens.lsp.handlers import COMMANDS
 
 _COMMANDS: Final = (("report",), ("report", "--output-format", "html"), ("check",), ("check", "--unknown"))
 _CHARACTERS: Final = "aZ09 ,.:;()[]{}<>\"\\%=#/*-_@+|'\t\0é"
@@ -74,7 +74,7 @@ async def _request(folder: Path, name: str, text: str) -> None:
     async with playing(random.Random(0), folder, []) as player:
         here = {"uri": player.open(folder / name, text)}
         asked = [(method, player.maker.params(method)) for method in REQUESTS * _ROUNDS]
-        asked += [(lsp.WORKSPACE_EXECUTE_COMMAND, {"command": name, "arguments": [here]}) for name in Command]
+        asked += [(lsp.WORKSPACE_EXECUTE_COMMAND, {"command": name, "arguments": [here]}) for name in COMMANDS]
         for method, params in asked:
             with suppress(RequestFailed):
                 player.maker.learn(method, await player.editor.request(method, params))

@@ -10,7 +10,7 @@ import pytest
 
 from lsp.wire import FULL, InProcess
 from xla_lens.files import SetFiles
-from xla_lens.lsp.indexing import IndexedSet
+from xla_lens.lsp.index import IndexedSet
 from xla_lens.model.summary import SetSummary
 
 _SETS = 2_000

@@ -14,9 +14,9 @@ from lsprotocol import types as lsp
 from samples import DUMPS, SEED, SPLIT, TPU, WHILE, never
 from xla_lens import files
 from xla_lens.files import SetFiles, find_sets, walk_sets
-from xla_lens.lsp import indexing
+from xla_lens.lsp import index as indexing
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.indexing import FileFindings, IndexedSet, Progress, index
+from xla_lens.lsp.index import FileFindings, IndexedSet, Progress, index
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.file_names import FileKind

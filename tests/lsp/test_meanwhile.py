@@ -14,7 +14,7 @@ from lsp.wire import FULL, PATIENCE, RequestFailed
 from samples import DUMPS, SEED, SPLIT
 from xla_lens.lsp import comparisons, dump_set_state, sources, state
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.handlers import HANDLERS, DocumentHandler
+from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.model.diff.comparable import DiffSide
 
 _BEGIN = {"line": 0, "character": 0}
@@ -44,7 +44,7 @@ def _ask_all(reader: Reader, uri: str) -> list[int]:
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: {"range": _FIRST},
     }
     for method, handler in HANDLERS.items():
-        if isinstance(handler, DocumentHandler) and method.startswith("textDocument/"):
+        if handler.dump and method.startswith("textDocument/"):
             numbers.append(reader.editor.ask(method, here | extra.get(method, {"position": _BEGIN})))
     return numbers
 

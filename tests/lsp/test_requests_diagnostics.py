@@ -145,7 +145,7 @@ async def test_published_diagnostics_follow_edits(reader: Reader, loads: Loads, 
 async def test_truncated_diagnostics_are_logged(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(limits, "DIAGNOSTIC_LIMIT", 3)
+    monkeypatch.setattr(limits, "FINDING_LIMIT", 3)
     await reader.start()
     text = "BufferAssignment:\n" + "?\n\n" * 9
     uri = reader.open(tmp_path / "x-buffer-assignment.txt", text)

@@ -10,7 +10,7 @@ import pytest
 from lsp.reading import Reader, rows
 from lsp.wire import FULL
 from samples import SEED, WHILE
-from xla_lens.lsp.requests import annotations, call_hierarchy, navigation, structure
+from xla_lens.lsp.requests import annotations, navigation, structure
 
 _MODULE = WHILE.with_name(WHILE.name.replace("-buffer-assignment", ""))
 _WHOLE = {"range": rows(0, 999)}
@@ -34,8 +34,8 @@ async def _answer(reader: Reader, uri: str, method: str, params: Mapping[str, An
         (SEED, annotations, "LINK_LIMIT", "documentLink", {}, "links"),
         (SEED, structure, "TOKEN_LIMIT", "semanticTokens/range", _WHOLE, "semantic tokens"),
         (SEED, navigation, "HIGHLIGHT_LIMIT", "documentHighlight", _VALUE, "highlights"),
-        (SEED, call_hierarchy, "FLOW_LIMIT", "incomingCalls", _VALUE, "producers or callers"),
-        (_MODULE, call_hierarchy, "FLOW_LIMIT", "outgoingCalls", _COPY, "consumers or callees"),
+        (SEED, navigation, "FLOW_LIMIT", "incomingCalls", _VALUE, "producers or callers"),
+        (_MODULE, navigation, "FLOW_LIMIT", "outgoingCalls", _COPY, "consumers or callees"),
     ],
 )
 async def test_truncated_answers_are_reported(

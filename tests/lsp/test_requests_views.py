@@ -292,7 +292,7 @@ async def test_evicted_set_is_listed_without_being_read_again(
     reader.close(uri)
     await _evict_all(reader, monkeypatch)
     count = loads.count
-    monkeypatch.setattr("xla_lens.lsp.indexing.load_set", lambda *_: pytest.fail("the set is read again"))
+    monkeypatch.setattr("xla_lens.lsp.index.load_set", lambda *_: pytest.fail("the set is read again"))
     assert (await reader.run("modules", {}))["modules"] == before
     assert await _modules(reader) == before
     assert loads.count == count

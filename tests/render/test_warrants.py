@@ -12,9 +12,8 @@ import pytest
 
 from commands import run
 from samples import DUMPS, SPLIT, analysis_of, dump_file, sweep
-from xla_lens.features.hints import hints
+from xla_lens.features.annotations import hints, lenses
 from xla_lens.features.hover import hover
-from xla_lens.features.lenses import lenses
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import ReportOptions
 from xla_lens.files import SetFiles, find_sets

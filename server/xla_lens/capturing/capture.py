@@ -1,13 +1,13 @@
-"""What `xla_lens.capture` returns: a program of this process, where its memory goes, and whether it fits."""
+"""What `xla_lens.capture` and `xla_lens.compare` return. It shows itself in a notebook, without other libraries."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, overload
 
-from xla_lens.capturing.comparison import Comparison
-from xla_lens.capturing.tables import Table
+from xla_lens.features.diff.facts import Diff, diff_of
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.features.report.facts import Report, SpaceReport, report
 from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
@@ -15,6 +15,8 @@ from xla_lens.model.advice.advise import measured
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import over_bytes
+from xla_lens.model.diff import comparison
+from xla_lens.model.diff.comparable import DiffSide
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
@@ -22,12 +24,88 @@ from xla_lens.model.summary import module_of
 from xla_lens.model.tables.backend import parse_spaces
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.package_files import page_sources
-from xla_lens.render.captures import budget_problem, capture_html, capture_text, fit_problems, peak_text, table_title
+from xla_lens.render.captures import (
+    budget_problem,
+    capture_html,
+    capture_text,
+    comparison_html,
+    comparison_text,
+    fit_problems,
+    peak_text,
+    table_html,
+    table_text,
+    table_title,
+)
 from xla_lens.render.messages import Json
 from xla_lens.render.numbers import parse_size
 from xla_lens.render.report.data import part_data, report_data
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
+
+
+class Table(Sequence[Mapping[str, Any]]):
+    """Rows with the same columns, biggest first.
+
+    `table[0]` is a row as a dictionary, `table["size_bytes"]` a column as a list, `table[:5]` a table.
+    `to_dict` returns all columns, as the data frames of pandas and polars take them. In a notebook, it is a table.
+    `bound` says whether the rows are all there are, and their numbers the true ones.
+    """
+
+    def __init__(self, title: str, rows: Sequence[Mapping[str, Any]], bound: Bound = Bound.EXACT) -> None:
+        self.title = title
+        self.bound = bound
+        self._rows = tuple(rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns. A table without rows has none."""
+        return tuple(self._rows[0]) if self._rows else ()
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns by name, as `pandas.DataFrame` takes them."""
+        return {name: self[name] for name in self.columns}
+
+    @overload
+    def __getitem__(self, key: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> "Table": ...
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+    def __getitem__(self, key: int | slice | str) -> "Mapping[str, Any] | Table | list[Any]":
+        if isinstance(key, str):
+            return [row[key] for row in self._rows]
+        return Table(self.title, self._rows[key], self.bound) if isinstance(key, slice) else self._rows[key]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return table_text(self.title, self._rows, self.bound)
+
+    def _repr_html_(self) -> str:
+        return table_html(self.title, self._rows, self.bound)
+
+
+class Comparison(comparison.Comparison):
+    """Two dumps of one module, or of two similar modules."""
+
+    def __repr__(self) -> str:
+        return comparison_text(self._diff())
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self._diff(), page_sources())
+
+    def _diff(self) -> Diff:
+        old, new = _side(self.old), _side(self.new)
+        return diff_of(self, old, new, DiffOptions(DEFAULT_DIFF_TOP))
+
+
+def _side(analysis: Analysis) -> DiffSide:
+    return DiffSide(analysis, {file.kind: file.label for file in analysis.dump.files})
+
 
 Limit: TypeAlias = str | int | None
 """A size such as "15.75GiB", or a number of bytes; None for no limit."""

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from xla_lens import __version__
 from xla_lens.cli.output import print_error
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DIFF_FORMATS, DiffPart, Increase
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffPart, Increase
 from xla_lens.features.report.options import (
     DEFAULT_TOP,
     FORMATS,
@@ -105,6 +105,23 @@ def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
         if command == name or command not in _COMMANDS:
             _add_arguments(commands.add_parser(name, help=one.words, description=one.description), one)
     return parser, dict(commands.choices)
+
+
+def run_completion(options: argparse.Namespace) -> int:
+    """Print a script for a shell, which `shtab` makes from the parser, and return the exit status."""
+    import shtab
+
+    parser, commands = parsers()
+    for command in commands.values():
+        # The help of the command, which shtab then shows, is shorter.
+        command.description = None
+        for action in command.actions:
+            if action.type is Path:
+                vars(action)["complete"] = shtab.FILE
+            elif names := command.names[action.dest]:
+                action.choices = names
+    print(shtab.complete(parser, options.shell))
+    return 0
 
 
 # ---------------------------------------------------------------- arguments of several commands
@@ -279,7 +296,7 @@ _COMMANDS: Final = {
             **_COLOR,
         },
         f"parts: {', '.join(DiffPart)}.",
-        (*DIFF_FORMATS, *CiFormat),
+        (*FORMATS, *CiFormat),
         DiffPart,
     ),
     "explain": _Command(
@@ -375,11 +392,15 @@ def _increase(text: str) -> Increase:
     limit_bytes = None if share else parse_size(limit)
     if (equals and not space.strip()) or not (share or limit_bytes is not None):
         raise argparse.ArgumentTypeError(f"{text!r} is not a limit; expected for example 1%, 64MiB or vmem=1MiB")
-    if share is None:
-        return Increase(text, space.strip().lower() or None, limit_bytes, None)
     from fractions import Fraction
 
-    return Increase(text, space.strip().lower() or None, None, Fraction(share[1]))
+    from xla_lens.model.tables.backend import parse_spaces
+
+    spaces = parse_spaces(space)
+    if equals and not spaces:
+        expected = "expected hbm, vmem, smem, host or a number"
+        raise argparse.ArgumentTypeError(f"{text}: unknown memory space {space.strip().lower()!r}; {expected}")
+    return Increase(text, spaces, limit_bytes, Fraction(share[1]) if share else None)
 
 
 def _regex(text: str) -> str:

@@ -6,7 +6,6 @@ import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Final
 
 from xla_lens.cli.ci import ci_report
 from xla_lens.cli.output import print_json, print_lines
@@ -58,19 +57,12 @@ def run_check(options: argparse.Namespace) -> int:
 def _lines(findings: Iterable[Finding], terminal: Terminal | None) -> Iterator[list[Piece]]:
     """The lines of findings, each followed by its related places."""
     for finding in findings:
-        severity = Piece(f"{finding.severity}", _STYLES[finding.severity])
+        style = Style.QUIET if finding.severity is Severity.HINT else Style[finding.severity.name]
+        severity = Piece(f"{finding.severity}", style)
         code = Piece(f"[{finding.code}]", Style.QUIET)
         yield [_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]
         for related in finding.related:
             yield [Piece("  "), _position(related.place, terminal), Piece(f": {related.relation.value}")]
-
-
-_STYLES: Final = {
-    Severity.ERROR: Style.ERROR,
-    Severity.WARNING: Style.WARNING,
-    Severity.INFORMATION: Style.INFORMATION,
-    Severity.HINT: Style.QUIET,
-}
 
 
 def _position(place: Place, terminal: Terminal | None) -> Piece:

@@ -11,17 +11,15 @@ from pathlib import Path
 
 from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.output import CannotRun, print_error, print_json, print_unfiltered
-from xla_lens.cli.report import report_of
+from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
-from xla_lens.cli.terminal import print_outlines
 from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
-from xla_lens.features.diff.facts import Diff, IncreaseLimit, diff, violations
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart
+from xla_lens.features.diff.facts import Diff, diff, violations
+from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart, Increase
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import CiFormat, Part, ReportOptions
 from xla_lens.files import read_flags
 from xla_lens.model.diff.comparable import DiffSide, entry_parameters
-from xla_lens.model.tables.backend import parse_spaces
 from xla_lens.model.warrants import Bound
 from xla_lens.package_files import page_sources
 from xla_lens.reading import read_file
@@ -49,10 +47,10 @@ def run_diff(arguments: argparse.Namespace) -> int:
     if arguments.new.suffix == ".json":
         raise CannotRun(f"{arguments.new}: only OLD, the first argument, can be a report. Expected a dump")
     pairs, only_old, only_new = _paired(_modules(arguments.old, is_shown=False), _modules(arguments.new, is_shown=True))
-    limits = tuple(_limits(arguments))
+    limits = {"needed_bytes": arguments.max_memory_increase, "peak_live_bytes": arguments.max_peak_increase}
     problems: list[str] = []
     ci = ci_report(arguments)
-    if ci and not limits:
+    if ci and not any(limits.values()):
         raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-memory-increase LIMIT")
     diffs = _checked((_diff(*pair, options) for pair in pairs), limits, problems, ci)
     if ci:
@@ -72,21 +70,8 @@ def run_diff(arguments: argparse.Namespace) -> int:
     return int(bool(problems))
 
 
-def _limits(arguments: argparse.Namespace) -> Iterator[IncreaseLimit]:
-    """The limits of the command line. Raises `CannotRun` for an unknown memory space."""
-    given = {"needed_bytes": arguments.max_memory_increase, "peak_live_bytes": arguments.max_peak_increase}
-    for number, increases in given.items():
-        for increase in increases:
-            text = increase.space
-            spaces = parse_spaces(text) if text else frozenset()
-            if text and not spaces:
-                known = "expected hbm, vmem, smem, host or a number"
-                raise CannotRun(f"{increase.text}: unknown memory space {text!r}; {known}")
-            yield IncreaseLimit(increase, number, spaces)
-
-
 def _checked(
-    diffs: Iterable[Diff], limits: Sequence[IncreaseLimit], problems: list[str], ci: CiReport | None
+    diffs: Iterable[Diff], limits: Mapping[str, Iterable[Increase]], problems: list[str], ci: CiReport | None
 ) -> Iterator[Diff]:
     """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
     for one in diffs:

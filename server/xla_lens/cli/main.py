@@ -109,7 +109,7 @@ _FUNCTIONS: Final = {
     "diff": ("diff", "run_diff"),
     "explain": ("explain", "run_explain"),
     "oom": ("oom", "run_oom"),
-    "completion": ("completion", "run_completion"),
+    "completion": ("arguments", "run_completion"),
     "server": ("main", "_run_server"),
 }
 """The module and the function of each command, and of options that make it another command."""

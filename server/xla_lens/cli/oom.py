@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.output import CannotRun, print_error, print_json
-from xla_lens.cli.report import options_of, report_of
+from xla_lens.cli.report import options_of, print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps, reading
-from xla_lens.cli.terminal import print_outlines
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part, ReportOptions, report_options
 from xla_lens.files import SetFiles
@@ -32,7 +31,7 @@ def run_oom(arguments: argparse.Namespace) -> int:
     if os.path.isdir(log):
         log, paths = STANDARD_INPUT, [log, *paths]
     is_json = arguments.output_format == "json"
-    options = report_options(_LAST_PARTS, top=arguments.top, at_step=None, budget_bytes=None, is_json=is_json)
+    options = report_options(_LAST_PARTS, top=arguments.top, is_json=is_json)
     return _answer(log, paths, arguments, options)
 
 

@@ -6,14 +6,14 @@ The report of several dumps begins with their ranking.
 import argparse
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from xla_lens.cli.output import CannotRun, print_json, print_unfiltered
+from xla_lens.cli.output import CannotRun, print_json, print_lines, print_unfiltered
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
-from xla_lens.cli.terminal import print_outlines
+from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import (
     DEFAULT_PARTS,
@@ -23,8 +23,9 @@ from xla_lens.features.report.options import (
     needs_module,
     report_options,
 )
-from xla_lens.features.report.ranking import RankedModule, is_selected, ranked_module, ranking, sort_key
+from xla_lens.features.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
 from xla_lens.files import SetFiles
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.package_files import page_sources
 from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.render.memory_map.data import memory_map_data
@@ -35,7 +36,9 @@ from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
 from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.blocks import Outline, Section, Table, command
 from xla_lens.render.report.data import report_data
+from xla_lens.render.report.markdown import markdown_text, shortened
 from xla_lens.render.report.outline import missing_step, report_outline
+from xla_lens.render.report.text import terminal_lines, text_lines
 
 
 def run_report(arguments: argparse.Namespace) -> int:
@@ -78,24 +81,31 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
     """Print the report of a dump set, or several modules, worst first, and the report of the worst, or of those that
     were requested. Unless parts were requested, the text of the worst has only its answer and the first pieces of
     advice. At most two sets are in memory at a time; those that are requested are loaded again, in the order of their
-    ranks.
+    ranks. As HTML, print a page with the maps of the modules.
 
     Returns the exit status, which is 1 for errors, and the first report that was printed.
     """
-    if arguments.output_format == "html":
-        return print_pages(found, arguments), None
-    options, is_json, is_one = options_of(arguments), arguments.output_format == "json", len(found.files) == 1
+    options, is_one = options_of(arguments), len(found.files) == 1
+    is_json, is_html = (arguments.output_format == one for one in ("json", "html"))
     rows: dict[RankedModule, SetFiles] = {}
     summaries: dict[RankedModule, Json] = {}
+    maps: dict[RankedModule, str] = {}
     worst: tuple[RankedModule, LoadedSet] | None = None
     for loaded in found.load(share=1 if is_one else OVERVIEW_SHARE):
-        row = ranked_module(loaded.analysis, [*loaded.files.labels.values()], arguments.budget)
+        analysis = loaded.with_module() if is_html else loaded.analysis
+        row = ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)
         rows[row] = loaded.files
         if is_json and not is_one:
             summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
-        if worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
+        if is_html:
+            maps[row] = packed_map(memory_map_data(analysis))
+        elif worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
             worst = row, loaded
     ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
+    first, errors = None, any(row.error_count for row in rows)
+    if is_html:
+        _print_maps(ranked, maps, arguments)
+        return int(errors), first
     is_for_all = not is_one and (arguments.all or arguments.module is not None)
     is_asked = is_one or is_for_all or arguments.part or arguments.stacks or arguments.at is not None
     outline_of = report_outline
@@ -110,7 +120,6 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
         if one and options.at_step is not None and not one.has_step:
             raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
         shown = [one] if one else []
-    first, errors = None, any(row.error_count for row in rows)
 
     def reports() -> Iterator[Report]:
         nonlocal first, errors
@@ -134,6 +143,33 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
     return int(errors), first
 
 
+def print_outlines(outlines: Iterable[tuple[Outline, DumpSet | None]], arguments: argparse.Namespace) -> None:
+    """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
+    together short enough for a comment on GitHub.
+    """
+    is_markdown, terminal = arguments.output_format == "markdown", find_terminal(arguments.color)
+
+    def lines_of_reports() -> Iterator[str]:
+        for number, (outline, dump) in enumerate(outlines):
+            if number:
+                yield ""
+            if is_markdown:
+                yield from markdown_text(outline)
+            elif terminal:
+                yield from terminal_lines(outline, dump, terminal)
+            else:
+                yield from (line.text for line in text_lines(outline, _WIDTH_OF_FILES))
+
+    lines = lines_of_reports()
+    if terminal and not is_markdown:
+        print_unfiltered(lines)
+    else:
+        print_lines(shortened(lines) if is_markdown else lines)
+
+
+_WIDTH_OF_FILES: Final = 200
+"""The width of text that does not go to a terminal."""
+
 _SHORT_TOP: Final = 3
 """The pieces of advice in a short report, so that it fits below the ranking on a terminal."""
 
@@ -152,20 +188,12 @@ def _short_outline(report: Report) -> Outline:
     return replace(outline, facts=facts, parts=((*sections[:1], *actions), (hint,)))
 
 
-def print_pages(found: DumpSets, arguments: argparse.Namespace) -> int:
+def _print_maps(ranked: Ranking, maps: Mapping[RankedModule, str], arguments: argparse.Namespace) -> None:
     """Print one page with the maps of all modules that the ranking shows."""
-    rows: dict[RankedModule, str] = {}
-    for loaded in found.load(share=OVERVIEW_SHARE if len(found.files) > 1 else 1):
-        analysis = loaded.with_module()
-        row = ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)
-        rows[row] = packed_map(memory_map_data(analysis))
-    ranked = ranking(rows, arguments.sort, None if arguments.all else arguments.top or DEFAULT_TOP, arguments.tiny)
-    shown = [rows[module] for module in ranked.shown]
-    folder, is_one = _folder(arguments), len(rows) == 1
+    folder, is_one = _folder(arguments), len(maps) == 1
     title = f"{ranked.modules[0].name}: memory map" if is_one else f"{folder}: memory maps"
     index = () if is_one else tuple(ranking_html(ranked, folder, arguments.budget))
-    print_unfiltered(memory_maps_page(title, index, shown, *page_sources()))
-    return int(any(row.error_count for row in rows))
+    print_unfiltered(memory_maps_page(title, index, [maps[row] for row in ranked.shown], *page_sources()))
 
 
 def _folder(arguments: argparse.Namespace) -> str:

@@ -7,17 +7,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.cli.output import CannotRun
 from xla_lens.reading import SMALL_FILE, read_file, walk
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunFolder:
+class RunFolder(NamedTuple):
     """The folder of a run. Each process dumps to a folder in it, and `log` has what the program wrote to standard
     error. `made` are the folders that did not exist before, the innermost first, `started` is the time of the start in
     seconds, and `chosen` the folder to which the user's flags dump.

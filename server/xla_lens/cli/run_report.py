@@ -12,7 +12,7 @@ from typing import Final
 
 from xla_lens.cli.oom import print_answer, read_log
 from xla_lens.cli.output import open_output, print_error
-from xla_lens.cli.report import options_of, print_pages, print_reports
+from xla_lens.cli.report import options_of, print_reports
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import DumpSets
 from xla_lens.features.report.facts import Report
@@ -58,7 +58,8 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     if dumps and arguments.open:
         page = folder.path / "memory-map.html"
         with open_output(page) as output, redirect_stdout(output):
-            print_pages(found, arguments)
+            arguments.output_format = "html"
+            print_reports(found, arguments)
         if not webbrowser.open(page.absolute().as_uri()):
             print_error(f"no browser found. The memory map is in {page}")
     folder.remove_if_empty()

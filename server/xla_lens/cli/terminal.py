@@ -1,24 +1,14 @@
 """The terminal on standard output: whether there is one, its width, colors and links; and printing on it."""
 
-import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from xla_lens.cli.output import print_lines, print_unfiltered
 from xla_lens.render.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
-
-if TYPE_CHECKING:
-    # `xla-lens explain` needs no dump.
-    from xla_lens.model.tables.dump_set import DumpSet
-    from xla_lens.render.report.blocks import Outline
-
-WIDTH_OF_FILES: Final = 200
-"""The width of text that does not go to a terminal."""
 
 
 def find_terminal(color: str) -> Terminal | None:
@@ -36,33 +26,6 @@ def find_terminal(color: str) -> Terminal | None:
     # Terminals without links ignore them.
     has_links = has_colors and is_capable and environment.get("FORCE_HYPERLINK") != "0"
     return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
-
-
-def print_outlines(outlines: "Iterable[tuple[Outline, DumpSet | None]]", arguments: argparse.Namespace) -> None:
-    """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
-    together short enough for a comment on GitHub.
-    """
-    from xla_lens.render.report.markdown import markdown_text, shortened
-    from xla_lens.render.report.text import terminal_lines, text_lines
-
-    is_markdown, terminal = arguments.output_format == "markdown", find_terminal(arguments.color)
-
-    def lines_of_reports() -> Iterator[str]:
-        for number, (outline, dump) in enumerate(outlines):
-            if number:
-                yield ""
-            if is_markdown:
-                yield from markdown_text(outline)
-            elif terminal:
-                yield from terminal_lines(outline, dump, terminal)
-            else:
-                yield from (line.text for line in text_lines(outline, WIDTH_OF_FILES))
-
-    lines = lines_of_reports()
-    if terminal and not is_markdown:
-        print_unfiltered(lines)
-    else:
-        print_lines(shortened(lines) if is_markdown else lines)
 
 
 def print_pieces(pieces: Pieces, terminal: Terminal | None, hanging: int = 0) -> None:

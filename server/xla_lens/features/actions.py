@@ -16,11 +16,9 @@ from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Pa
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.warrants import Bound
-from xla_lens.render.numbers import shortened
 from xla_lens.render.sources import brief_frame, call_text, without_folder
 from xla_lens.render.warrants import real_peak
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Span
 
 _MOST: Final = 2
@@ -80,11 +78,10 @@ def source_actions(frames: Sequence[StackFrame]) -> list[Action]:
     for frame in (own, *frames):
         if frame and is_file(frame.file):
             calls.setdefault((frame.file, frame.line, frame.function), frame)
-    return [Action(_source_title(frame), frame) for frame in islice(calls.values(), 1 + _MOST_CALLS)]
-
-
-def _source_title(frame: StackFrame) -> str:
-    return f"Go to Python source: {call_text(brief_frame(without_folder(frame), _MAX_NAME))}"
+    return [
+        Action(f"Go to Python source: {call_text(brief_frame(without_folder(frame), _MAX_NAME))}", frame)
+        for frame in islice(calls.values(), 1 + _MOST_CALLS)
+    ]
 
 
 def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
@@ -116,12 +113,3 @@ def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]
     index = analysis.dump.allocations.index.item(allocation)
     if index != NONE:
         yield Action(f"Show the history of allocation {index}", HistoryPage(index))
-
-
-SELECT_FOR_COMPARE: Final = "Select this dump for comparison"
-END_COMPARISON: Final = "End the comparison"
-
-
-def compare_title(folder: str, file: str) -> str:
-    """Return the title of the action that compares with the dump of a file."""
-    return f"Compare with {shortened(f'{folder}/{split_name(file)[0]}', _MAX_NAME)}"

@@ -8,7 +8,8 @@ are among the uses of those. It is neither a producer nor a consumer.
 A is a producer of B if B is a consumer of A. A `tuple` reads its elements only if it is the result.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -77,26 +78,18 @@ def find_item(dump: DumpSet, module: HloModule | None, name: bytes, *, is_comput
     return _item(dump, module, HloComputation(row) if is_computation else HloInstruction(row)) if row != NONE else None
 
 
-def incoming(dump: DumpSet, module: HloModule | None, item: Item, limit: int) -> list[Flow]:
-    """Return at most `limit` producers that an item is computed from, in the order of its operands, or callers of a
-    computation, in the order of the text.
-    """
-    return _flows(dump, module, _incoming(dump, module, item.target), limit)
-
-
-def outgoing(dump: DumpSet, module: HloModule | None, item: Item, limit: int) -> list[Flow]:
-    """Return at most `limit` instructions that read an item, in the order of the schedule, or in a module what an
-    item calls or who reads it, in the order of the text.
-    """
-    return _flows(dump, module, _outgoing(dump, module, item.target), limit)
-
-
 _Found: TypeAlias = Iterable[tuple[Instruction | HloTarget, Place]]
 
 
-def _flows(dump: DumpSet, module: HloModule | None, found: _Found, limit: int) -> list[Flow]:
+def _flows(
+    find: Callable[[DumpSet, HloModule | None, Instruction | HloTarget], _Found],
+    dump: DumpSet,
+    module: HloModule | None,
+    item: Item,
+    limit: int,
+) -> list[Flow]:
     places: dict[Instruction | HloTarget, list[Place]] = {}
-    for target, place in found:
+    for target, place in find(dump, module, item.target):
         if target in places or len(places) < limit:
             places.setdefault(target, []).append(place)
     items = ((_item(dump, module, target), tuple(own)) for target, own in places.items())
@@ -135,6 +128,17 @@ def _outgoing(dump: DumpSet, module: HloModule | None, target: Instruction | Hlo
                 read = range(instruction.operands_start, instruction.operands_end) if instruction else ()
                 spans = ((use.start, use.end) for use in own if use.start in read)
                 yield from ((HloInstruction(reader), Place(module.file, *span)) for span in spans)
+
+
+incoming = partial(_flows, _incoming)
+"""Return at most `limit` producers that an item is computed from, in the order of its operands, or callers of a
+computation, in the order of the text.
+"""
+
+outgoing = partial(_flows, _outgoing)
+"""Return at most `limit` instructions that read an item, in the order of the schedule, or in a module what an item
+calls or who reads it, in the order of the text.
+"""
 
 
 # ---------------------------------------------------------------- items

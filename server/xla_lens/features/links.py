@@ -51,7 +51,6 @@ def frame_tooltip(frame: StackFrame) -> str:
 
 _MAX_NAME: Final = 200
 
-
 _SOURCE: Final = re.compile(
     rb"source_file=(" + STRING_IN_LINE + rb")(?: source_line=([0-9]{1,9})(?![0-9]))?"
     rb"|(?<=[{ ])stack_frame_id=([0-9]{1,9})(?![0-9])"

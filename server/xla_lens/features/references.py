@@ -1,7 +1,6 @@
 """References and document highlights: where a dump set mentions a thing, or an HLO module and its dump."""
 
 from collections.abc import Iterable, Iterator
-from enum import Enum, auto
 from itertools import chain, groupby, islice
 from typing import NamedTuple
 
@@ -199,20 +198,14 @@ def _of_module(dump: DumpSet, module: HloModule, target: HloTarget) -> Iterator[
 # ---------------------------------------------------------------- highlights
 
 
-class HighlightKind(Enum):
-    """Whether a mention defines the thing, reads it, or neither."""
-
-    WRITE = auto()
-    READ = auto()
-    TEXT = auto()
-
-
 class Highlight(NamedTuple):
-    """Bytes `start` to `end` of the file to highlight."""
+    """Bytes `start` to `end` of the file to highlight. `kind` is that of the protocol: ``Write`` for a mention that
+    defines the thing, ``Read`` for one that reads it, else ``Text``.
+    """
 
     start: int
     end: int
-    kind: HighlightKind
+    kind: str
 
 
 def highlights(
@@ -225,20 +218,20 @@ def highlights(
         if module is None:
             return []
         place, uses = definition_place(module, mention.target), references_to(module, mention.target)
-        reads = (Highlight(use.start, use.end, HighlightKind.READ) for use in islice(uses, limit - 1))
-        return [Highlight(place.start, place.end, HighlightKind.WRITE), *reads]
+        reads = (Highlight(use.start, use.end, "Read") for use in islice(uses, limit - 1))
+        return [Highlight(place.start, place.end, "Write"), *reads]
     found = [
         Highlight(one.word.start, one.word.end, _kind(mention.target, one.role))
         for one in islice(occurrences(dump, mention.target, file), limit)
     ]
     if (mention.start, mention.end) not in {word[:2] for word in found}:
-        found = [Highlight(mention.start, mention.end, HighlightKind.TEXT), *found[: limit - 1]]
+        found = [Highlight(mention.start, mention.end, "Text"), *found[: limit - 1]]
     return found
 
 
-def _kind(target: Target, role: Role) -> HighlightKind:
+def _kind(target: Target, role: Role) -> str:
     if role in (Role.OPERAND, Role.INSTRUCTION_TEXT):
-        return HighlightKind.READ
+        return "Read"
     # The entry in the schedule defines a value.
     is_made = role is Role.SCHEDULE or is_declaration(target, role)
-    return HighlightKind.WRITE if is_made else HighlightKind.TEXT
+    return "Write" if is_made else "Text"

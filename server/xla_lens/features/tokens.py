@@ -1,12 +1,13 @@
 """Semantic tokens of dump files and HLO modules: names, numbers, shapes, and the words of the format itself.
 
+Their types are those of the protocol. A name of a value is a variable, that of an instruction without a value a
+function, and that of an allocation or a computation a class. Shapes are types, opcodes macros, and headers namespaces.
 A name also has modifiers: whether it declares what it means, and whether that is a value that is live at the peak of
 its memory space. In a module, the name of an instruction stands for all values that the instruction has in the dump.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
 from xla_lens.model.analysis import Analysis
@@ -21,45 +22,17 @@ from xla_lens.syntax.hlo.words import module_words
 from xla_lens.text.document import Document, Span
 
 
-class TokenType(IntEnum):
-    """The type of a token."""
-
-    SECTION = auto()
-    """The header of a section."""
-    KEYWORD = auto()
-    """A word that introduces what follows: ``allocation``, ``uses:``."""
-    PROPERTY = auto()
-    """The name of an attribute: ``size``, ``op_name``."""
-    ALLOCATION = auto()
-    """The index of an allocation."""
-    VALUE = auto()
-    """A name that means a value, with its index."""
-    INSTRUCTION = auto()
-    """A name that means no value."""
-    COMPUTATION = auto()
-    STEP = auto()
-    NUMBER = auto()
-    """An id, a size, an offset, or an index without a name."""
-    SHAPE = auto()
-    OPCODE = auto()
-    KIND = auto()
-    """The kind of an allocation, or the mark of a phi value."""
-    STRING = auto()
-    """Other text: frames of the stack trace, strings in instructions, file names."""
-    COMMENT = auto()
-    """The column headers of a report."""
-
-
 class Token(NamedTuple):
-    """A token from byte `start` to `end`. `is_definition` is whether the token declares its value, allocation,
-    instruction or computation. `is_live_at_peak` is whether the value is live at the peak of its memory space.
+    """A token from byte `start` to `end`. `type` is that of the protocol. `is_definition` is whether the token declares
+    its value, allocation, instruction or computation. `is_live_at_peak` is whether the value is live at the peak of its
+    memory space.
     """
 
     # A named tuple, because a screen has thousands of tokens and a dataclass takes more than twice as long to create.
 
     start: int
     end: int
-    type: TokenType
+    type: str
     is_definition: bool = False
     is_live_at_peak: bool = False
 
@@ -108,7 +81,7 @@ def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
     for kind, first, last in words(file.document.data, file.columns, start, end):
         mention = mention_at(dump, file, first) if kind in _NAMES else None
         value = mention.target.row if mention and isinstance(mention.target, Value) else NONE
-        token_type = TokenType.VALUE if value != NONE else _DUMP_TYPES.get(kind)
+        token_type = "variable" if value != NONE else _TYPES.get(kind)
         if token_type is not None:
             is_definition = mention is not None and is_declaration(mention.target, mention.role)
             yield Token(first, last, token_type, is_definition, value != NONE and is_live_at_peak(dump, memory, value))
@@ -118,7 +91,7 @@ _NAMES: Final = frozenset(("name", "instruction", "frame_name", "allocation_inde
 """The tokens that may be mentions in the dump."""
 
 _WORDS: Final = {
-    TokenType.SECTION: (
+    "namespace": (
         "BufferAssignment",
         "Used values",
         "HloLiveRange",
@@ -136,7 +109,7 @@ _WORDS: Final = {
         "*** End",
         "***",
     ),
-    TokenType.KEYWORD: (
+    "keyword": (
         "allocation",
         "value",
         "positions",
@@ -146,28 +119,31 @@ _WORDS: Final = {
         "reused by buffers of a different color",
         "The rest",
     ),
-    TokenType.PROPERTY: (
+    "property": (
         *("max", "size", "offset", "color", "page", "parameter", "shape", "at ShapeIndex", "output shape is"),
         *("operand", "bytes", "cumulative", "total", "current", "remaining"),
     ),
 }
 _KINDS: Final = {
-    TokenType.PROPERTY: ("key",),
-    TokenType.ALLOCATION: ("allocation_index",),
-    TokenType.INSTRUCTION: ("name", "instruction"),
-    TokenType.STEP: ("step",),
-    TokenType.NUMBER: ("value_id", "integer", "grouped_integer", "human_size", "percent", "address", "index"),
-    TokenType.SHAPE: ("shape", "shapes"),
-    TokenType.OPCODE: ("opcode",),
-    TokenType.KIND: ("kind", "phi"),
-    TokenType.STRING: ("frame_name", "string", "space_name", "filename"),
-    TokenType.COMMENT: ("columns", "rule", "unavailable"),
+    "namespace": ("module", "table"),
+    "keyword": ("keyword",),
+    "property": ("key",),
+    "class": ("allocation_index", "computation"),
+    "function": ("name", "instruction"),
+    "number": ("step", "value_id", "integer", "grouped_integer", "human_size", "percent", "address", "index", "number"),
+    "type": ("shape", "shapes"),
+    "macro": ("opcode",),
+    "enumMember": ("kind", "phi"),
+    "string": ("frame_name", "string", "space_name", "filename"),
+    "comment": ("columns", "rule", "unavailable", "comment"),
 }
-_DUMP_TYPES: Final = {
+_TYPES: Final = {
     **{f'"{word}"': token_type for token_type, words_of in _WORDS.items() for word in words_of},
     **{kind: token_type for token_type, kinds in _KINDS.items() for kind in kinds},
 }
-"""The token type of each kind of syntax node."""
+"""The token type of each kind of syntax node, and of each kind of word in HLO text. In a module, a kind without a type
+may be a name.
+"""
 
 # ---------------------------------------------------------------- HLO modules
 
@@ -175,19 +151,18 @@ _DUMP_TYPES: Final = {
 def _in_module(analysis: Analysis, module: HloModule, start: int, end: int) -> Iterator[Token]:
     is_live: dict[HloTarget, bool | None] = {}
     for kind, first, last in module_words(module.file.document, module.columns, start, end):
-        token_type, is_marked = _MODULE_TYPES.get(kind), False
-        if token_type in (None, TokenType.INSTRUCTION):
+        token_type, is_marked = _TYPES.get(kind, "function"), False
+        if token_type == "function":
             mention = hlo_mention_at(module, first)
             if mention is None or not mention.start <= first < mention.end:
                 continue
-            token_type = TokenType.COMPUTATION
+            token_type = "class"
             if isinstance(mention.target, HloInstruction):
                 if mention.target not in is_live:
                     is_live[mention.target] = _is_live(analysis, module, mention.target)
-                token_type = TokenType.INSTRUCTION if is_live[mention.target] is None else TokenType.VALUE
+                token_type = "function" if is_live[mention.target] is None else "variable"
                 is_marked = is_live[mention.target] is True
-        if token_type is not None:
-            yield Token(first, last, token_type, kind in _DEFINITIONS, is_marked)
+        yield Token(first, last, token_type, kind in ("instruction", "computation"), is_marked)
 
 
 def _is_live(analysis: Analysis, module: HloModule, target: HloInstruction) -> bool | None:
@@ -197,20 +172,3 @@ def _is_live(analysis: Analysis, module: HloModule, target: HloInstruction) -> b
     values = [meaning.row] if isinstance(meaning, Value) else []
     values = values if target.index else values_of(dump, name)
     return any(is_live_at_peak(dump, analysis.memory, value) for value in values) if values else None
-
-
-_DEFINITIONS: Final = frozenset(("instruction", "computation"))
-_MODULE_TYPES: Final = {
-    "keyword": TokenType.KEYWORD,
-    "module": TokenType.SECTION,
-    "table": TokenType.SECTION,
-    "computation": TokenType.COMPUTATION,
-    "instruction": TokenType.INSTRUCTION,
-    "shape": TokenType.SHAPE,
-    "opcode": TokenType.OPCODE,
-    "key": TokenType.PROPERTY,
-    "string": TokenType.STRING,
-    "number": TokenType.NUMBER,
-    "comment": TokenType.COMMENT,
-}
-"""The token type by the kind of a word. A kind without an entry may be a name."""

@@ -122,7 +122,6 @@ _BEFORE: Final = 16
 _AFTER: Final = 6
 """How many bytes to show on each side of the first error."""
 
-
 _NUMBER: Final = re.compile(rb"\d+")
 _LONGEST: Final = 200
 

@@ -1,30 +1,100 @@
-"""The editor: everything the server sends to it."""
+"""The editor: what it supports, and everything the server sends to it."""
 
 import asyncio
 import logging
 import re
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
+from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 from pygls.lsp.server import LanguageServer
 
-from xla_lens.lsp.capabilities import SOURCE_METHODS, ClientCapabilities
 from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
 from xla_lens.lsp.tasks import BackgroundTasks
+from xla_lens.text.encoding import Encoding
 
 logger = logging.getLogger(__name__)
+
+# ---------------------------------------------------------------- what it supports
+
+_REFRESH_SUPPORT: Final = {
+    lsp.WORKSPACE_DIAGNOSTIC_REFRESH: "workspace.diagnostics.refresh_support",
+    lsp.WORKSPACE_INLAY_HINT_REFRESH: "workspace.inlay_hint.refresh_support",
+    lsp.WORKSPACE_CODE_LENS_REFRESH: "workspace.code_lens.refresh_support",
+    lsp.WORKSPACE_SEMANTIC_TOKENS_REFRESH: "workspace.semantic_tokens.refresh_support",
+    lsp.WORKSPACE_FOLDING_RANGE_REFRESH: "workspace.folding_range.refresh_support",
+}
+
+_SOURCE_METHODS: Final[Mapping[str, Mapping[str, Any]]] = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: {},
+    lsp.TEXT_DOCUMENT_DID_CHANGE: {"syncKind": lsp.TextDocumentSyncKind.Incremental.value},
+    lsp.TEXT_DOCUMENT_DID_SAVE: {"includeText": False},
+    lsp.TEXT_DOCUMENT_DID_CLOSE: {},
+    lsp.TEXT_DOCUMENT_HOVER: {},
+    lsp.TEXT_DOCUMENT_INLAY_HINT: {"resolveProvider": False},
+}
+"""What is registered for files of the program, with the options of each."""
+
+_SOURCE_SUPPORT: Final = {
+    **dict.fromkeys(_SOURCE_METHODS, "text_document.synchronization.dynamic_registration"),
+    lsp.TEXT_DOCUMENT_HOVER: "text_document.hover.dynamic_registration",
+    lsp.TEXT_DOCUMENT_INLAY_HINT: "text_document.inlay_hint.dynamic_registration",
+}
+
+_DRAWN: Final = frozenset({lsp.TEXT_DOCUMENT_HOVER, lsp.TEXT_DOCUMENT_INLAY_HINT})
+"""What an editor that draws the memory of its lines by itself does not request."""
+
+
+class ClientCapabilities:
+    """What the editor supports."""
+
+    def __init__(self, announced: lsp.ClientCapabilities) -> None:
+        self.announced = announced
+        self.encoding = Encoding(ServerCapabilitiesBuilder.choose_position_encoding(announced))
+        self.refreshes = self._supported(_REFRESH_SUPPORT)
+        """The refresh requests that the editor handles."""
+        is_drawn = self.extra("sourceLines") is True
+        self.source_methods = self._supported(_SOURCE_SUPPORT) - (_DRAWN if is_drawn else frozenset())
+        """What can be registered for single files of the program."""
+
+    def get(self, path: str) -> Any:
+        """Return a capability of the protocol, such as `window.show_document.support`, None if it is missing."""
+        return get_capability(self.announced, path)
+
+    def extra(self, name: str) -> Any:
+        """Return a capability that only XLA Lens knows, one in `experimental.xlaLens`, None if it is missing."""
+        experimental = self.announced.experimental
+        own = experimental.get("xlaLens") if isinstance(experimental, Mapping) else None
+        return own.get(name) if isinstance(own, Mapping) else None
+
+    @property
+    def pulls_diagnostics(self) -> bool:
+        """Whether the editor requests diagnostics so that the server need not publish any. An edit of one file can
+        change the findings in another, so it also has to handle refresh requests.
+        """
+        return self.get("text_document.diagnostic") is not None and lsp.WORKSPACE_DIAGNOSTIC_REFRESH in self.refreshes
+
+    @property
+    def has_command_uris(self) -> bool:
+        """Whether links in Markdown may be `command:` URIs."""
+        return self.extra("commandUris") is True
+
+    def _supported(self, paths: Mapping[str, str]) -> frozenset[str]:
+        return frozenset(method for method, path in paths.items() if self.get(path))
+
+
+# ---------------------------------------------------------------- what the server sends
 
 _PROGRESS_DELAY: Final = 0.2
 """Seconds of work before its progress is shown."""
 
 _PROGRESS_PERIOD: Final = 0.25
 """Seconds between two progress reports."""
-
 
 Measure: TypeAlias = Callable[[], tuple[str | None, int]]
 """Returns a message and a percentage."""
@@ -73,13 +143,13 @@ class Client:
 
     def refresh_page(self, uri: str) -> None:
         """Make the editor read a page again."""
-        if self.capabilities.has_text_document_content:
+        if self.capabilities.get("workspace.text_document_content") is not None:
             params = lsp.TextDocumentContentRefreshParams(uri)
             self._tasks.start(self._try(self._server.workspace_text_document_content_refresh_async, params))
 
     async def show_document(self, uri: str, selection: lsp.Range | None = None) -> None:
         """Make the editor show a document."""
-        if self.capabilities.has_show_document:
+        if self.capabilities.get("window.show_document.support"):
             params = lsp.ShowDocumentParams(uri, take_focus=True, selection=selection)
             await self._try(self._server.window_show_document_async, params)
 
@@ -104,7 +174,7 @@ class Client:
                 selector = [{"scheme": "file", "pattern": _glob(path)} for path in sorted(paths)]
                 added = [
                     lsp.Registration(
-                        f"xla-lens/{method}", method, {"documentSelector": selector, **SOURCE_METHODS[method]}
+                        f"xla-lens/{method}", method, {"documentSelector": selector, **_SOURCE_METHODS[method]}
                     )
                     for method in sorted(methods)
                 ]
@@ -112,7 +182,7 @@ class Client:
 
     def notify_did_load(self, uris: Collection[str], *, is_loaded: bool) -> None:
         """Report that the set of some files was loaded, or was closed."""
-        if self.capabilities.has_did_load:
+        if self.capabilities.extra("didLoad") is True:
             self._server.protocol.notify(DID_LOAD, {"uris": sorted(uris), "loaded": is_loaded})
 
     # ---------------------------------------------------------------- messages and settings
@@ -151,7 +221,7 @@ class Client:
     async def _report_progress(self, title: str, measure: Measure) -> None:
         await asyncio.sleep(_PROGRESS_DELAY)
         progress, token = self._server.work_done_progress, f"xla-lens-{uuid.uuid4()}"
-        if not (self.capabilities.has_progress and await self._try(progress.create_async, token)):
+        if not (self.capabilities.get("window.work_done_progress") and await self._try(progress.create_async, token)):
             return
         progress.begin(token, lsp.WorkDoneProgressBegin(title, percentage=measure()[1]))
         try:

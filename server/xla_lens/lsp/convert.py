@@ -1,6 +1,6 @@
 """Conversion of places, findings, hints and outlines to the types of the Language Server Protocol."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Final
@@ -8,39 +8,22 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.symbols import Symbol, SymbolKind
+from xla_lens.features.structure import Symbol
 from xla_lens.files import set_key
 from xla_lens.lsp.converter import Json, RawJson, from_json
-from xla_lens.lsp.documents import OpenDocuments
+from xla_lens.lsp.documents import OpenDocuments, uri_of
 from xla_lens.lsp.pages import page_uri
-from xla_lens.lsp.uris import uri_of
-from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.pages import EXCERPT_HEAD, excerpt_at
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.package_files import explanation_path
+from xla_lens.render import contract
 from xla_lens.render.messages import message
 from xla_lens.text.document import Span
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position, to_positions
-
-_SEVERITIES: Final = {
-    Severity.ERROR: lsp.DiagnosticSeverity.Error,
-    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
-    Severity.INFORMATION: lsp.DiagnosticSeverity.Information,
-    Severity.HINT: lsp.DiagnosticSeverity.Hint,
-}
-
-_SYMBOL_KINDS: Final = {
-    SymbolKind.SECTION: lsp.SymbolKind.Namespace.value,
-    SymbolKind.ALLOCATION: lsp.SymbolKind.Array.value,
-    SymbolKind.VALUE: lsp.SymbolKind.Variable.value,
-    SymbolKind.COMPUTATION: lsp.SymbolKind.Function.value,
-    SymbolKind.INSTRUCTION: lsp.SymbolKind.Variable.value,
-}
-
 
 _MANY: Final = 8
 """From so many offsets on, converting them at once is faster than one by one."""
@@ -109,21 +92,26 @@ class Converter:
             found += [_in_page(where, file) if is_in_pages else {"uri": uri, "range": where} for where in ranges]
         return RawJson(found)
 
+    def location_json(self, place: Place) -> contract.Location:
+        """Convert a place to JSON."""
+        found: contract.Location = self.locations([place]).json[0]
+        return found
+
     def location(self, place: Place) -> lsp.Location:
         """Convert a place."""
-        return from_json(self.locations([place]).json[0], lsp.Location)
+        return from_json(self.location_json(place), lsp.Location)
 
     def line_uri(self, place: Place) -> str:
         """Return the URI of the line of a place, with the fragment that editors and browsers understand."""
-        location = self.location(place)
-        return f"{location.uri}#L{location.range.start.line + 1}"
+        location = self.location_json(place)
+        return f"{location['uri']}#L{location['range']['start']['line'] + 1}"
 
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
         """Convert a finding with its related places."""
         return lsp.Diagnostic(
             range=self.range(finding.place),
             message=message(finding),
-            severity=_SEVERITIES[finding.severity],
+            severity=lsp.DiagnosticSeverity[finding.severity.name.title()],
             code=finding.code.value,
             code_description=lsp.CodeDescription(explanation_path(finding.code).as_uri()),
             source="xla-lens",
@@ -136,11 +124,19 @@ class Converter:
 
     def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> list[Json]:
         """Convert an outline to a tree of `DocumentSymbol`s."""
-        every = [*_every(symbols)]
-        spans = self.ranges(file, [symbol.span for symbol in every])
-        names = self.ranges(file, [symbol.name_span for symbol in every])
-        ranges = zip(spans, names, strict=True)
-        return [_entry(symbol, ranges) for symbol in symbols]
+        spans = self.ranges(file, [symbol.span for symbol in symbols])
+        names = self.ranges(file, [symbol.name_span for symbol in symbols])
+        return [
+            {
+                "name": symbol.name,
+                "kind": lsp.SymbolKind[symbol.kind].value,
+                "range": span,
+                "selectionRange": name,
+                "detail": symbol.detail,
+                **({"children": self.symbols(file, symbol.children)} if symbol.children else {}),
+            }
+            for symbol, span, name in zip(symbols, spans, names, strict=True)
+        ]
 
 
 def _in_page(where: Json, file: DumpFile) -> Json:
@@ -149,27 +145,3 @@ def _in_page(where: Json, file: DumpFile) -> Json:
     down = EXCERPT_HEAD - page.first_row
     here = {side: {**at, "line": at["line"] + down} for side, at in where.items()}
     return {"uri": page_uri(set_key(Path(file.label), file.document), page), "range": here}
-
-
-def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
-    """Return all entries of an outline in the order of the text."""
-    for symbol in symbols:
-        yield symbol
-        yield from _every(symbol.children)
-
-
-def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
-    """Return the `DocumentSymbol` of an entry and its children. `ranges` has the ranges of each entry and of its name,
-    in the order of the text.
-    """
-    span, name = next(ranges)
-    found: Json = {
-        "name": symbol.name,
-        "kind": _SYMBOL_KINDS[symbol.kind],
-        "range": span,
-        "selectionRange": name,
-        "detail": symbol.detail,
-    }
-    if symbol.children:
-        found["children"] = [_entry(child, ranges) for child in symbol.children]
-    return found

@@ -12,10 +12,9 @@ from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.documents import OpenDocument
+from xla_lens.lsp.documents import OpenDocument, file_path
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.handlers import PAGE_SCHEME
-from xla_lens.lsp.uris import file_path
 from xla_lens.model.places.pages import Page, page_name
 from xla_lens.render.pages import Link
 from xla_lens.syntax.file_names import module_name
@@ -28,7 +27,6 @@ _COMPARISON: Final = "comparison.txt"
 _CACHE_SIZE: Final = 30
 """Number of pages that are kept, and refreshed in the editor when their set changes."""
 
-
 Generations: TypeAlias = tuple[tuple[DumpSetState, int], ...]
 """Some sets, and the generation of each."""
 
@@ -36,21 +34,22 @@ Generations: TypeAlias = tuple[tuple[DumpSetState, int], ...]
 @dataclass(frozen=True, slots=True, eq=False)
 class RenderedPage:
     """A page, rendered from the analyses of some sets that each had a generation: of one set, or of two that are
-    compared.
+    compared. `encoding` is that of its positions.
     """
 
     sources: Generations
     document: Document
     links: tuple[Link, ...]
+    encoding: Encoding
 
-    def link_at(self, position: lsp.Position, encoding: Encoding) -> Link | None:
+    def link_at(self, position: lsp.Position) -> Link | None:
         """Return the link at a position, None if there is none."""
-        offset = to_offset(self.document, position.line, position.character, encoding)
+        offset = to_offset(self.document, position.line, position.character, self.encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
 
-    def range_of(self, link: Link, encoding: Encoding) -> lsp.Range:
+    def range_of(self, link: Link) -> lsp.Range:
         """Return where a link is."""
-        start, end = (lsp.Position(*to_position(self.document, at, encoding)) for at in (link.start, link.end))
+        start, end = (lsp.Position(*to_position(self.document, at, self.encoding)) for at in (link.start, link.end))
         return lsp.Range(start, end)
 
     @property

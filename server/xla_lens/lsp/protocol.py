@@ -16,9 +16,9 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCRequestMessage, LanguageServerProtocol, lsp_method
 
-from xla_lens.lsp.capabilities import read_capabilities
+from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.handlers import PAGE_SCHEME, Command
+from xla_lens.lsp.handlers import COMMANDS, PAGE_SCHEME
 
 logger = logging.getLogger(__name__)
 
@@ -85,11 +85,11 @@ class Protocol(LanguageServerProtocol):
     def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, lsp.InitializeResult]:
         """Answer `initialize`, with the capabilities that pygls does not know."""
         result = yield from super().lsp_initialize(params)
-        capabilities, client = result.capabilities, read_capabilities(params.capabilities)
+        capabilities, client = result.capabilities, ClientCapabilities(params.capabilities)
         if capabilities.workspace:
             capabilities.workspace.text_document_content = lsp.TextDocumentContentOptions([PAGE_SCHEME])
-        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command])
-        if client.has_pull_diagnostics and not client.pulls_diagnostics:
+        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*COMMANDS])
+        if not client.pulls_diagnostics:
             # The editor would show the published diagnostics and the pulled ones.
             capabilities.diagnostic_provider = None
         return result

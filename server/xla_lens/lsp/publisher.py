@@ -6,26 +6,21 @@ The publisher is the state of the server, and reacts to the events of its dump s
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Final
 
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import uri_in
+from xla_lens.lsp.documents import uri_in, uri_of
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
-from xla_lens.lsp.indexing import IndexedSet
+from xla_lens.lsp.index import FINDING_LIMIT, IndexedSet
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.state import Shown, State
 from xla_lens.lsp.tasks import BackgroundTasks
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.checks.problems import Finding
 from xla_lens.render.numbers import counted
-
-DIAGNOSTIC_LIMIT: Final = 1_000
-"""Maximum number of diagnostics of one file. Editors show no more."""
 
 
 class Publisher(State, Events):
@@ -60,7 +55,10 @@ class Publisher(State, Events):
 
     async def update_comparison(self) -> None:
         """Compute the active comparison again if it is stale, and show the new lenses."""
-        await self.compare_again()
+        if self.comparisons.active:
+            old, new = map(self.set_of_key, self.comparisons.active)
+            if old and new:
+                await self.comparisons.of(old, new)
         self.client.refresh(lsp.TEXT_DOCUMENT_CODE_LENS)
 
     async def update_source_files(self) -> None:
@@ -104,17 +102,13 @@ class Publisher(State, Events):
             self._publish(key)
         self.client.refresh()
         if before.device_memory != self.settings.device_memory:
-            self._device_changed()
+            # The views and pages of the editor show the capacity that the user states.
+            for uris, _, _ in self.loads.values():
+                self.client.notify_did_load(uris, is_loaded=True)
+            while self.pages.pages:
+                self.client.refresh_page(self.pages.pages.popitem()[0])
         self.tasks.start(self.update_workspace())
         self.tasks.start(self.update_source_files())
-
-    def _device_changed(self) -> None:
-        """Make the editor's views and pages show the capacity that the user now states."""
-        for uris, _, _ in self.loads.values():
-            self.client.notify_did_load(uris, is_loaded=True)
-        pages = self.pages.pages
-        while pages:
-            self.client.refresh_page(pages.popitem()[0])
 
     async def update_workspace(self) -> None:
         """Publish the diagnostics of sets without open documents if they have changed and the user wants them."""
@@ -167,8 +161,8 @@ class Publisher(State, Events):
         for finding in findings_of(dump_set.analysis, self.settings):
             findings.setdefault(convert.uri(finding.place.file), []).append(finding)
         for uri, found in findings.items():
-            self._report_omitted(uri, len(found) - DIAGNOSTIC_LIMIT)
-        return {uri: [*map(convert.diagnostic, found[:DIAGNOSTIC_LIMIT])] for uri, found in findings.items()}
+            self._report_omitted(uri, len(found) - FINDING_LIMIT)
+        return {uri: [*map(convert.diagnostic, found[:FINDING_LIMIT])] for uri, found in findings.items()}
 
     def _of_indexed(self, indexed: IndexedSet | None) -> dict[str, list[lsp.Diagnostic]]:
         """The diagnostics of a set without open documents, by URI. Findings that depend on the user's memory limits are

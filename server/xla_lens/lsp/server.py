@@ -16,8 +16,7 @@ from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInter
 from pygls.lsp.server import LanguageServer
 
 from xla_lens import __version__
-from xla_lens.lsp.capabilities import ClientCapabilities, read_capabilities
-from xla_lens.lsp.client import Client
+from xla_lens.lsp.client import Client, ClientCapabilities
 from xla_lens.lsp.converter import message_converter
 from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.lsp.protocol import Protocol
@@ -50,7 +49,7 @@ class Server(LanguageServer):
             self.feature(method, handler.options)(partial(self._answer, method))
         notifications: dict[str, Callable[[Any], None]] = {
             lsp.INITIALIZE: self._initialize,
-            lsp.INITIALIZED: self._initialized,
+            lsp.INITIALIZED: lambda _params: self.tasks.start(self._start()),
             lsp.EXIT: self._exit,
             # The first access to the state imports the engine.
             lsp.TEXT_DOCUMENT_DID_OPEN: lambda params: self.state.did_open(params.text_document),
@@ -71,7 +70,7 @@ class Server(LanguageServer):
     @cached_property
     def capabilities(self) -> ClientCapabilities:
         """What the editor supports."""
-        return read_capabilities(self.client_capabilities)
+        return ClientCapabilities(self.client_capabilities)
 
     @cached_property
     def client(self) -> Client:
@@ -107,13 +106,10 @@ class Server(LanguageServer):
         asyncio.get_running_loop().set_exception_handler(_log_unless_gone)
         self.tasks.start(self._poll(params.process_id))
 
-    def _initialized(self, _params: lsp.InitializedParams) -> None:
-        self.tasks.start(self._start())
-
     async def _start(self) -> None:
         """Prepare for requests."""
         await asyncio.to_thread(_import_engine)
-        if self.capabilities.has_configuration:
+        if self.capabilities.get("workspace.configuration"):
             self.client.configuration(SECTION, self._apply_settings)
 
     async def _poll(self, editor: int | None) -> None:
@@ -151,7 +147,7 @@ class Server(LanguageServer):
     # ---------------------------------------------------------------- settings and folders
 
     def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
-        if self.capabilities.has_configuration:
+        if self.capabilities.get("workspace.configuration"):
             self.client.configuration(SECTION, self._apply_settings)
         else:
             self._apply_settings(params.settings)

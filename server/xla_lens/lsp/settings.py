@@ -37,7 +37,6 @@ class Settings:
 _MAX_DEPTH: Final = 3
 """Maximum nesting of settings objects."""
 
-
 _SIMILAR: Final = 0.85
 """How similar (0 to 1) the name of a setting must be to one of ours to be a typing error."""
 

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.handlers import Kind

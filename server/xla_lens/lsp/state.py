@@ -18,18 +18,16 @@ from xla_lens.files import NotADump, find_set, is_output
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import Change, OpenDocuments
+from xla_lens.lsp.documents import Change, OpenDocuments, SourceDocuments, is_source, path_of, uri_of
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.handlers import PAGE_SCHEME, DocumentHandler
+from xla_lens.lsp.handlers import PAGE_SCHEME, Handler
 from xla_lens.lsp.index import IndexedSets, WorkspaceIndex
 from xla_lens.lsp.pages import Generations, PageCache, RenderedPage, old_key_of_comparison, set_key_of_page
 from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, SourceSnapshot
-from xla_lens.lsp.source_documents import SourceDocuments, is_source
 from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
-from xla_lens.lsp.uris import path_of, uri_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.pages import HistoryPage, Page, page_of_name
 from xla_lens.reading import DamagedFile
@@ -52,7 +50,6 @@ _USER_INITIATED: Final = (
 
 _MOST_OTHERS: Final = 3
 """Open dumps that an action offers to compare with."""
-
 
 Shown: TypeAlias = dict[str, tuple[list[lsp.Diagnostic], int | None]]
 """By URI: diagnostics, and the version of the document."""
@@ -159,9 +156,10 @@ class State:
         link cannot make the server read arbitrary files.
         """
         key = set_key_of_page(uri)
-        return self._set_of_key(key) if key else None
+        return self.set_of_key(key) if key else None
 
-    def _set_of_key(self, key: Path) -> DumpSetState | None:
+    def set_of_key(self, key: Path) -> DumpSetState | None:
+        """Return the set with a key, None as above."""
         # The path in the URI of a page is absolute, even for a document without a file.
         known = next((state for state in self.sets if key in (state.key, Path("/", state.key))), None)
         if known and (known.open or key in self._named | self.comparisons.kept()):
@@ -180,7 +178,7 @@ class State:
         old_key = old_key_of_comparison(uri)
         page = None if old_key else page_of_name(uri.rpartition("/")[2])
         while state := self.set_for_page(uri):
-            old = self._set_of_key(old_key) if old_key else None
+            old = self.set_of_key(old_key) if old_key else None
             found = await self._comparison(old, state) if old else await self._page(state, page) if page else None
             if found is None:
                 return None
@@ -188,7 +186,8 @@ class State:
                 return known
             (sources, render), device_memory = found, self.settings.device_memory
             text = await in_thread(render)
-            rendered = RenderedPage(sources, Document(encode(text.text)), text.links)
+            document, encoding = Document(encode(text.text)), self.client.capabilities.encoding
+            rendered = RenderedPage(sources, document, text.links, encoding)
             # A load makes the editor read only those pages again that are kept.
             if rendered.is_current and device_memory == self.settings.device_memory:
                 self.pages.add(uri, rendered)
@@ -222,20 +221,13 @@ class State:
     async def compared(self, uri: str) -> Compared | None:
         """Return the comparison that a page shows, None if there is none or one of its sets cannot be read."""
         old_key, new = old_key_of_comparison(uri), self.set_for_page(uri)
-        old = self._set_of_key(old_key) if old_key else None
+        old = self.set_of_key(old_key) if old_key else None
         return await self.comparisons.of(old, new) if old and new else None
-
-    async def compare_again(self) -> None:
-        """Compare the sets of the active comparison again if one of them was loaded again."""
-        if self.comparisons.active:
-            old, new = map(self._set_of_key, self.comparisons.active)
-            if old and new:
-                await self.comparisons.of(old, new)
 
     # ---------------------------------------------------------------- snapshots
 
     async def snapshot(
-        self, handler: DocumentHandler, method: str, uri: str
+        self, handler: Handler, method: str, uri: str
     ) -> Snapshot | PageSnapshot | SourceSnapshot | None:
         """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
         part of a dump.
@@ -252,7 +244,8 @@ class State:
     def converter(self, opened: OpenDocuments) -> Converter:
         """Return a converter of places in the files of a set that has some open documents."""
         capabilities = self.client.capabilities
-        return Converter(opened, capabilities.encoding, capabilities.largest_file_bytes)
+        largest = capabilities.extra("largestFileBytes")
+        return Converter(opened, capabilities.encoding, largest if isinstance(largest, int) else None)
 
     async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
         """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in

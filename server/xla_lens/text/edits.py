@@ -1,11 +1,10 @@
 """Map byte offsets between a text and a later version of it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """Bytes `start` to `end` were replaced by `length` others."""
 
     start: int

@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 PATH_SEPARATOR: Final = re.compile(r"[/\\]+")
 """What separates the parts of a path on any machine."""
 
-
 PathMapping: TypeAlias = Sequence[tuple[str, str]]
 """Pairs of a folder of the machine that compiled and the same folder here."""
 

@@ -5,8 +5,7 @@ A baseline has the totals and the breakdowns of a dump, but not its values. A re
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from xla_lens.model.diff.breakdowns import Owner
 from xla_lens.model.diff.comparison import SpaceSide
@@ -19,8 +18,7 @@ class NotABaseline(Exception):
     """Raised for JSON that is not the report of a dump. The message is one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(NamedTuple):
     """The report of one dump. `files` are the labels of the files it was made of, `label` is the file of the report."""
 
     label: str

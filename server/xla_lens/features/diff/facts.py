@@ -1,7 +1,8 @@
 """What changed between two dumps: the facts of `xla-lens diff`, and limits on how much memory a program may grow."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -83,31 +84,22 @@ def _biggest_first(comparison: Comparison) -> Column:
 # ---------------------------------------------------------------- limits, for continuous integration
 
 
-class IncreaseLimit(NamedTuple):
-    """A limit on the growth of a number of some memory spaces, of which `SpaceSide` has the name: the needed bytes or
-    those live at the peak. No spaces mean the default one.
-    """
-
-    increase: Increase
-    number: str
-    spaces: Collection[SpaceId]
-
-
 class Violation(NamedTuple):
-    """A memory space that grew by more than a limit allows. `sizes` is None if the dumps do not determine the change,
-    so that the limit cannot be checked.
+    """A memory space of which a number grew by more than a limit allows. `SpaceSide` has the name of the number.
+    `sizes` is None if the dumps do not determine the change, so that the limit cannot be checked.
     """
 
-    limit: IncreaseLimit
+    number: str
+    limit: Increase
     space: SpaceId
     sizes: Pair | None
 
 
-def violations(one: Diff, limits: Iterable[IncreaseLimit]) -> Iterator[Violation]:
-    """Yield the limits that a comparison violates."""
-    for limit in limits:
-        for space in one.memory_spaces:
+def violations(one: Diff, limits: Mapping[str, Iterable[Increase]]) -> Iterator[Violation]:
+    """Yield the limits of some numbers, of which `SpaceSide` has the names, that a comparison violates."""
+    for number, increases in limits.items():
+        for limit, space in product(increases, one.memory_spaces):
             is_about = space.id in limit.spaces if limit.spaces else space.color == DEFAULT_COLOR
-            sizes = space.exact(limit.number)
-            if is_about and (sizes is None or limit.increase.is_exceeded(*sizes)):
-                yield Violation(limit, space.id, sizes)
+            sizes = space.exact(number)
+            if is_about and (sizes is None or limit.is_exceeded(*sizes)):
+                yield Violation(number, limit, space.id, sizes)

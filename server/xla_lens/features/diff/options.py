@@ -1,11 +1,12 @@
 """What a comparison contains, as the command line understands it. Imports nothing of the model."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from xla_lens.model.tables.backend import SpaceId
 
 
 class DiffPart(StrEnum):
@@ -21,28 +22,24 @@ class DiffPart(StrEnum):
     TOTALS = "totals"
 
 
-DIFF_FORMATS: Final = ("text", "markdown", "json", "html")
-
 DEFAULT_DIFF_TOP: Final = 10
 """Rows of each list in a comparison for people. JSON has all rows unless a limit is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiffOptions:
+class DiffOptions(NamedTuple):
     """What a comparison contains. `top` limits the rows of each list, None for no limit."""
 
     top: int | None = None
     parts: frozenset[DiffPart] = frozenset(DiffPart)
 
 
-@dataclass(frozen=True, slots=True)
-class Increase:
-    """How much a number of bytes may grow: by `limit_bytes`, or by `limit_percent` of what it was. `space` is the
-    memory space and `text` the limit as the user wrote them; a `space` of None means the default one.
+class Increase(NamedTuple):
+    """How much a number of bytes of some memory spaces may grow: by `limit_bytes`, or by `limit_percent` of what it
+    was. `text` is the limit as the user wrote it. No `spaces` mean the default one.
     """
 
     text: str
-    space: str | None
+    spaces: "frozenset[SpaceId]"
     limit_bytes: int | None
     limit_percent: "Fraction | None"
 

@@ -45,7 +45,7 @@ TINY_IN_RUN: Final = 0.05
 """The same among the modules of one run, most of which only prepare the data of the others."""
 
 FORMATS: Final = ("text", "markdown", "json", "html")
-"""The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
+"""The formats of `xla-lens report` and `diff`; HTML is the memory map, see `render/memory_map/page.py`."""
 
 
 class CiFormat(StrEnum):
@@ -90,10 +90,10 @@ class ReportOptions:
 def report_options(
     parts: Collection[Part],
     *,
-    top: int | None,
-    at_step: int | None,
-    budget_bytes: int | None,
-    is_json: bool,
+    top: int | None = None,
+    at_step: int | None = None,
+    budget_bytes: int | None = None,
+    is_json: bool = False,
     through_loops: bool = True,
 ) -> ReportOptions:
     """Return the options of a report as the command line and the server understand them.

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from xla_lens.lsp.handlers import HANDLERS, StateHandler, function_of
+from xla_lens.lsp.handlers import HANDLERS, function_of
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 
@@ -11,8 +11,8 @@ from xla_lens.lsp.tasks import in_thread
 async def answer(state: State, method: str, params: Any) -> Any:
     """Return the result of a request."""
     handler = HANDLERS[method]
-    if isinstance(handler, StateHandler):
-        return await function_of(handler.name)(state, params)
+    if handler.state:
+        return await function_of(handler.state)(state, params)
     snapshot = await state.snapshot(handler, method, _uri(params))
     name = getattr(handler, snapshot.kind) if snapshot else ""
     if not name:

@@ -6,18 +6,17 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.actions import END_COMPARISON, SELECT_FOR_COMPARE, Action, actions, compare_title
-from xla_lens.features.hints import hints
-from xla_lens.features.lenses import LENS_LIMIT, Click, lenses
+from xla_lens.features.actions import Action, actions
+from xla_lens.features.annotations import LENS_LIMIT, Click, hints, lenses
 from xla_lens.features.links import frame_tooltip, links
-from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.converter import Json, RawJson, to_json
-from xla_lens.lsp.handlers import ACTION_KIND, Command
+from xla_lens.lsp.converter import Json, RawJson
+from xla_lens.lsp.documents import uri_of
+from xla_lens.lsp.handlers import ACTION_KIND
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
@@ -25,13 +24,18 @@ from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Pa
 from xla_lens.model.places.places import Place, value_place
 from xla_lens.render.diff.values import compared_lenses, other_title
 from xla_lens.render.markdown import escaped
+from xla_lens.render.numbers import shortened
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import split_name
 
 HINT_LIMIT: Final = 100_000
 """Maximum number of hints in one answer. Some editors request the hints of a whole file."""
 
 LINK_LIMIT: Final = 1_000
 """Maximum number of links of each kind."""
+
+_LONGEST_NAME: Final = 80
+"""Maximum number of characters of a dump's name in the title of an action."""
 
 # ---------------------------------------------------------------- hints
 
@@ -76,8 +80,8 @@ def _compared(snapshot: Snapshot, compared: ActiveComparison) -> Iterator[tuple[
     convert = Converter(compared.other_set.open, snapshot.capabilities.encoding)
     for offset, other in compared_lenses(compared.comparison, snapshot.file, is_old=compared.is_old, limit=LENS_LIMIT):
         place = value_place(other.dump, other.value) if other.value != NONE else None
-        arguments = [to_json(convert.location(place))] if place else None
-        yield offset, lsp.Command(other_title(other), Command.GO_TO if place else "", arguments=arguments)
+        arguments = [convert.location_json(place)] if place else None
+        yield offset, lsp.Command(other_title(other), "xla-lens.goTo" if place else "", arguments=arguments)
 
 
 def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) -> lsp.Command:
@@ -85,15 +89,15 @@ def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) 
     argument: Json = {}
     match target:
         case Code():
-            command, argument = Command.EXPLAIN, {"code": target.value}
+            command, argument = "xla-lens.explain", {"code": target.value}
         case StackFrame():
-            command, argument = Command.GO_TO, {"path": target.file, "line": target.line, "character": target.column}
+            command, argument = "xla-lens.goTo", {"path": target.file, "line": target.line, "character": target.column}
         case Place():
-            command, argument = Command.GO_TO, to_json(snapshot.convert.location(target))
+            command, argument = "xla-lens.goTo", {**snapshot.convert.location_json(target)}
         case Value(row) if place := value_place(snapshot.dump, row):
-            location = snapshot.convert.location(place)
-            argument = {"uri": location.uri, "position": to_json(location.range.start)}
-            command = Command.SHOW_REFERENCES
+            location = snapshot.convert.location_json(place)
+            argument = {"uri": location["uri"], "position": location["range"]["start"]}
+            command = "xla-lens.showReferences"
         case None | Value():
             return lsp.Command(title, "")
         case _:
@@ -101,12 +105,12 @@ def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) 
     return lsp.Command(title, command, arguments=[argument])
 
 
-_PAGE_COMMANDS: Final[Mapping[type[Page], Command]] = {
-    SummaryPage: Command.SHOW_SUMMARY,
-    ReportPage: Command.SHOW_REPORT,
-    AdvicePage: Command.SHOW_ADVICE,
-    LiveSetPage: Command.SHOW_LIVE_SET,
-    HistoryPage: Command.SHOW_ALLOCATION_HISTORY,
+_PAGE_COMMANDS: Final[Mapping[type[Page], str]] = {
+    SummaryPage: "xla-lens.showSummary",
+    ReportPage: "xla-lens.showReport",
+    AdvicePage: "xla-lens.showAdvice",
+    LiveSetPage: "xla-lens.showLiveSet",
+    HistoryPage: "xla-lens.showAllocationHistory",
 }
 
 
@@ -128,14 +132,15 @@ def _comparing(snapshot: Snapshot) -> Iterator[lsp.CodeAction]:
     """The actions that compare a dump with another one, which becomes the old one."""
     uri = snapshot.uri
     if uri not in snapshot.others and len(snapshot.analysis.dump.values):
-        yield _comparison(SELECT_FOR_COMPARE, Command.SELECT_FOR_COMPARE, {"uri": uri})
+        yield _comparison("Select this dump for comparison", "xla-lens.selectForCompare", {"uri": uri})
         for other, path in snapshot.others.items():
-            yield _comparison(compare_title(path.parent.name, path.name), Command.COMPARE, {"old": other, "new": uri})
+            name = shortened(f"{path.parent.name}/{split_name(path.name)[0]}", _LONGEST_NAME)
+            yield _comparison(f"Compare with {name}", "xla-lens.compare", {"old": other, "new": uri})
     if snapshot.compared:
-        yield _comparison(END_COMPARISON, Command.END_COMPARISON, {})
+        yield _comparison("End the comparison", "xla-lens.endComparison", {})
 
 
-def _comparison(title: str, command: Command, argument: Mapping[str, str]) -> lsp.CodeAction:
+def _comparison(title: str, command: str, argument: Mapping[str, str]) -> lsp.CodeAction:
     return lsp.CodeAction(title, ACTION_KIND, command=lsp.Command(title, command, arguments=[argument]))
 
 
@@ -170,7 +175,8 @@ def source_link(frame: StackFrame, capabilities: ClientCapabilities) -> Json:
     """Return the tooltip of a link to a source line, which VS Code renders as Markdown, and what
     `documentLink/resolve` needs to find the line.
     """
-    tooltip = {"tooltip": escaped(frame_tooltip(frame))} if capabilities.has_link_tooltips else {}
+    has_tooltips = capabilities.get("text_document.document_link.tooltip_support")
+    tooltip = {"tooltip": escaped(frame_tooltip(frame))} if has_tooltips else {}
     return {**tooltip, "data": {"path": frame.file, "line": frame.line}}
 
 

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.converter import from_json
+from xla_lens.lsp.documents import path_of
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
-from xla_lens.lsp.uris import path_of
 from xla_lens.model.analysis import Analysis
 
 _T = TypeVar("_T")

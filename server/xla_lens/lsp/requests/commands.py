@@ -1,44 +1,54 @@
-"""Commands: those of the command line, those behind lenses and actions, and views for editors that draw their own.
+"""Commands: those of the command line, and those behind lenses and actions. Others, for views that editors draw, are in
+`views`, `workspace` and `source_memory`.
 
 Each command takes one object. A command that shows something makes the editor show it if it can, and also returns it.
 """
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from io import BytesIO
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.references import references
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import FORMATS, report_options
-from xla_lens.files import set_files
+from xla_lens.features.report.facts import report as report_of
+from xla_lens.features.report.options import FORMATS, Part, report_options
+from xla_lens.files import NotADump, SetFiles, find_sets, load_module_or_finding, load_set, set_files
 from xla_lens.lsp.converter import from_json, to_json
-from xla_lens.lsp.documents import texts_of
+from xla_lens.lsp.documents import path_of, texts_of, uri_of
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
-from xla_lens.lsp.handlers import Command
-from xla_lens.lsp.pages import comparison_uri, page_uri
+from xla_lens.lsp.handlers import COMMANDS, function_of
+from xla_lens.lsp.pages import comparison_uri, explanation_uri, page_uri
 from xla_lens.lsp.publisher import findings_of
-from xla_lens.lsp.requests import source_memory, views, workspace
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
-from xla_lens.lsp.requests.oom import show_out_of_memory
+from xla_lens.lsp.requests.views import target_at
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.advice.codes import Rule
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
+from xla_lens.model.oom import Candidate
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.package_files import explanation_path, page_sources
+from xla_lens.reading import DamagedFile, log_blocks, open_file
 from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages import finding_data
 from xla_lens.render.names import unknown_name
 from xla_lens.render.numbers import shortened
+from xla_lens.render.oom import nothing_found, oom_outline, oom_report
 from xla_lens.render.report.data import report_data
-from xla_lens.render.report.outline import report_markdown, report_text
+from xla_lens.render.report.markdown import markdown_text
+from xla_lens.render.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.oom import OomLog, read_oom_log
 from xla_lens.text.positions import decode
 
 _WIDTH: Final = 200
@@ -50,18 +60,18 @@ _LONGEST_PATH: Final = 200
 
 async def execute_command(state: State, params: lsp.ExecuteCommandParams) -> Any:
     """Run a command and return its result."""
-    if params.command not in _COMMANDS:
+    if params.command not in COMMANDS:
         raise InvalidParams(f"no such command: {params.command}")
     given = params.arguments or [{}]
     if len(given) != 1 or not isinstance(given[0], Mapping):
         raise InvalidParams(f"{params.command} takes one object")
-    return await _COMMANDS[params.command](Arguments(state, given[0]))
+    return await function_of(COMMANDS[params.command])(Arguments(state, given[0]))
 
 
 # ---------------------------------------------------------------- comparisons
 
 
-async def _compare(arguments: Arguments) -> Any:
+async def compare(arguments: Arguments) -> Any:
     """Compare two dumps and show the page. `old` is the selected dump unless it is given."""
     state = arguments.state
     given = {"old": state.comparisons.selected, **{name: uri for name, uri in arguments.given.items() if uri}}
@@ -78,14 +88,14 @@ async def _compare(arguments: Arguments) -> Any:
     return answer
 
 
-async def _select_for_compare(arguments: Arguments) -> Any:
+async def select_for_compare(arguments: Arguments) -> Any:
     """Select the dump that the next comparison is with."""
     dump_set, _ = await arguments.analysed()
     arguments.state.comparisons.selected = arguments.uri
     return {"uri": arguments.uri, "name": dump_set.key.name}
 
 
-async def _end_comparison(arguments: Arguments) -> Any:
+async def end_comparison(arguments: Arguments) -> Any:
     """End the active comparison: lenses and hovers no longer mention it. Returns whether there was one."""
     was_active = arguments.state.comparisons.active is not None
     arguments.state.comparisons.end()
@@ -96,28 +106,31 @@ async def _end_comparison(arguments: Arguments) -> Any:
 # ---------------------------------------------------------------- reports and explanations
 
 
-async def _report(arguments: Arguments) -> Any:
+async def report(arguments: Arguments) -> Any:
+    """Return a report in a format of `xla-lens report`."""
     kind = arguments.get("format", str, "markdown")
     if kind not in FORMATS:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     dump_set, analysis = await arguments.loaded()
     if kind == "html":
         return await in_thread(lambda: "\n".join(memory_map_page(analysis, *page_sources())) + "\n")
-    options = report_options(frozenset(), top=None, at_step=None, budget_bytes=None, is_json=kind == "json")
+    options = report_options((), is_json=kind == "json")
     texts = texts_of(dump_set.open)
-    made = await in_thread(lambda: report(analysis, set_files(dump_set.path, texts).labels, options))
+    made = await in_thread(lambda: report_of(analysis, set_files(dump_set.path, texts).labels, options))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
 
 
-async def _check(arguments: Arguments) -> Any:
+async def check(arguments: Arguments) -> Any:
+    """Return the findings."""
     _, analysis = await arguments.analysed()
     return [finding_data(finding) for finding in findings_of(analysis, arguments.state.settings)]
 
 
-async def _explain(arguments: Arguments) -> Any:
+async def explain(arguments: Arguments) -> Any:
+    """Show and return the explanation of a code or a rule."""
     code = arguments.need("code", str)
     codes: dict[str, Code | Rule] = {one: one for one in (*Code, *Rule)}
     if code not in codes:
@@ -130,10 +143,11 @@ async def _explain(arguments: Arguments) -> Any:
 # ---------------------------------------------------------------- pages and places
 
 
-async def _show_live_set(arguments: Arguments) -> Any:
+async def show_live_set(arguments: Arguments) -> Any:
+    """Show what is live at a step, or at that of a position."""
     if "position" not in arguments.given:
         return await _show(arguments, LiveSetPage(arguments.need_number("step")))
-    dump, target, step = await views.target_at(arguments)
+    dump, target, step = await target_at(arguments)
     if step is None and isinstance(target, Value) and dump.values.live_range[target.row] != NONE:
         step = int(dump.values.start_step[target.row])
     if step is None:
@@ -152,13 +166,23 @@ async def _show_page(state: State, uri: str) -> Any:
     return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
 
 
-async def _show_summary(arguments: Arguments) -> Any:
+show_report = partial(_show, page=ReportPage())
+show_advice = partial(_show, page=AdvicePage())
+
+
+async def show_allocation_history(arguments: Arguments) -> Any:
+    """Show the values of an allocation over time."""
+    return await _show(arguments, HistoryPage(arguments.need_number("allocation")))
+
+
+async def show_summary(arguments: Arguments) -> Any:
     """Show the report as text, or rendered if the editor renders pages."""
     is_rendered = arguments.state.client.capabilities.has_command_uris
     return await _show(arguments, ReportPage() if is_rendered else SummaryPage())
 
 
-async def _go_to(arguments: Arguments) -> Any:
+async def go_to(arguments: Arguments) -> Any:
+    """Go to a location, or to a line of the program."""
     if "path" in arguments.given:
         target = await _source_location(arguments)
     else:
@@ -183,7 +207,7 @@ async def _source_location(arguments: Arguments) -> lsp.Location:
     return lsp.Location(uri_of(found), lsp.Range(place, place))
 
 
-async def _show_references(arguments: Arguments) -> Any:
+async def show_references(arguments: Arguments) -> Any:
     """Go to the first reference and return all of them, because LSP has no request that fills the editor's list."""
     snapshot = await arguments.snapshot()
     mention = snapshot.mention(arguments.position())
@@ -195,30 +219,65 @@ async def _show_references(arguments: Arguments) -> Any:
     return snapshot.convert.locations(places)
 
 
-_COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
-    Command.REPORT: _report,
-    Command.COMPARE: _compare,
-    Command.COMPARED_MAPS: views.compared_maps,
-    Command.SELECT_FOR_COMPARE: _select_for_compare,
-    Command.END_COMPARISON: _end_comparison,
-    Command.CHECK: _check,
-    Command.EXPLAIN: _explain,
-    Command.SHOW_SUMMARY: _show_summary,
-    Command.SHOW_REPORT: partial(_show, page=ReportPage()),
-    Command.SHOW_ADVICE: partial(_show, page=AdvicePage()),
-    Command.SHOW_LIVE_SET: _show_live_set,
-    Command.SHOW_ALLOCATION_HISTORY: lambda given: _show(given, HistoryPage(given.need_number("allocation"))),
-    Command.SHOW_OUT_OF_MEMORY: show_out_of_memory,
-    Command.GO_TO: _go_to,
-    Command.SHOW_REFERENCES: _show_references,
-    Command.FIND_VALUES: workspace.find_values,
-    Command.MEMORY_MAP: views.memory_map,
-    Command.OVERVIEW: views.overview,
-    Command.MODULES: views.modules,
-    Command.PEAK: views.peak,
-    Command.VALUES: views.values,
-    Command.WHAT_IS_AT: views.what_is_at,
-    Command.DESCRIBE: views.describe,
-    Command.HEAT: views.heat,
-    Command.SOURCE_MEMORY: source_memory.source_memory,
-}
+# ---------------------------------------------------------------- out of memory
+
+
+_OPTIONS: Final = report_options({Part.ADVICE})
+
+
+async def show_out_of_memory(arguments: Arguments) -> Any:
+    """Show the page about a log. `text` replaces what is on disk, `dump` is a file of the dump that it may be about if
+    no dump is beside the log.
+    """
+    state, log = arguments.state, path_of(arguments.uri)
+    text = arguments.get("text", str, "") or None
+    folders = [log.parent]
+    if arguments.given.get("dump"):
+        with suppress(InvalidParams):
+            dump_set, _ = await arguments.analysed("dump")
+            folders.append(dump_set.path.parent)
+    page = await in_thread(_page, log, text, folders)
+    uri = explanation_uri(log)
+    state.pages.explanations[unquote(uri)] = page
+    state.client.refresh_page(uri)
+    await state.client.show_document(uri)
+    return {"uri": uri, "text": page}
+
+
+def _page(log: Path, text: str | None, folders: list[Path]) -> str:
+    """Return the page as Markdown. Runs in a worker thread."""
+    found = _messages(log, text)
+    sets = next(filter(None, map(_sets_in, folders)), [])
+    candidates = {Candidate(one.module, one.labels, partial(_load, one)): one for one in sets}
+    answer = oom_report(log.name, found, [*candidates], _OPTIONS.top)
+    lines = [*markdown_text(oom_outline(answer))]
+    if choice := answer.choice:
+        files, capacity = candidates[choice.candidate], answer.main.hbm_capacity
+        analysis = load_module_or_finding(files, {}, choice.analysis)
+        options = replace(_OPTIONS, budget_bytes=capacity.size_bytes if capacity else None)
+        made = report_of(analysis.with_module(analysis.module), files.labels, options)
+        lines += ["", *markdown_text(report_outline(made))]
+    return "\n".join(lines) + "\n"
+
+
+def _messages(log: Path, text: str | None) -> OomLog:
+    """Read the messages. Raises `InvalidParams` if there are none."""
+    try:
+        with open_file(log, is_named=True) if text is None else BytesIO(text.encode()) as stream:
+            found = read_oom_log(log_blocks(stream, log.name))
+    except (OSError, ValueError, DamagedFile) as error:
+        raise InvalidParams(f"{log.name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not found.messages:
+        raise InvalidParams(nothing_found(log.name))
+    return found
+
+
+def _sets_in(folder: Path) -> list[SetFiles]:
+    try:
+        return find_sets(folder) if folder.is_absolute() else []
+    except (NotADump, OSError):
+        return []
+
+
+def _load(files: SetFiles) -> Analysis:
+    return load_set(files, {}, {})[1]

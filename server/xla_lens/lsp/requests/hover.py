@@ -3,7 +3,7 @@
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover as hover_of
-from xla_lens.lsp.capabilities import ClientCapabilities
+from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation
 from xla_lens.model.places.places import Place
@@ -50,6 +50,7 @@ def command_links(uri: str, capabilities: ClientCapabilities) -> CommandLinks:
 
 def content(markdown: str, capabilities: ClientCapabilities) -> lsp.MarkupContent:
     """Return a hover as the editor renders it."""
-    if capabilities.has_markdown:
+    formats = capabilities.get("text_document.hover.content_format")
+    if not formats or lsp.MarkupKind.Markdown in formats:
         return lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
     return lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))

@@ -1,32 +1,36 @@
-"""Jumps from a mention: definition, declaration, type definition, implementation, references and highlights."""
+"""Jumps from a mention: definition, declaration, type definition, implementation and references; highlights; and the
+call hierarchy.
 
-from collections.abc import Callable
+In a dump file, callers are the producers of what a value is computed from and callees its consumers; in an HLO module,
+also the callers and callees of a computation.
+"""
+
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
 
 from xla_lens.features import navigation
+from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, outgoing, prepare
 from xla_lens.features.references import highlights
 from xla_lens.features.references import references as find_references
 from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.snapshot import Snapshot
-from xla_lens.model.hlo.mentions import HloMention
+from xla_lens.model.hlo.mentions import HloComputation, HloMention
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.text.positions import decode, encode
 
 HIGHLIGHT_LIMIT: Final = 300
 """Maximum number of highlights. Editors request them with each movement of the cursor."""
 
-# ---------------------------------------------------------------- jumps
-
-
 _Find: TypeAlias = Callable[[DumpSet, HloModule | None, Mention | HloMention, int], list[Place]]
 
 
-def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
+def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> RawJson | None:
     """Go from what a dump file or an HLO module mentions to the places that a request is about."""
     limit, convert, mention = snapshot.settings.place_limit, snapshot.convert, snapshot.mention(params.position)
     if mention is None:
@@ -41,7 +45,7 @@ def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> list
         fits = (one for one in others if not convert.is_in_pages(one.file))
         file, start = snapshot.file, mention.start
         places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
-    return [*map(convert.location, snapshot.truncate(places, limit, "places"))] or None
+    return convert.locations(snapshot.truncate(places, limit, "places")) if places else None
 
 
 definition = partial(_jump, navigation.definition)
@@ -69,5 +73,61 @@ def document_highlight(snapshot: Snapshot, params: lsp.DocumentHighlightParams) 
     found = highlights(snapshot.dump, snapshot.module, snapshot.file, mention, HIGHLIGHT_LIMIT + 1)
     found = snapshot.truncate(found, HIGHLIGHT_LIMIT, "highlights")
     ranges = snapshot.convert.ranges(snapshot.file, [(word.start, word.end) for word in found])
-    kinds = (lsp.DocumentHighlightKind[word.kind.name.title()].value for word in found)
+    kinds = (lsp.DocumentHighlightKind[word.kind].value for word in found)
     return RawJson([{"range": where, "kind": kind} for kind, where in zip(kinds, ranges, strict=True)])
+
+
+# ---------------------------------------------------------------- call hierarchy
+
+
+_Call = TypeVar("_Call")
+
+FLOW_LIMIT: Final = 1_000
+"""Maximum number of callers or callees of one item. Editors show them in one list."""
+
+
+def prepare_call_hierarchy(
+    snapshot: Snapshot, params: lsp.CallHierarchyPrepareParams
+) -> list[lsp.CallHierarchyItem] | None:
+    """The instruction or computation at a position."""
+    mention = snapshot.mention(params.position)
+    item = prepare(snapshot.dump, snapshot.module, mention) if mention else None
+    return [_item(snapshot, item)] if item else None
+
+
+def _calls(
+    find: Callable[[DumpSet, HloModule | None, Item, int], list[Flow]],
+    call: Callable[[lsp.CallHierarchyItem, list[lsp.Range]], _Call],
+    what: str,
+    snapshot: Snapshot,
+    params: lsp.CallHierarchyIncomingCallsParams | lsp.CallHierarchyOutgoingCallsParams,
+) -> list[_Call]:
+    data: Mapping[str, Any] = params.item.data if isinstance(params.item.data, Mapping) else {}
+    name, is_computation = data.get("name"), data.get("isComputation") is True
+    if not isinstance(name, str):
+        return []
+    module = snapshot.module if snapshot.is_module else None
+    known = find_item(snapshot.dump, module, encode(name), is_computation=is_computation)
+    flows = find(snapshot.dump, module, known, FLOW_LIMIT + 1) if known else []
+    found: list[Flow] = snapshot.truncate(flows, FLOW_LIMIT, what)
+    return [call(_item(snapshot, flow.item), [*map(snapshot.convert.range, flow.places)]) for flow in found]
+
+
+incoming_calls = partial(_calls, incoming, lsp.CallHierarchyIncomingCall, "producers or callers")
+"""The producers of what an item is computed from, or the callers of a computation."""
+
+outgoing_calls = partial(_calls, outgoing, lsp.CallHierarchyOutgoingCall, "consumers or callees")
+"""The consumers of an item, or the callees of a computation."""
+
+
+def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:
+    place, is_computation = item.place, isinstance(item.target, HloComputation)
+    return lsp.CallHierarchyItem(
+        name=decode(item.name),
+        kind=lsp.SymbolKind.Function if is_computation else lsp.SymbolKind.Variable,
+        uri=snapshot.convert.uri(place.file),
+        range=snapshot.convert.range(place),
+        selection_range=snapshot.convert.range(item.selection),
+        detail=item.detail,
+        data={"uri": snapshot.uri, "name": decode(item.name), "isComputation": is_computation},
+    )

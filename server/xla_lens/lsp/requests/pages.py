@@ -6,11 +6,11 @@ from urllib.parse import unquote
 from lsprotocol import types as lsp
 
 from xla_lens.features.hover import hover as hover_of
+from xla_lens.lsp.documents import uri_of
 from xla_lens.lsp.requests.annotations import source_link
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
-from xla_lens.lsp.uris import uri_of
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_target
@@ -34,7 +34,7 @@ async def text_document_content(state: State, params: lsp.TextDocumentContentPar
 def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     """Explain what the page names at a position, as in the dump."""
     page, capabilities = snapshot.page, snapshot.capabilities
-    link = page.link_at(params.position, capabilities.encoding)
+    link = page.link_at(params.position)
     if link is None or link.place is None or not isinstance(link.target, Entity):
         return None
     analysis = snapshot.sets[0 if link.target.is_old else -1]
@@ -44,14 +44,14 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     mention = Mention(target, Role.USED_VALUE, link.start, link.end)
     links = command_links(snapshot.convert.uri(link.place.file), capabilities)
     markdown = hover_of(analysis, mention, links)
-    return lsp.Hover(content(markdown, capabilities), page.range_of(link, capabilities.encoding))
+    return lsp.Hover(content(markdown, capabilities), page.range_of(link))
 
 
 async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> list[lsp.Location] | None:
     """Where the link at a position of a page leads: to a line of the program, or to a place in the dump and, in a
     comparison, its counterpart in the other dump.
     """
-    link = snapshot.page.link_at(params.position, snapshot.capabilities.encoding)
+    link = snapshot.page.link_at(params.position)
     if link is None:
         return None
     uri, row = "", 0
@@ -73,7 +73,7 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
     """The links of a page. Links to source files get their target from `documentLink/resolve`."""
 
     def link_to(link: Link) -> lsp.DocumentLink:
-        where = snapshot.page.range_of(link, snapshot.capabilities.encoding)
+        where = snapshot.page.range_of(link)
         match link.target:
             case StackFrame():
                 return lsp.DocumentLink(where, **source_link(link.target, snapshot.capabilities))

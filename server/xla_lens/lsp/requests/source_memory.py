@@ -4,15 +4,13 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
-from xla_lens.lsp.documents import uri_in
+from xla_lens.lsp.documents import document_on_disk, path_of, row_of, uri_in
 from xla_lens.lsp.requests.annotations import hint_json
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import SourceSnapshot
-from xla_lens.lsp.source_documents import document_on_disk, row_of
 from xla_lens.lsp.sources import memory_of
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.lsp.uris import path_of
 from xla_lens.model.places.places import value_place
 from xla_lens.render import contract
 from xla_lens.render.source_memory import LineMemory, is_shown, line_hover, line_label, source_memory_data
@@ -40,7 +38,7 @@ async def source_memory(arguments: Arguments) -> RawJson | None:
 
     def link_to(text: str, value: int) -> str:
         place = value_place(memory.peak.dump, value)
-        return links.location(text, convert.locations([place]).json[0]) if place else text
+        return links.location(text, convert.location_json(place)) if place else text
 
     def made() -> contract.SourceMemory:
         return source_memory_data(

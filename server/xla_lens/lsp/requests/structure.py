@@ -4,11 +4,10 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.ranges import folds, selection
-from xla_lens.features.symbols import document_symbols
-from xla_lens.features.tokens import TokenType, tokens
+from xla_lens.features.structure import document_symbols, folds, selection
+from xla_lens.features.tokens import tokens
 from xla_lens.lsp.converter import Json, RawJson
-from xla_lens.lsp.handlers import TOKEN_TYPES, TOKENS
+from xla_lens.lsp.handlers import TOKENS
 from xla_lens.lsp.snapshot import Snapshot
 
 SYMBOL_LIMIT: Final = 1_000
@@ -26,8 +25,6 @@ NESTING_LIMIT: Final = 100
 TOKEN_LIMIT: Final = 5_000
 """Maximum number of semantic tokens in one answer."""
 
-# ---------------------------------------------------------------- outline
-
 
 def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> RawJson:
     """The outline of a dump file, or the computations of an HLO module and their instructions."""
@@ -36,12 +33,9 @@ def document_symbol(snapshot: Snapshot, _params: lsp.DocumentSymbolParams) -> Ra
     return RawJson(snapshot.convert.symbols(snapshot.file, symbols))
 
 
-# ---------------------------------------------------------------- folding ranges
-
-
 def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJson:
     """The folding ranges of a dump file or an HLO module, the biggest ones if there are too many."""
-    limit = min(snapshot.capabilities.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
+    limit = min(snapshot.capabilities.get("text_document.folding_range.range_limit") or FOLD_LIMIT, FOLD_LIMIT)
     found = folds(snapshot.file, snapshot.module, limit)
     if len(found) == limit:
         snapshot.on_truncated(f"only the {limit:,} biggest folding ranges are shown")
@@ -50,9 +44,6 @@ def folding_range(snapshot: Snapshot, _params: lsp.FoldingRangeParams) -> RawJso
     return RawJson(
         [{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end]
     )
-
-
-# ---------------------------------------------------------------- selection ranges
 
 
 def selection_range(snapshot: Snapshot, params: lsp.SelectionRangeParams) -> RawJson:
@@ -73,9 +64,6 @@ def _selection_range(snapshot: Snapshot, position: lsp.Position) -> Json:
 def _empty_range(position: lsp.Position) -> Json:
     place = {"line": position.line, "character": position.character}
     return {"range": {"start": place, "end": place}}
-
-
-# ---------------------------------------------------------------- semantic tokens
 
 
 def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
@@ -102,4 +90,4 @@ def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangePar
 
 _DEFINITION: Final = 1 << TOKENS.token_modifiers.index("definition")
 _LIVE_AT_PEAK: Final = 1 << TOKENS.token_modifiers.index("liveAtPeak")
-_TYPES: Final = {TokenType[name]: TOKENS.token_types.index(shown) for name, shown in TOKEN_TYPES.items()}
+_TYPES: Final = {name: number for number, name in enumerate(TOKENS.token_types)}

@@ -4,7 +4,6 @@ what a position refers to. Their answers are the types of `xla_lens.render.contr
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
@@ -18,7 +17,7 @@ from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.documents import OpenDocuments, texts_of, uri_in
 from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.indexing import IndexedSet, worst_first
+from xla_lens.lsp.index import IndexedSet, worst_first
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import Snapshot
@@ -159,17 +158,12 @@ def _first(files: list[contract.SetFile], convert: Converter) -> str:
     return next(fits, files[0]["uri"] if files else "")
 
 
-def _location(convert: Converter, place: Place) -> contract.Location:
-    found: contract.Location = convert.locations([place]).json[0]
-    return found
-
-
 def _locate(convert: Converter, dump: DumpSet) -> Locate:
     def value_location(value: int) -> contract.Location | None:
         places = _places(dump, None, value)
-        return _location(convert, _shown(convert, places)) if places else None
+        return convert.location_json(_shown(convert, places)) if places else None
 
-    return Locate(partial(_location, convert), value_location)
+    return Locate(convert.location_json, value_location)
 
 
 def _places(dump: DumpSet, module: HloModule | None, value: int) -> list[Place]:
@@ -243,7 +237,7 @@ async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int |
         snapshot = await arguments.snapshot()
         return snapshot.dump, *_target(snapshot, position)
     _, analysis = await arguments.analysed()
-    link = page.link_at(position, arguments.state.client.capabilities.encoding)
+    link = page.link_at(position)
     # In a comparison, the set of the page is the new one.
     entity = link.target if link else None
     target = entity_target(analysis.dump, entity) if isinstance(entity, Entity) and not entity.is_old else None
@@ -285,7 +279,7 @@ async def describe(arguments: Arguments) -> contract.Description:
     shown = next((place for place in places if Path(place.file.label) == path), None) or _shown(convert, places)
     mention = Mention(target, Role.USED_VALUE, shown.start, shown.end)
     links = command_links(convert.uri(shown.file), arguments.state.client.capabilities)
-    return {"markdown": hover(analysis, mention, links), "location": _location(convert, shown)}
+    return {"markdown": hover(analysis, mention, links), "location": convert.location_json(shown)}
 
 
 _DESCRIBED: Final[Mapping[str, Callable[[int], Value | Allocation | Step]]] = {

@@ -198,18 +198,17 @@ _LIMITS: Final = {
 
 def violation_rule(violation: Violation) -> tuple[str, str]:
     """The stable name of a limit, which is that of its option, and what the limit means."""
-    option, what, _ = _LIMITS[violation.limit.number]
+    option, what, _ = _LIMITS[violation.number]
     return option, f"{what} a memory space grew by more than is allowed"
 
 
 def violation_text(one: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
-    limit, sizes = violation.limit, violation.sizes
-    option, _, what = _LIMITS[limit.number]
+    option, _, what = _LIMITS[violation.number]
     subject = f"{one.name or one.new.label}: {what.format(violation.space.name)}"
-    if sizes is None:
+    if (sizes := violation.sizes) is None:
         change, allowed = "cannot be compared, because a dump is incomplete", "counts as exceeded"
     else:
         change = f"grew by {change_text(sizes)}, from {apart(*sizes)} to {human(sizes.new)}"
         allowed = "allows less"
-    return f"{subject} {change}; --{option} {limit.increase.text} {allowed}"
+    return f"{subject} {change}; --{option} {violation.limit.text} {allowed}"

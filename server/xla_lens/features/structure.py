@@ -1,12 +1,15 @@
-"""Document symbols: the outline of a dump file, and that of an HLO module.
+"""The structure of dump files and HLO modules: outline, folding ranges and selection ranges.
 
 A long outline keeps the largest entries, in the order of the text, and a truncated entry says so. In a module, the size
 of an instruction is that of the values that it defines, and the entry computation comes first.
+
+In a dump, a line folds with the deeper lines below it, where depth is indentation; sections fold, too. In a
+module, computations, instructions that span lines, and the tables of stack frames fold.
 """
 
 from collections.abc import Iterator, Sequence
-from enum import Enum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,29 +21,22 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.numbers import counted, human
-from xla_lens.syntax.columns import NONE, Column, Section, Table
+from xla_lens.syntax.columns import NONE, Column, Pairs, Section, Table, cells, pairs, place_in
+from xla_lens.syntax.enclosing import Parse, enclosing, nested
+from xla_lens.syntax.tree import parse_hlo, parse_lines
 from xla_lens.text.document import Span
 from xla_lens.text.positions import decode
 
 
-class SymbolKind(Enum):
-    """The kind of an entry."""
-
-    SECTION = auto()
-    ALLOCATION = auto()
-    VALUE = auto()
-    COMPUTATION = auto()
-    INSTRUCTION = auto()
-
-
 class Symbol(NamedTuple):
-    """An entry of an outline. `detail` is what stands beside the name: ``1.53 MiB · parameter · 2 values``. `span` are
-    the first byte and the end of the text, `name_span` those of the part to select.
+    """An entry of an outline. `detail` is what stands beside the name: ``1.53 MiB · parameter · 2 values``. `kind` is
+    the name of a `SymbolKind` of the protocol. `span` are the first byte and the end of the text, `name_span` those of
+    the part to select.
     """
 
     name: str
     detail: str
-    kind: SymbolKind
+    kind: str
     span: Span
     name_span: Span
     children: "tuple[Symbol, ...]" = ()
@@ -48,7 +44,7 @@ class Symbol(NamedTuple):
 
 
 def _symbol(
-    kind: SymbolKind,
+    kind: str,
     name: str,
     spans: tuple[Span, Span],
     *facts: str,
@@ -106,7 +102,7 @@ def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Sy
             count, noun = len(file.columns.live_ranges), "live range"
     name = decode(file.document.data[start:header_end]).strip().rstrip(":")
     spans, of = ((start, end), (start, header_end)), (count, noun)
-    return _symbol(SymbolKind.SECTION, name, spans, _size(size), children=children, of=of)
+    return _symbol("Namespace", name, spans, _size(size), children=children, of=of)
 
 
 def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
@@ -122,7 +118,7 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
         end = slices.end.item(table.first_slice[row] + count - 1) if count else header[1]
         size, kind = human(table.size_bytes.item(row)), kind_text(kind_of(dump, row))
         name, spans, of = f"allocation {table.index[row]}", ((header[0], end), header), (count, "value")
-        yield _symbol(SymbolKind.ALLOCATION, name, spans, size, kind, children=children, of=of)
+        yield _symbol("Array", name, spans, size, kind, children=children, of=of)
 
 
 def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
@@ -134,7 +130,7 @@ def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
 
 def _value(dump: DumpSet, table: Table, row: int, value: int, end: int | None = None) -> Symbol:
     header, size = table.span(row), _size(dump.values.size_bytes.item(value))
-    return _symbol(SymbolKind.VALUE, dump.value_label(value), ((header[0], end or header[1]), header), size)
+    return _symbol("Variable", dump.value_label(value), ((header[0], end or header[1]), header), size)
 
 
 # ---------------------------------------------------------------- HLO modules
@@ -158,7 +154,7 @@ def _of_module(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
     children = [found[row] for row in sorted(found, key=lambda row: (not table.is_entry[row], row))]
     header = module.header()
     name, spans = decode(module.data[slice(*header)]) or "HloModule", ((0, len(module.data)), header)
-    return [_symbol(SymbolKind.SECTION, name, spans, children=children, of=(len(table), "computation"))]
+    return [_symbol("Namespace", name, spans, children=children, of=(len(table), "computation"))]
 
 
 def _defined_bytes(dump: DumpSet, module: HloModule) -> Column:
@@ -179,10 +175,120 @@ def _computation(module: HloModule, row: int, sizes: Column, limit: int) -> Symb
     entry = "entry" if module.columns.computations.is_entry[row] else ""
     label, spans = decode(module.computation_name(row)), (module.computation_span(row), (name.start, name.end))
     of = len(rows), "instruction"
-    return _symbol(SymbolKind.COMPUTATION, label, spans, entry, children=children, of=of)
+    return _symbol("Function", label, spans, entry, children=children, of=of)
 
 
 def _instruction(module: HloModule, row: int, size_bytes: int) -> Symbol:
     instruction, name = module.instruction(row), module.place(row)
     opcode, spans = decode(instruction.opcode) if instruction else "", (module.span(row), (name.start, name.end))
-    return _symbol(SymbolKind.INSTRUCTION, decode(module.name(row)), spans, opcode, _size(size_bytes))
+    return _symbol("Variable", decode(module.name(row)), spans, opcode, _size(size_bytes))
+
+
+# ---------------------------------------------------------------- folding and selection ranges
+
+
+def folds(file: DumpFile, module: HloModule | None, limit: int) -> list[tuple[int, int]]:
+    """Return the spans of a file to fold, each of at least two lines, in the order of the text. Keeps the `limit` spans
+    with the most lines. Spans that share lines are nested.
+    """
+    start, end, first, last = _blocks(file, module)
+    rows = np.flatnonzero(last > first)
+    rows = rows[np.lexsort((-last[rows], first[rows]))]
+    # Of several that start on one line, the longest.
+    rows = rows[np.append(True, np.diff(first[rows]) > 0)[: len(rows)]]
+    rows = rows[biggest((last - first)[rows], limit)]
+    found, around = list[tuple[int, int]](), [(-1, len(first) + int(last.max(initial=0)))]
+    for row, top, bottom in cells(rows, first[rows], last[rows]):
+        while around[-1][1] < top:
+            around.pop()
+        if bottom <= around[-1][1]:
+            around.append((top, bottom))
+            found.append((start.item(row), end.item(row)))
+    return found
+
+
+def selection(file: DumpFile, module: HloModule | None, offset: int, limit: int) -> list[Span]:
+    """Return at most `limit` spans around a byte of a file, smallest first: word, list or attribute, instruction or
+    line, then what folds. Each is within the next, the last is the file. A place right behind a word belongs to the
+    word.
+    """
+    data, (start, end, parse) = file.document.data, _row(file, module, offset)
+    inside = enclosing(data[start:end], min(offset, end) - start, parse)
+    around = [(start + first, start + last) for first, last in inside]
+    block_start, block_end, _, _ = _blocks(file, module)
+    rows = np.flatnonzero((block_start <= offset) & (offset <= block_end))
+    blocks = pairs(block_start[rows], block_end[rows])
+    return nested((*around, *blocks), offset, len(data), limit)
+
+
+def _row(file: DumpFile, module: HloModule | None, offset: int) -> tuple[int, int, Parse]:
+    """The instruction around a byte, else its line, and what parses it."""
+    line_start, line_end = file.document.line_at(offset)
+    if module and file is module.file:
+        instruction = module.instruction_at(offset)
+        return (*(module.span(instruction) if instruction != NONE else (line_start, line_end)), parse_hlo)
+    used = file.columns.used_values
+    row = place_in(used.start, offset, "right") - 1
+    if row >= 0 and NONE < used.instruction_start[row] <= offset <= used.instruction_end[row]:
+        return (*used.span(row, "instruction_start", "instruction_end"), parse_hlo)
+    return max(line_start, used.start.item(row) if row >= 0 else 0), line_end, parse_lines
+
+
+_BLOCKS: Final = WeakKeyDictionary[DumpFile, tuple[Column, ...]]()
+"""What `_blocks` found in the files in memory: in 48 MB, it takes 0.3 s."""
+
+
+def _blocks(file: DumpFile, module: HloModule | None) -> tuple[Column, ...]:
+    """The starts and ends of consecutive lines that belong together, as bytes and as lines, unsorted."""
+    if file not in _BLOCKS:
+        if module and file is module.file:
+            tables = module.columns.computations, module.columns.instructions, module.columns.stack_tables
+            spans = [(table.start, table.end) for table in tables]
+        else:
+            spans = [(file.columns.sections.start, file.columns.sections.end), _indented(file)]
+        blocks = [np.concatenate(places) for places in zip(*spans, strict=True)]
+        rows = [file.document.line_starts.searchsorted(places, "right") - 1 for places in blocks]
+        _BLOCKS[file] = (*blocks, *rows)
+    return _BLOCKS[file]
+
+
+def _indented(file: DumpFile) -> Pairs:
+    """The lines of a dump that are neither empty nor rules, each with the deeper lines below it."""
+    document = file.document
+    starts, data = document.line_starts, np.frombuffer(document.data + b"\n", np.uint8)
+    depth, lines = np.zeros(len(starts), np.int64), np.arange(len(starts))
+    # A line of spaces may be as long as the file.
+    for _ in range(_DEEPEST):
+        lines = lines[np.isin(data[starts[lines] + depth[lines]], [*b" \t"])]
+        depth[lines] += 1
+    first = starts + depth
+    rows = np.flatnonzero(~np.isin(data[first], [*b"\r\n-"]))
+    for line, line_depth in _exceptions(file):
+        depth[line] = line_depth
+    depth, last = depth[rows], rows.copy()
+    for level in np.unique(depth).tolist():
+        own = np.flatnonzero(depth == level)
+        others = np.append(np.flatnonzero(depth <= level), len(rows))
+        last[own] = rows[others[others.searchsorted(own, "right")] - 1]
+    ends = np.append(starts[1:] - 1, len(document.data))
+    return first[rows], (ends - (data[np.maximum(ends - 1, 0)] == ord("\r")))[last]
+
+
+_DEEPEST: Final = 100
+"""More than the indentation of any line that XLA prints."""
+
+
+def _exceptions(file: DumpFile) -> Iterator[tuple[Column, Column | int]]:
+    """Lines whose depth is not their indentation, and their depth."""
+    columns, starts = file.columns, file.document.line_starts
+    used, traces = columns.used_values, columns.stack_traces
+    # The lines of one row belong together, and before a frame of the stack trace there are lines of a tree.
+    for table, first, last in (
+        (used, used.instruction_start, used.instruction_end),
+        (traces, traces.start, traces.end),
+    ):
+        row = table.start.searchsorted(starts, "right") - 1
+        yield np.flatnonzero((np.append(first, NONE)[row] < starts) & (starts <= np.append(last, NONE)[row])), _DEEPEST
+    yield starts.searchsorted(traces.start, "right") - 1, 4 + traces.depth
+    # In 2024, the header of a value followed the instruction of the previous one on its line.
+    yield starts.searchsorted(used.start, "right") - 1, 0
