@@ -58,9 +58,7 @@ def _is_file(path: Path) -> bool:
 
 
 def file_index(folders: Sequence[Path], limit: int) -> FileIndex:
-    """List at most `limit` files in some folders, the least deep first. Skips hidden folders and folders of packages,
-    and follows no links.
-    """
+    """List at most `limit` files in some folders, the least deep first, without links, hidden folders and packages."""
     found: dict[str, list[Path]] = {}
     waiting, count = deque(folders), 0
     while waiting and count < limit:

@@ -92,9 +92,7 @@ def _current(argument: str) -> str:
 
 
 def parsers(command: str | None = None) -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of the command line, and the parser of each command by its name. If `command` is one, it is the
-    only one.
-    """
+    """Return the parser of the command line, and those of the commands by name: only that of `command` if it is one."""
     parser = Parser(prog="xla-lens", description=_DESCRIPTION, epilog=f"{_EXAMPLES}{', '.join(VARIABLES)}.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     # Without `prog`, argparse would format a usage line, for which it asks for the size of the terminal.

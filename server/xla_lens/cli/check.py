@@ -1,6 +1,4 @@
-"""`xla-lens check`: verify dumps and print findings as a linter does, errors first; or list the text of dumps that XLA
-Lens does not know.
-"""
+"""`xla-lens check`: verify dumps and print findings like a linter, errors first; or list the text that is not known."""
 
 import argparse
 from collections import Counter

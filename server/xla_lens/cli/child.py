@@ -23,9 +23,7 @@ the process that started them."""
 
 
 def child_environment(environment: Mapping[str, str], folder: Path, only: str | None) -> dict[str, str]:
-    """Return the environment in which a program dumps to a folder. With `only`, XLA dumps the modules in whose names
-    this regular expression has a match.
-    """
+    """Return the environment in which a program dumps to a folder: all modules, or those whose names `only` matches."""
     ours = f"{_FLAGS} --xla_dump_hlo_module_re={quoted(only)}" if only else _FLAGS
     try:
         user = user_flags(environment.get("XLA_FLAGS", ""), ours)
@@ -218,9 +216,7 @@ def _opened(log: Path) -> BinaryIO:
 
 
 def _terminal() -> tuple[int, int]:
-    """Open a pseudo-terminal like the terminal on standard error, which passes on all bytes unchanged, and return its
-    two ends.
-    """
+    """Open a pseudo-terminal like the one on standard error that passes all bytes on unchanged. Return its two ends."""
     import termios
 
     reading, writing = os.openpty()

@@ -128,9 +128,7 @@ class _Module:
     source: Baseline | Callable[[], LoadedSet]
 
     def keys(self) -> Iterator[Hashable]:
-        """Yield what two compilations of a module have in common, from strict to lenient. Reports have no more than
-        their names.
-        """
+        """Yield what two compilations of a module have in common, strictest first. Reports have only their names."""
         if not isinstance(self.source, Baseline):
             dump = self.source().analysis.dump
             parameters = tuple(sorted(entry_parameters(dump).items()))

@@ -38,9 +38,7 @@ class RunFolder(NamedTuple):
                 folder.rmdir()
 
     def remove_notes(self) -> bool:
-        """Remove what processes have noted for `xla-lens run`, and return whether one would have used JAX's compilation
-        cache.
-        """
+        """Remove the notes of processes, and return whether one would have used JAX's compilation cache."""
         is_cache_off = (self.path / CACHE_OFF).exists()
         for name in (FOLDERS, CACHE_OFF):
             (self.path / name).unlink(missing_ok=True)

@@ -189,9 +189,7 @@ def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
 
 
 def _printed_sets(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
-    """The dump sets of all modules in a file that has the standard output of XLA, none in another file. `opened` gets
-    their files.
-    """
+    """The dump sets of all modules that XLA printed to a file, none for another file. `opened` gets their files."""
     data = (opened.get(path) or read_text(path)).data
     printed = {one: document_of_file(data[file.start : file.end]) for one, file in printed_files(path, data)}
     opened |= printed

@@ -48,9 +48,7 @@ def _width() -> int:
 
 
 def _links() -> Callable[[str, int | None], str | None]:
-    """Return what finds the link to a file and a line in the form that the terminal understands. Only files that exist
-    have links.
-    """
+    """Return what finds the link to a file that exists, and to a line, in the form that the terminal understands."""
     environment = os.environ
     host = os.uname().nodename if hasattr(os, "uname") else ""
 

@@ -70,9 +70,7 @@ def actions(analysis: Analysis, file: DumpFile, span: Span) -> list[Action]:
 
 
 def source_actions(frames: Sequence[StackFrame]) -> list[Action]:
-    """Return actions that go to the calls that created an instruction: the innermost user frame first, then some of
-    the others, in their order.
-    """
+    """Return actions that go to the calls that created an instruction: the innermost user frame, then some others."""
     own = user_frame(frames)
     calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
     for frame in (own, *frames):

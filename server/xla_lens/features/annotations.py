@@ -155,9 +155,7 @@ def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[str]:
 
 
 def _changes(space: MemorySpace, steps: Column) -> Column:
-    """The changes of the live bytes since the step before, 0 for those that do not matter, that are not known, or that
-    start from nothing.
-    """
+    """The changes of the live bytes since the step before; 0 if they do not matter, are unknown or start from 0."""
     before = space.live.at_each(steps - 1)
     changes = space.live.at_each(steps) - before
     matters = (np.abs(changes) * _SMALLEST_CHANGE >= space.peak_live_bytes) & (before > 0)

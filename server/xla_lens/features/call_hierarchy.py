@@ -69,9 +69,7 @@ def prepare(dump: DumpSet, module: HloModule | None, mention: Mention | HloMenti
 
 
 def find_item(dump: DumpSet, module: HloModule | None, name: bytes, *, is_computation: bool = False) -> Item | None:
-    """Return the item with a name, also after a reload: that of an HLO module, or of the dump without one. None if it
-    no longer exists.
-    """
+    """Return the item with a name in an HLO module, or in the dump without one. None if a reload has removed it."""
     if module is None:
         return _item(dump, None, Instruction(dump.name_number(name)))
     row = module.computation_rows.row(name) if is_computation else module.row_of(name)

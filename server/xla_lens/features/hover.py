@@ -147,9 +147,7 @@ _REMAT: Final = re.compile(r"\.remat\d*(?![A-Za-z])")
 
 
 def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
-    """The size of a value, its source and live range, then its placement. `name` is the number of the hovered name,
-    NONE for none.
-    """
+    """The size, source, live range and placement of a value. `name` is the number of the hovered name or NONE."""
     dump, values, label = context.dump, context.dump.values, context.dump.value_label(value)
     size_bytes = values.size_bytes.item(value) if values.slice[value] != NONE else None
     origin, elements = Origins(dump, context.analysis.module).of_value(value), _elements(dump, value)

@@ -100,9 +100,7 @@ def _locations(module: HloModule) -> Iterator[Link]:
 
 
 def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
-    """The links in the breakdown of the printed peak. Its lines have the op_name of live values, or the name of a value
-    without one.
-    """
+    """The links in the breakdown of the printed peak. Its lines have the op_names of values, or else their names."""
     tree, data = dump.stack_traces, file.document.data
     if not len(tree):
         return

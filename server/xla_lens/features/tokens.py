@@ -141,9 +141,7 @@ _TYPES: Final = {
     **{f'"{word}"': token_type for token_type, words_of in _WORDS.items() for word in words_of},
     **{kind: token_type for token_type, kinds in _KINDS.items() for kind in kinds},
 }
-"""The token type of each kind of syntax node, and of each kind of word in HLO text. In a module, a kind without a type
-may be a name.
-"""
+"""The token type by the kind of a syntax node or of a word in HLO text. In a module, other kinds may be names."""
 
 # ---------------------------------------------------------------- HLO modules
 

@@ -35,9 +35,7 @@ class TextKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnknownText:
-    """How often texts of one form appear in a section, and where first. `form` has N for each number and … for each
-    string.
-    """
+    """How often texts of a form appear in a section, and where first. `form` has N for a number and … for a string."""
 
     kind: TextKind
     section: Section | None

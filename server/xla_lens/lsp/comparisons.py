@@ -76,9 +76,7 @@ class Comparisons:
         return frozenset((*(self.active or ()), *(self.wanted or ())))
 
     def of_analysis(self, analysis: Analysis) -> "ActiveComparison | None":
-        """Return the active comparison as seen from one of its dumps, None if it is not computed yet or not about this
-        analysis.
-        """
+        """Return the active comparison as seen from one of its dumps, None if it is not computed or of others."""
         last = self._last
         compared = last.diff.comparison if last else None
         if last and compared and tuple(state.key for state, _ in last.sources) == self.active:

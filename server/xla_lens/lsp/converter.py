@@ -16,9 +16,7 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RawJson:
-    """A long result that a handler builds as JSON. Building objects of lsprotocol and converting those takes ten times
-    as long.
-    """
+    """A long result that a handler builds as JSON, ten times as fast as through objects of lsprotocol."""
 
     json: Any
 

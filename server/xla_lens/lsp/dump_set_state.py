@@ -136,9 +136,7 @@ class DumpSetState:
     # ---------------------------------------------------------------- documents
 
     def add(self, opened: OpenDocument) -> None:
-        """Add a document that the editor has opened. If its text is already loaded or being loaded, nothing is loaded
-        again.
-        """
+        """Add a document that the editor has opened. Loads the set unless it has the same text or is reading it."""
         self.open[opened.path] = opened
         if self._match_opened(opened.path):
             self._events.loaded(self)

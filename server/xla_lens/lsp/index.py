@@ -144,9 +144,7 @@ def worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[Inde
 def _load(
     files: SetFiles, stamp: Mapping[Path, Stamp], convert: Converter, is_cancelled: IsCancelled
 ) -> IndexedSet | None:
-    """Load a set and return its index entry, None if the set is gone or fails to load. A failure is logged, so that it
-    does not stop the index.
-    """
+    """Load a set and return its index entry, None if it is gone or fails to load, which is logged and stops nothing."""
     if is_cancelled():
         raise Cancelled
     try:
@@ -180,9 +178,7 @@ IndexedSets: TypeAlias = Mapping[Path, IndexedSet]
 
 @dataclass(slots=True, eq=False)
 class _Read:
-    """One pass over the folders. `excluded` are the sets that were in memory at its start; `found` are the sets read so
-    far, by their keys.
-    """
+    """One pass over the folders. `excluded` are the sets in memory at its start, `found` those read so far, by key."""
 
     folders: tuple[Path, ...]
     excluded: frozenset[Path]

@@ -1,6 +1,4 @@
-"""Starts the server and connects it to an editor: over standard input and output, or over a TCP port on which it waits
-for one editor.
-"""
+"""Starts the server and connects it to one editor, over standard input and output or over a TCP port."""
 
 import ipaddress
 import logging

@@ -46,9 +46,7 @@ class InvalidSetting(Exception):
 
 
 def read_settings(given: Any) -> tuple[Settings, list[str]]:
-    """Read settings from JSON. Return them and a message for each invalid one. Invalid and missing settings have their
-    defaults.
-    """
+    """Read settings from JSON, and a message for each invalid one. Invalid and missing ones have their defaults."""
     settings, errors = Settings(), []
     if given is not None and not isinstance(given, Mapping):
         return settings, [f"{SECTION}: expected an object with settings"]

@@ -229,9 +229,7 @@ class State:
     async def snapshot(
         self, handler: Handler, method: str, uri: str
     ) -> Snapshot | PageSnapshot | SourceSnapshot | None:
-        """Take the snapshot that a request about a document is answered from. None if the document is not open or is no
-        part of a dump.
-        """
+        """Take the snapshot that answers a request about a document, None if that is not open or no part of a dump."""
         if is_page(uri):
             if (page := await self.page(uri)) is None:
                 return None
@@ -248,9 +246,7 @@ class State:
         return Converter(opened, capabilities.encoding, largest if isinstance(largest, int) else None)
 
     async def _source_snapshot(self, uri: str) -> SourceSnapshot | None:
-        """Take a snapshot of a file of the program. None if the user does not want to see its memory, or if no set in
-        memory names it.
-        """
+        """Take a snapshot of a file of the program, None if the user does not want it or no set in memory names it."""
         path, is_on = path_of(uri), self.settings.source_lines
         naming = await self.sources.naming(path, None, is_search=False) if is_on else []
         memory = await memory_of(naming[0], path, None) if naming else None
@@ -303,9 +299,7 @@ class State:
         return on_truncated
 
     def _others(self, state: DumpSetState) -> dict[str, Path]:
-        """The URIs and paths of dumps that the user may want to compare a set with: the selected one, or else open
-        ones.
-        """
+        """The URIs and paths of dumps to compare a set with: the selected one, or else open ones."""
         if selected := self.comparisons.selected:
             found = self.sets.find(selected)
             return {selected: found[1] if found else path_of(selected)}

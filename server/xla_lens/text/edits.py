@@ -13,9 +13,7 @@ class Edit(NamedTuple):
 
 
 def forward(edits: Iterable[Edit], offset: int) -> int:
-    """Return where an offset of the text before some edits is after them. An offset within replaced text moves to its
-    start.
-    """
+    """Return where an offset is after some edits. One within replaced text moves to the start of that text."""
     for edit in edits:
         if offset >= edit.end:
             offset += edit.length - (edit.end - edit.start)
@@ -25,9 +23,7 @@ def forward(edits: Iterable[Edit], offset: int) -> int:
 
 
 def backward(edits: Sequence[Edit], offset: int) -> int:
-    """Return where an offset of the text after some edits was before them. An offset within inserted text moves to the
-    start of its edit.
-    """
+    """Return where an offset was before some edits. One within inserted text moves to the start of its edit."""
     for edit in reversed(edits):
         if offset >= edit.start + edit.length:
             offset -= edit.length - (edit.end - edit.start)

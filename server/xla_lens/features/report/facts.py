@@ -198,9 +198,7 @@ class Report:
         return step is None or (end is not None and 0 <= step <= end)
 
     def has(self, part: Part, one: SpaceReport | None = None) -> bool:
-        """Return whether a part was requested and the dump has the facts. Most parts of a memory space are about its
-        peak.
-        """
+        """Return whether a part was requested and the dump has the facts. Most parts of a space are about its peak."""
         is_there = one is None or one.peak is not None or part in (Part.ARENAS, Part.BUDGET)
         return is_there and part in self.options.parts and part not in self.left_out
 

@@ -146,9 +146,7 @@ _SLASH: Final = re.compile(r"[/\\]")
 
 
 def is_selected(files: Iterable[str], pattern: str) -> bool:
-    """Return whether a dump set with some files is the module of a number, or has a name with a match of a regular
-    expression. Raises `re.error`.
-    """
+    """Return whether a set with some files has a number, or a match of a pattern in its name. Raises `re.error`."""
     files = tuple(files)
     if pattern.isdecimal():
         return any(module_number(file) == int(pattern) for file in files)

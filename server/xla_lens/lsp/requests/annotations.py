@@ -59,9 +59,7 @@ def hint_json(row: int, column: int, label: str) -> Json:
 
 
 def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeLens] | None:
-    """The lenses of a dump file. A click runs a command. While a comparison is active, they say what values are in the
-    other dump.
-    """
+    """The lenses of a dump file, which run commands. In a comparison, they say what values are in the other dump."""
     if snapshot.is_module or not snapshot.settings.code_lenses:
         return None
     analysis = snapshot.analysis.on_device(snapshot.settings.device_memory)
@@ -162,9 +160,7 @@ def _is_in(action: lsp.CodeAction, wanted: str) -> bool:
 
 
 def document_link(snapshot: Snapshot, _params: lsp.DocumentLinkParams) -> RawJson:
-    """The links of a dump file or an HLO module to lines of the program. They get their target from
-    `documentLink/resolve`.
-    """
+    """The links of a dump file or an HLO module to lines of the program. `documentLink/resolve` finds their targets."""
     found = links(snapshot.dump, snapshot.module, snapshot.file, LINK_LIMIT + 1)
     found = snapshot.truncate(found, LINK_LIMIT, "links")
     pairs = zip(found, snapshot.convert.ranges(snapshot.file, [(link.start, link.end) for link in found]), strict=True)

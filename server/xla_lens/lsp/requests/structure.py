@@ -67,9 +67,7 @@ def _empty_range(position: lsp.Position) -> Json:
 
 
 def semantic_tokens_range(snapshot: Snapshot, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
-    """The semantic tokens of some lines of a dump file or an HLO module: five numbers each, positions relative to the
-    token before.
-    """
+    """The semantic tokens of some lines of a file: five numbers each, positions relative to the token before."""
     found = tokens(snapshot.analysis, snapshot.file, snapshot.span(params.range), TOKEN_LIMIT + 1)
     found = snapshot.truncate(found, TOKEN_LIMIT, "semantic tokens")
     (rows, columns), (end_rows, ends) = (

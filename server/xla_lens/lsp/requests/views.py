@@ -308,9 +308,7 @@ _NEAR: Final = (0.75, 0.9, 0.97, 1.0)
 
 
 async def heat(arguments: Arguments) -> contract.StepHeat:
-    """Return the lines of a file whose steps are near the peak. Empty for a file that is not the schedule's, and if the
-    peak is not exact.
-    """
+    """Return the lines of a schedule whose steps are near the peak. Empty for other files, and if it is not exact."""
     dump_set, analysis = await arguments.analysed()
     dump, space = analysis.dump, analysis.memory.space(DEFAULT_COLOR)
     place = schedule_place(dump, 0 if len(dump.schedule) else NONE)
