@@ -8,7 +8,7 @@ from samples import (
     analysis_of_text,
     mark,
 )
-from xla_lens.features.actions import Action, actions, source_actions
+from xla_lens.features.annotations import Action, actions, source_actions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.places import Place

@@ -6,8 +6,7 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.actions import Action, actions
-from xla_lens.features.annotations import LENS_LIMIT, Click, hints, lenses
+from xla_lens.features.annotations import LENS_LIMIT, Action, Click, actions, hints, lenses
 from xla_lens.features.links import frame_tooltip, links
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
