@@ -110,7 +110,7 @@ def compiled(contents: dict[str, bytes]) -> list[dict[str, Any]]:
     if "server/compiled.tar.xz" in contents:
         with tarfile.open(fileobj=io.BytesIO(contents["server/compiled.tar.xz"])) as archive:
             names += archive.getnames()
-    libraries = {Path(name).name for name in names if re.match(r"numpy(\.libs|/\.dylibs)/", name)}
+    libraries = {Path(name).name for name in names if re.search(r"(^|/)numpy(\.libs|/\.dylibs)/", name)}
     found: list[dict[str, Any]] = [{"type": "library", "bom-ref": name, "name": name} for name in libraries]
     if any(name.endswith("LICENSE.tree-sitter") for name in names):
         parsers = {"bom-ref": "tree-sitter", "name": "tree-sitter", "description": "code in the generated parsers"}

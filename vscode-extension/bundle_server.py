@@ -5,8 +5,9 @@
 One folder serves all versions of CPython in `PYTHONS`: compiled modules have a version tag in their names, and all
 other files of a package are the same for every version. All versions use the releases that pip selects for the oldest
 one. The compiled modules of the versions are alike, so that one compressed archive of them takes a third of the space
-of single files; `start.py` unpacks it once. The wheel of XLA Lens is built here; pass `--wheels` to bundle for
-another platform. The target `universal` has no server, only the page of the memory map.
+of single files; `start.py` unpacks it once. The libraries that numpy brings stay out of it, since unpacking them would
+take as long again. The wheel of XLA Lens is built here; pass `--wheels` to bundle for another platform. The target
+`universal` has no server, only the page of the memory map.
 """
 
 import argparse
@@ -56,8 +57,8 @@ _UNNAMED: Final = {
 }
 """Libraries in some wheels of numpy that numpy's own notices do not name, with their licenses."""
 
-_COMPILED: Final = re.compile(r"\.(so(\.[\d.]+)?|pyd|dylib|dll)$")
-"""Compiled modules and the libraries that they use."""
+_COMPILED: Final = re.compile(r"^(?!numpy\.libs/).+\.(so|pyd|dylib)$")
+"""Compiled modules, and on macOS the libraries that they use."""
 
 _ARCHIVE: Final = ({"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 32 << 20},)
 """The dictionary spans the same module of two versions, since the files are sorted by name."""
@@ -148,7 +149,7 @@ def name_libraries(libraries: Path) -> None:
 
 
 def archive_compiled(libraries: Path, archive: Path) -> None:
-    """Move all compiled files into an archive. The same files give the same bytes."""
+    """Move all compiled modules into an archive. The same files give the same bytes."""
 
     def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.uid = entry.gid = entry.mtime = 0
@@ -158,8 +159,9 @@ def archive_compiled(libraries: Path, archive: Path) -> None:
 
     with lzma.open(archive, "wb", filters=_ARCHIVE) as compressed, tarfile.open(fileobj=compressed, mode="w") as tar:
         for path in sorted(libraries.rglob("*")):
-            if _COMPILED.search(path.name):
-                tar.add(path, path.relative_to(libraries).as_posix(), filter=anonymous)
+            name = path.relative_to(libraries).as_posix()
+            if _COMPILED.search(name):
+                tar.add(path, name, filter=anonymous)
                 path.unlink()
 
 

@@ -36,6 +36,9 @@ _PLATFORMS = {
 _COMPILED = ("numpy/_core/_multiarray_umath", "numpy/linalg/_umath_linalg", "tree_sitter/_binding")
 """Modules that are compiled separately for each version of Python."""
 
+_LIBRARIES = "/numpy.libs/"
+"""The folder of the libraries that numpy brings."""
+
 _FILES = {
     "package.json", "readme.md", "changelog.md", "LICENSE.txt", "dist/extension.js", "dist/ThirdPartyNotices.txt",
     "server/libraries/xla_lens/render/memory_map/page.js", "server/libraries/xla_lens/render/memory_map/page.css",
@@ -68,10 +71,12 @@ def files(vsix: Path) -> dict[str, bytes]:
 
 
 def _compiled(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files in the archive that start.py unpacks."""
+    """The files in the archive that start.py unpacks, and the libraries of numpy."""
+    folder = "server/libraries/"
+    libraries = {name.removeprefix(folder): data for name, data in files.items() if _LIBRARIES in name}
     with tarfile.open(fileobj=io.BytesIO(files["server/compiled.tar.xz"])) as archive:
         entries = {entry.name: archive.extractfile(entry) for entry in archive}
-        return {name: file.read() for name, file in entries.items() if file}
+        return libraries | {name: file.read() for name, file in entries.items() if file}
 
 
 def test_compiled_files_are_for_the_platform_and_each_python(vsix: Path, files: dict[str, bytes]) -> None:
@@ -97,7 +102,7 @@ def test_package_is_small_and_has_no_superfluous_files(vsix: Path, files: dict[s
         r"/tests?/|node_modules/|^(src|map|test|shared)/|\.(ts|map|pyc|pyi|h|c|so|pyd|dylib|dll)$|/py\.typed$"
         r"|/(RECORD|WHEEL|INSTALLER|direct_url\.json)$"
     )
-    assert [name for name in files if superfluous.search(name)] == []
+    assert [name for name in files if superfluous.search(name) and _LIBRARIES not in name] == []
     assert files.keys() >= _FILES
     assert {name.partition("/")[0] for name in files if "/" in name} == _FOLDERS
     # Source maps would be named in a comment, and the machine that built the package in a path.

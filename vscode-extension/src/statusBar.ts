@@ -50,7 +50,8 @@ export class StatusBar implements vscode.Disposable {
     else if (!uri) this.item.hide();
     if (problem || !uri) return;
     const overview = await this.sets.overview(uri);
-    if (!isLatest()) return;
+    // Shows the first answer even if another will replace it, as while the HLO module is read.
+    if (!isLatest() && (this.shown || !overview || uri !== this.sets.inView)) return;
     const main = overview && mainSpace(overview.spaces);
     const isBusy = this.server.activity.current !== undefined;
     this.shown = main && uri;
