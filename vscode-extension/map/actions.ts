@@ -11,6 +11,8 @@ import { INITIAL, type PaneName, type State } from "./state";
 
 export type Actions = ReturnType<typeof actionsOn>;
 
+/** What a key or a button zooms by. */
+export const ZOOM = 1.5;
 /** Zooming in stops at this many steps and bytes. */
 const MIN_STEPS = 4;
 const MIN_BYTES = 16;

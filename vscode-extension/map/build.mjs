@@ -4,11 +4,10 @@
  */
 
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { build } from "esbuild";
 
-const here = dirname(fileURLToPath(import.meta.url));
+const here = import.meta.dirname;
 /** The folder of the committed files. */
 export const bundleFolder = join(here, "..", "..", "server", "xla_lens", "render", "memory_map");
 
@@ -47,5 +46,3 @@ export function licenses(files) {
     });
   return texts.join("\n\n");
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildMap(process.argv[2]);

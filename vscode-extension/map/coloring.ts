@@ -67,12 +67,7 @@ const CHANGES: [name: string, color: Color][] = [
 /** What colors are by unless the reader chose it. */
 export function defaultColorBy({ map }: Model): ColorBy {
   if (map.comparison) return "change";
-  const isLine = new Map<number, boolean>();
-  const hasLine = map.values.source.some((source) => {
-    if (!isLine.has(source)) isLine.set(source, sourceLine(map.strings[source] ?? "") !== undefined);
-    return isLine.get(source)!;
-  });
-  return hasLine ? "source" : "kind";
+  return map.values.source.some((source) => sourceLine(map.strings[source] ?? "")) ? "source" : "kind";
 }
 
 export function coloringBy(model: Model, space: MapSpace, by: ColorBy): Coloring {

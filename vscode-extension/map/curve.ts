@@ -6,25 +6,21 @@ import type { MapSpace } from "../shared/protocol";
 import { liveBytesAt, ownStep } from "./model";
 import { type GutterLabel, MARGIN, type Plot, type Scale } from "./plot";
 import type { Scene } from "./scene";
-import { cssColor, mixed, pixel, rgb, type Theme } from "./theme";
+import { cssColor, FAINT_SHARE, mixed, pixel, rgb, type Theme } from "./theme";
 
 const LINE_HEIGHT = 15;
 /** The y axis includes the reserved bytes and the capacity of the device unless they are above this multiple of the peak. */
 const MOST = 2;
 
-/** The text of a peak, in a row above the plot. */
+/** The text of a peak, in a row of its own above the plot. */
 interface PeakLabel {
   name: "peak" | "printed";
   text: string;
   bytes: number;
-  /** The position of the peak, and the edges of the text. */
+  /** The positions of the peak and of its text. */
   x: number;
   left: number;
-  end: number;
-  row: number;
 }
-
-const LABEL_GAP = 10;
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
@@ -39,8 +35,7 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const most = Math.max(mostInView, ...reserved, ...limit);
   const x = plot.stepScale(steps);
   const labels = peakLabels(plot, scene, theme, x);
-  const rows = Math.max(0, ...labels.map(({ row }) => row + 1));
-  const y = plot.byteScale([0, Math.max(1, most)], rows * LINE_HEIGHT + 4);
+  const y = plot.byteScale([0, Math.max(1, most)], labels.length * LINE_HEIGHT + 4);
   plot.drawFrame(x, y, scene);
   drawStack(plot, scene, theme, y);
   drawCurveLine(plot, columns, theme.live, y);
@@ -50,8 +45,8 @@ export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
 
 /** The width of the stripes above the device's capacity, in CSS pixels. */
 const STRIPE = 2;
-/** Share of background in the area under the curve, and in that of colors that are not picked. */
-const [AREA_SHARE, FAINT_SHARE] = [0.25, 0.82];
+/** Share of background in the area under the curve. */
+const AREA_SHARE = 0.25;
 
 function drawCurveLine({ context }: Plot, columns: Column[], color: string, y: Scale, dashes: number[] = []): void {
   const line = new Path2D();
@@ -115,7 +110,7 @@ function drawStack(plot: Plot, scene: Scene, theme: Theme, y: Scale): void {
   plot.drawPixels(pixels);
 }
 
-/** The texts of both peaks, if they are in view: in two rows where they have no room beside each other. */
+/** The texts of both peaks, if they are in view. */
 function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, theme: Theme, x: Scale): PeakLabel[] {
   const printed = model.map.printedPeak;
   const isBoth = printed?.step === space.peakStep && printed.bytes === null;
@@ -127,8 +122,7 @@ function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, th
     const whole = `${text}, step ${grouped(ownStep(model, step))}`;
     const length = context.measureText(whole).width;
     const left = Math.max(-MARGIN.left, Math.min(x(step), width + MARGIN.right - 4 - length));
-    const isFree = labels.every((one) => left > one.end + LABEL_GAP || left + length + LABEL_GAP < one.left);
-    labels.push({ name, bytes, text: whole, x: x(step), left, end: left + length, row: isFree ? 0 : 1 });
+    labels.push({ name, bytes, text: whole, x: x(step), left });
   };
   const name = isBoth ? "real and printed peak" : "real peak";
   add("peak", `${name} ${space.peak}`, space.peakStep, space.peakLiveBytes);
@@ -152,10 +146,10 @@ function drawMarks(plot: Plot, space: MapSpace, y: Scale, labels: PeakLabel[]): 
   const { capacity } = space;
   if (capacity) level(space.isOver ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
   plot.drawGutter(gutter);
-  for (const { name, text, bytes, x: at, left, row } of labels) {
+  for (const [row, { name, text, bytes, x: at, left }] of labels.entries()) {
     plot.drawLine(name, at, top, at, height);
     plot.drawShape("circle", name, { cx: at, cy: y(bytes), r: 3.5 });
-    plot.drawShape("text", `mark-label ${name}`, { x: left, y: row * LINE_HEIGHT + 10 }, text);
+    plot.drawShape("text", name, { x: left, y: row * LINE_HEIGHT + 10 }, text);
   }
 }
 

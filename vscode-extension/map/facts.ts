@@ -4,19 +4,11 @@ import { counted, exact, grouped, human, percent } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
 import { bounded, shareOfPeak } from "../shared/spaces";
 import { UNKNOWN } from "./coloring";
-import { sums } from "./live";
-import {
-  instructionAt,
-  liveBytesAt,
-  type Model,
-  NONE,
-  ownStep,
-  sourceText,
-  stepText,
-  stringAt,
-  valueString,
-} from "./model";
+import { bytesOf, sums } from "./live";
+import { instructionAt, liveBytesAt, NONE, ownStep, sourceText, stepText, stringAt, valueString } from "./model";
 import type { Scene } from "./scene";
+
+type Model = Scene["model"];
 
 const MAX_SHARERS = 3;
 
@@ -88,18 +80,17 @@ function sharersText(model: Model, value: number): string {
 
 /** The facts of the matches of a search or of a picked group. */
 export function matchFacts(scene: Scene): Fact[] {
-  const { search, space, model, matchedBytes } = scene;
+  const { search, space, model, matchedBytes, live } = scene;
   const sizes = search.matches.reduce((sum, value) => sum + model.size[value]!, 0);
   return known(
     ["buffers", grouped(search.matches.length) + (search.elsewhere ? `, ${grouped(search.elsewhere)} elsewhere` : "")],
     [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
-    [`at step ${grouped(ownStep(scene.model, scene.step))}`, space.peakStep < 0 ? "" : human(liveMatches(scene))],
+    [
+      `at step ${grouped(ownStep(scene.model, scene.step))}`,
+      space.peakStep < 0 ? "" : human(bytesOf(live, search.isMatch)),
+    ],
     ["sum of sizes", human(sizes)],
   );
-}
-
-function liveMatches({ live, search }: Scene): number {
-  return live.values.reduce((sum, value, row) => sum + (search.isMatch[value] ? live.ownedBytes[row]! : 0), 0);
 }
 
 /** How much matches: `71 buffers, 1.08 TiB of the peak (76.4 %)`. */
@@ -155,9 +146,9 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
   const shareOfLimit = (bytes: number) => (capacity ? `, ${percent(bytes, capacity.sizeBytes)} of the limit` : "");
   const needed: Fact = ["needed", space.needed + shareOfLimit(space.neededBytes)];
   if (space.peakStep < 0) return [needed, ["reserved", space.reserved], ...limit];
-  const byKind = sums(peak, (value) => model.map.values.kind[value] ?? NONE).map(({ key, ownedBytes }): Fact => {
-    const share = shareOfPeak(ownedBytes, space);
-    return [stringAt(model, key) || "no kind", human(ownedBytes) + (share && `, ${share}`) + shareOfLimit(ownedBytes)];
+  const byKind = [...sums(peak, (value) => model.map.values.kind[value] ?? NONE)].map(([kind, bytes]): Fact => {
+    const share = shareOfPeak(bytes, space);
+    return [stringAt(model, kind) || "no kind", human(bytes) + (share && `, ${share}`) + shareOfLimit(bytes)];
   });
   return [
     needed,

@@ -95,14 +95,12 @@ export function createFlame(actions: Actions, details: Details): Drawing {
     const width = element.clientWidth;
     frames = [];
     const bars: HTMLElement[] = [];
-    let depth = 0;
     const add = (frame: Call, left: number, share: number, row: number) => {
       const bar = barOf(frame, shown!);
       bar.dataset.frame = String(frames.push(frame) - 1);
       const [top, height] = [`${row * ROW_HEIGHT}px`, `${ROW_HEIGHT - 1}px`];
       Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * share}%`, top, height });
       bars.push(bar);
-      depth = Math.max(depth, row + 1);
     };
     const path = chainTo(flame.root, zoomed);
     const top = path.at(-1)!;
@@ -117,9 +115,7 @@ export function createFlame(actions: Actions, details: Details): Drawing {
       }
     };
     if (top.width > 0) below(top, 0, path.length);
-    const canvas = make("div", { class: "bars" }, ...bars);
-    canvas.style.height = `${depth * ROW_HEIGHT}px`;
-    element.replaceChildren(canvas);
+    element.replaceChildren(...bars);
     bars[path.length - 1]!.tabIndex = 0;
     if (focused !== undefined) focus(top);
     focused = undefined;

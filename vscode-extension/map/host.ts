@@ -26,7 +26,15 @@ const SAVE_DELAY_MILLISECONDS = 150;
 /** Connects the page with its host. `receive` gets all valid messages, including one with an embedded map. */
 export function connect(receive: (message: MessageToMap) => void): Host {
   const host = typeof acquireVsCodeApi === "function" ? editorHost(acquireVsCodeApi(), receive) : noHost(receive);
-  return { ...host, save: debounced(host.save) };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    ...host,
+    // Saves only the last of several states: browsers limit how often the URL may change.
+    save(uri, saved) {
+      clearTimeout(timer);
+      timer = setTimeout(() => host.save(uri, saved), SAVE_DELAY_MILLISECONDS);
+    },
+  };
 }
 
 function editorHost(editor: Editor, receive: (message: MessageToMap) => void): Host {
@@ -77,13 +85,4 @@ async function readMap(): Promise<MemoryMap[]> {
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const data = (await new Response(unpacked).json()) as MemoryMap | Record<"old" | "new", MemoryMap>;
   return "new" in data ? [data.new, data.old] : [data];
-}
-
-/** Saves only the last of several states: browsers limit how often the URL may change. */
-function debounced(save: Host["save"]): Host["save"] {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return (uri, saved) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => save(uri, saved), SAVE_DELAY_MILLISECONDS);
-  };
 }

@@ -1,6 +1,6 @@
 /** The keys of the page, and the dialog that lists them. Fields handle letters and arrows themselves. */
 
-import type { Actions } from "./actions";
+import { type Actions, ZOOM } from "./actions";
 import { make, pressable } from "./dom";
 import { sourceOf } from "./facts";
 import { NONE } from "./model";
@@ -19,8 +19,6 @@ interface OtherActions {
   search(): void;
   help(): void;
 }
-
-const ZOOM = 1.5;
 
 /** The keys: their names in the dialog, their values of `KeyboardEvent.key`, a description, and what they do. */
 const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => void][] = [
@@ -61,12 +59,7 @@ const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => 
     "go to the allocation of the selected value",
     ({ actions, scene }) => actions.goToAllocation(scene.model.allocation[scene.state.selected] ?? NONE),
   ],
-  [
-    "L",
-    ["l"],
-    "open the source line of the selected value or of the picked color",
-    ({ actions, scene }) => actions.openSource(sourceOf(scene)),
-  ],
+  ["L", ["l"], "open the source line of the selection", ({ actions, scene }) => actions.openSource(sourceOf(scene))],
   ["S", ["s"], "show only the picked color, or all again", ({ actions }) => actions.solo()],
   ["+", ["+", "="], "zoom in on the steps; with Alt, on the bytes", (press) => zoom(press, ZOOM)],
   ["−", ["-"], "zoom out", (press) => zoom(press, 1 / ZOOM)],
@@ -80,14 +73,8 @@ const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => 
 const POINTER: [gesture: string, what: string][] = [
   ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
   ["Drag", "in the upper plot, show what changes between two steps; elsewhere pan"],
-  [
-    "Click",
-    "select the value; beside rectangles, its allocation; in the upper plot, the step; in the legend, a color; in the flame graph, zoom",
-  ],
-  [
-    "Double click",
-    "go to the value, the allocation or the step in the editor; in the legend and the flame graph, to the source line",
-  ],
+  ["Click", "select the value, the allocation or the step; in the legend, a color; in the flame graph, zoom"],
+  ["Double click", "go there in the editor; in the legend and the flame graph, to the source line"],
 ];
 
 export function listenToKeys(scene: () => Scene | null, actions: Actions, page: OtherActions): void {

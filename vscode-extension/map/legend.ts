@@ -54,7 +54,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
           }),
         );
       }
-      const owned = new Map(sums(live, (value) => coloring.of[value]!).map((one) => [one.key, one.ownedBytes]));
+      const owned = sums(live, (value) => coloring.of[value]!);
       for (const entry of list.querySelectorAll("button")) {
         const name = entry.dataset.category!;
         const bytes = owned.get(Number(entry.dataset.number)) ?? 0;

@@ -30,16 +30,18 @@ export function liveAt(model: Model, color: number, step: number): LiveSet {
 }
 
 /** Sum the owned bytes by a key of the values, such as their source; greatest sum first. */
-export function sums(live: LiveSet, keyOf: (value: number) => number): { key: number; ownedBytes: number }[] {
+export function sums(live: LiveSet, keyOf: (value: number) => number): Map<number, number> {
   const total = new Map<number, number>();
   live.values.forEach((value, index) => {
     const key = keyOf(value);
     total.set(key, (total.get(key) ?? 0) + live.ownedBytes[index]!);
   });
-  return [...total]
-    .filter(([, ownedBytes]) => ownedBytes > 0)
-    .map(([key, ownedBytes]) => ({ key, ownedBytes }))
-    .sort((a, b) => b.ownedBytes - a.ownedBytes || a.key - b.key);
+  return new Map([...total].filter(([, bytes]) => bytes > 0).sort((a, b) => b[1] - a[1] || a[0] - b[0]));
+}
+
+/** Sum the owned bytes of the values that match. */
+export function bytesOf({ values, ownedBytes }: LiveSet, isMatch: Uint8Array): number {
+  return values.reduce((sum, value, index) => sum + (isMatch[value] ? ownedBytes[index]! : 0), 0);
 }
 
 /** The bytes that each of some values owns while all of them are live. */
@@ -97,16 +99,12 @@ const byHigh = bisector((cluster: Cluster) => cluster.high);
  * Sweeps over the schedule with the live values of each allocation as clusters of overlapping bytes. Nearly all clusters are
  * one value; only within larger ones does a start or an end compute the owners again.
  */
-export function stackOf(
-  model: Model,
-  color: number,
-  { categories, of }: { categories: readonly unknown[]; of: Uint8Array },
-): Stack {
+export function stackOf(model: Model, color: number, categoryCount: number, of: Uint8Array): Stack {
   const { start, end, size, offset, allocation } = model;
   const values = [...model.isPlaced.keys()].filter((value) => model.isPlaced[value] && model.color[value] === color);
   const starts = values.sort((a, b) => start[a]! - start[b]! || a - b);
   const ends = [...starts].sort((a, b) => end[a]! - end[b]!);
-  const level = new Float64Array(categories.length);
+  const level = new Float64Array(categoryCount);
   const clustersOf = new Map<number, Cluster[]>();
 
   const count = (cluster: Cluster, sign: 1 | -1) => {
@@ -115,11 +113,6 @@ export function stackOf(
   };
   /** The clusters of values by offset. */
   const clustered = (group: number[]): Cluster[] => {
-    if (group.length === 1) {
-      const [only] = group as [number];
-      const [low, bytes] = [offset[only]!, size[only]!];
-      return [{ low, high: low + bytes, values: group, owned: [[of[only]!, bytes]] }];
-    }
     const found: Cluster[] = [];
     for (const value of group.sort((a, b) => offset[a]! - offset[b]!)) {
       const [low, high] = [offset[value]!, offset[value]! + size[value]!];
@@ -127,9 +120,10 @@ export function stackOf(
       if (last && low < last.high) {
         last.values.push(value);
         last.high = Math.max(last.high, high);
-      } else found.push({ low, high, values: [value], owned: [] });
+      } else found.push({ low, high, values: [value], owned: [[of[value]!, size[value]!]] });
     }
     for (const cluster of found) {
+      if (cluster.values.length === 1) continue;
       cluster.owned = [...ownedBytes(model, cluster.values)].map(([value, bytes]) => [of[value]!, bytes]);
     }
     return found;
@@ -166,6 +160,7 @@ export function stackOf(
     stack.totals.push(level.reduce((sum, bytes) => sum + bytes, 0));
     levels.push(level.slice());
   }
-  stack.bytes = categories.map((_, category) => Float64Array.from(levels, (bytes) => bytes[category]!));
+  const ofCategory = (category: number) => Float64Array.from(levels, (bytes) => bytes[category]!);
+  stack.bytes = Array.from({ length: categoryCount }, (_, category) => ofCategory(category));
   return stack;
 }

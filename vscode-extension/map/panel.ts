@@ -46,8 +46,7 @@ export function createPanel(actions: Actions, details: HTMLElement, legend: HTML
       const { live, emphasis, model, step, coloring } = scene;
       const shown = live.values.filter((value) => emphasis[value] === SHOWN);
       const index = shown.indexOf(scene.state.selected);
-      if (isNewStep(live)) limit = ROWS_AT_ONCE;
-      if (index >= limit) limit = index + 1;
+      limit = Math.max(isNewStep(live) ? ROWS_AT_ONCE : limit, index + 1);
       if (isNewList(live, emphasis, limit, coloring, theme)) {
         const instruction = instructionAt(model, step);
         write(title, `Step ${grouped(ownStep(model, step))}${instruction && `: ${instruction}`}`);

@@ -18,16 +18,15 @@ export function panned(range: Range, by: number, whole: Range): Range {
 export function revealing(range: Range, low: number, high: number, whole: Range): Range {
   if (low >= range[0] && high <= range[1]) return range;
   const length = range[1] - range[0];
-  const margin = Math.max(0, Math.min(0.1 * length, (length - (high - low)) / 2));
   if (high - low > length) {
-    // Do not move for an interval that is wider than the view and already partly visible.
+    // Do not move for an interval that is wider than the view and already partly visible. Else show the near part of it.
     if (low < range[1] && high > range[0]) return range;
-    const start = low >= range[1] ? low - 0.1 * length : high - 0.9 * length;
-    return within([start, start + length], whole);
+    const near: Range = low >= range[1] ? [low, low + 0.8 * length] : [high - 0.8 * length, high];
+    return revealing(range, ...near, whole);
   }
-  return low < range[0]
-    ? within([low - margin, low - margin + length], whole)
-    : within([high + margin - length, high + margin], whole);
+  const margin = Math.min(0.1 * length, (length - (high - low)) / 2);
+  const start = low < range[0] ? low - margin : high + margin - length;
+  return within([start, start + length], whole);
 }
 
 /** Move a range into the whole. A range that is longer than the whole becomes the whole. */

@@ -9,7 +9,7 @@ import { NONE, valueString } from "./model";
 import type { GutterLabel, Plot, Scale } from "./plot";
 import { FAINT, HIDDEN, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
-import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
+import { cssColor, FAINT_SHARE, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
 
 /** The last frame, used to find the value under the pointer. */
 export interface Drawn {
@@ -21,7 +21,6 @@ export interface Drawn {
 const LINE_HEIGHT = 14;
 const MIN_NAMED_WIDTH = 40;
 const MIN_BAND = 3;
-const FAINT_SHARE = 0.82;
 const EDGE_SHARE = 0.4;
 /** Shares of background mixed into the color of a category, so that neighbors in one category can be distinguished. */
 const SHADES = [0, 0.07, 0.14, 0.21];

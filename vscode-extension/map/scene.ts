@@ -3,7 +3,7 @@
 import type { MapSpace, MemoryMap } from "../shared/protocol";
 import { type Coloring, coloringBy, defaultColorBy, membersOf } from "./coloring";
 import { type Layout, layOut } from "./layout";
-import { type LiveSet, liveAt, type Stack, stackOf } from "./live";
+import { bytesOf, type LiveSet, liveAt, type Stack, stackOf } from "./live";
 import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, spaceOf } from "./model";
 import { type Range, within } from "./range";
@@ -52,7 +52,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
   const model = modelOf(map);
   const [layOutOnce, coloringOnce, searchOnce] = [memoizeLast(layOut), memoizeLast(coloringBy), memoizeLast(search)];
   const [membersOnce, matchesOnce] = [memoizeLast(membersOf), memoizeLast(matchesWithin)];
-  const [bytesOnce, stackOnce] = [memoizeLast(bytesOf), memoizeLast(stackOf)];
+  const [bytesOnce, stackOnce] = [memoizeLast(matchedBytesOf), memoizeLast(stackOf)];
   const [liveOnce, peakOnce, emphasisOnce] = [memoizeLast(liveAt), memoizeLast(liveAt), memoizeLast(emphasize)];
   const colorBy = defaultColorBy(model);
   return (state) => {
@@ -71,7 +71,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
       space,
       layout,
       coloring,
-      stack: stackOnce(model, space.color, coloring),
+      stack: stackOnce(model, space.color, coloring.categories.length, coloring.of),
       search: found,
       matchedBytes: bytesOnce(model, space, peak, found),
       emphasis: emphasisOnce(model, found, members, state.isSolo),
@@ -87,10 +87,8 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
   };
 }
 
-function bytesOf(model: Model, space: MapSpace, peak: LiveSet, { isMatch, matches }: Search): number {
-  if (space.peakStep >= 0) {
-    return peak.values.reduce((sum, value, index) => sum + (isMatch[value] ? peak.ownedBytes[index]! : 0), 0);
-  }
+function matchedBytesOf(model: Model, space: MapSpace, peak: LiveSet, { isMatch, matches }: Search): number {
+  if (space.peakStep >= 0) return bytesOf(peak, isMatch);
   return matches.reduce((sum, value) => sum + model.size[value]!, 0);
 }
 

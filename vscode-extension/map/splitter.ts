@@ -29,6 +29,9 @@ export function createSplitter(name: PaneName, side: "before" | "after", label: 
     actions.fold(name, isFolded);
     if (!isFolded) actions.resize(name, Math.min(1 - MIN_SHARE, share));
   };
+  element.addEventListener("pointerenter", () => {
+    element.style.cursor = isRow() ? "col-resize" : "row-resize";
+  });
   element.addEventListener("pointerdown", (event) => {
     if (event.button === 0) element.setPointerCapture(event.pointerId);
   });

@@ -23,6 +23,9 @@ export interface Theme extends Record<(typeof NAMES)[number], string> {
   font: string;
 }
 
+/** The share of background in what does not match the search or is not picked. */
+export const FAINT_SHARE = 0.82;
+
 /** Red, green and blue, up to 255. */
 export type Rgb = [number, number, number];
 

@@ -1,7 +1,7 @@
 /** The toolbar above the plots. */
 
 import { counted, grouped } from "../shared/numbers";
-import type { Actions } from "./actions";
+import { type Actions, ZOOM } from "./actions";
 import { COLOR_NAMES, type ColorBy } from "./coloring";
 import { button, choice, make, write } from "./dom";
 import { allocationText, matchedText } from "./facts";
@@ -12,7 +12,6 @@ import type { Scene } from "./scene";
 
 const COLOR_BY_CHANGE = Object.entries(COLOR_NAMES);
 const COLOR_BY = COLOR_BY_CHANGE.filter(([by]) => by !== "change");
-const ZOOM = 1.5;
 
 export function createToolbar(actions: Actions, help: () => void) {
   const [offeredSpaces, offeredAllocations] = [memoizeLast(spacesOf), memoizeLast(choicesOf)];

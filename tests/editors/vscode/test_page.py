@@ -229,8 +229,8 @@ def test_flame_graph_zooms_opens_lines_and_describes(map: Map) -> None:
     assert map.eval(_FRAMES) == frames
     # A search makes bars stand out, and a value is selected with a click.
     map.find('[data-control="search"]').fill("programs.py:50")
-    map.find(".bars .faint").first.wait_for()
-    map.find('.bars [title^="dot "]').click()
+    map.find(".flame .faint").first.wait_for()
+    map.find('.flame [title^="dot "]').click()
     assert map.eval("map.label(map.selected)") == "dot"
 
 

@@ -12,7 +12,7 @@ function checkSums(map: MemoryMap): number {
     for (let step = 0; step < model.stepCount; step++) {
       const live = liveAt(model, space.color, step);
       const bySource = sums(live, (value) => map.values.source[value]!);
-      const total = bySource.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);
+      const total = [...bySource.values()].reduce((sum, bytes) => sum + bytes, 0);
       assert.equal(total, liveBytesAt(space, step), `space ${space.color}, step ${step}`);
       checked += Number(total > 0);
     }

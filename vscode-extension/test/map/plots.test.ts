@@ -113,12 +113,12 @@ test("the stack adds up to the curve at every step", () => {
     for (const space of map.spaces) {
       for (const by of ["kind", "source"] as const) {
         const coloring = coloringBy(model, space, by);
-        const { steps, totals, bytes } = stackOf(model, space.color, coloring);
+        const { steps, totals, bytes } = stackOf(model, space.color, coloring.categories.length, coloring.of);
         for (let step = 0; step <= model.stepCount; step++) {
           const at = steps.findLastIndex((one) => one <= step);
           assert.equal(totals[at] ?? 0, liveBytesAt(space, step), `step ${step}`);
           const live = liveAt(model, space.color, step);
-          for (const { key, ownedBytes } of sums(live, (value) => coloring.of[value]!)) {
+          for (const [key, ownedBytes] of sums(live, (value) => coloring.of[value]!)) {
             assert.equal(bytes[key]![at], ownedBytes, `step ${step}, ${coloring.categories[key]!.name}`);
           }
         }
