@@ -19,14 +19,9 @@ export function manifest() {
       menus[menu].push({ command, when: when.replace(/\{(\w+)\}/g, (_, name) => conditions[name]), group });
     }
   }
+  // What is undefined is left out of JSON.
   whole.contributes.commands = rows.map(({ command, title, icon, enablement }) => {
-    return {
-      command,
-      title,
-      category: "XLA Lens",
-      ...(icon && { icon: `$(${icon})` }),
-      ...(enablement && { enablement }),
-    };
+    return { command, title, category: "XLA Lens", icon: icon && `$(${icon})`, enablement };
   });
   whole.contributes.menus = menus;
   whole.contributes.keybindings = rows.flatMap(({ command, key }) =>

@@ -21,9 +21,11 @@ export interface Problem {
 
 export class Activity {
   private readonly tasks = new Map<unknown, Task>();
-  private failure: Problem | undefined;
 
-  /** `changed` is called when `current` has changed. */
+  /** Why the server does not run, undefined if it does or has not been needed yet. */
+  problem: Problem | undefined;
+
+  /** `changed` is called when the current task or the problem has changed. */
   constructor(private readonly changed: () => void) {}
 
   /** The task that began last and has not ended, undefined if the server is idle. */
@@ -31,15 +33,11 @@ export class Activity {
     return [...this.tasks.values()].at(-1);
   }
 
-  /** Why the server does not run, undefined if it does or has not been needed yet. */
-  get problem(): Problem | undefined {
-    return this.failure;
-  }
-
-  set problem(problem: Problem | undefined) {
-    if (this.failure?.text === problem?.text) return;
-    this.failure = problem;
-    this.changed();
+  /** Says why the server does not run, or undefined: it may run. */
+  fail(problem: Problem | undefined): void {
+    const isSame = this.problem?.text === problem?.text;
+    this.problem = problem;
+    if (!isSame) this.changed();
   }
 
   /** Begins a task or updates it. */

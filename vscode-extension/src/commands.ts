@@ -67,14 +67,13 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   goToSource: goToSourceAtCursor,
   explainOutOfMemory: ({ server, sets }, argument?: unknown) => explain(server, sets, uriOf(argument)),
   showSourceLines: ({ sourceLines }) => sourceLines.turn(true, true),
-  toggleSourceLines: ({ sourceLines }) => sourceLines.toggle(),
+  toggleSourceLines: ({ sourceLines }) => sourceLines.turn(!sourceLines.isOn, true),
   showBuffersOfLine: ({ sourceLines }, uri?: string, first?: number, last?: number) =>
     sourceLines.showBuffers(uri, first, last),
   refreshTree: ({ tree }) => tree.refresh(),
   restartServer: ({ server }) => server.restart(),
   showLog: ({ log }) => log.show(),
-  runPython: ({ server, tree, comparing, log }, argument?: unknown) =>
-    runPython(server, tree, comparing, log, uriOf(argument)),
+  runPython: (parts, argument?: unknown) => runPython(parts, uriOf(argument)),
   openSample,
   // The menus of the tree pass the row.
   openNode: (_, node?: Node) => node && open(node),
@@ -98,6 +97,7 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
 /** The commands that only rows of the tree and links in pages run. */
 const LINKED: Readonly<Record<string, Command>> = {
   goToLocation: (_, location: Location) => goTo(location),
+  openFile: (_, uri: string) => show(uri),
   openLink: (_, uri: string) => show(uri, { viewColumn: freeColumn() }),
   copyCode: (_, code: string) => copy(code, "Copied the code"),
   showValuesInMap: async ({ maps }, { uri, values }: { uri: string; values: number[] }) => {

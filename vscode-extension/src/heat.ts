@@ -53,9 +53,8 @@ export function showHeatOfSteps(server: Server): vscode.Disposable {
     // Without an answer, as while a set is loaded again, the marks stay until that load is announced.
     if (!found || !isLatest()) return;
     const { level, firstRow, lastRow } = found;
-    const rangeOf = (run: number) => new vscode.Range(firstRow[run]!, 0, lastRow[run]!, 0);
-    const runs = level.map((level, run) => ({ range: rangeOf(run), level }));
-    colorLines(editor, runs);
+    const lines = level.map((level, run) => ({ level, range: new vscode.Range(firstRow[run]!, 0, lastRow[run]!, 0) }));
+    colorLines(editor, lines);
   };
   const drawAll = () => {
     const isLatest = begin();

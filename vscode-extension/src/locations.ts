@@ -16,17 +16,13 @@ export async function goTo({ uri, range }: Location, options: vscode.TextDocumen
   await show(uri, { ...options, selection: new vscode.Range(start.line, start.character, last.line, last.character) });
 }
 
-/** Whether a file is compressed: the server reads it, but the editor cannot show it. */
-export function isCompressed(uri: string): boolean {
-  return /\.(?:gz|zst)$/.test(uri);
-}
-
 /**
  * Opens a document in the editor that the user's settings associate with it. Uses the editor's own command, since extensions
  * cannot open files over 50 MB.
  */
 export async function show(uri: string, options: vscode.TextDocumentShowOptions = {}): Promise<void> {
-  if (isCompressed(uri)) {
+  if (/\.(?:gz|zst)$/.test(uri)) {
+    // The server reads it.
     const name = basename(vscode.Uri.parse(uri).path);
     const command = name.endsWith(".gz") ? "gunzip --keep" : "unzstd";
     const text = `${name} is compressed, and the editor shows only text. To read it, decompress it first: ${command}`;

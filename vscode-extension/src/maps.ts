@@ -8,6 +8,7 @@ import type { ComparedMaps, Description, MemoryMap, WhatIsAt } from "../shared/p
 import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
 import { PAGE_SCHEME } from "./documents";
+import { latestOnly } from "./latest";
 import { goTo, show } from "./locations";
 import { htmlOf } from "./pages";
 import { LINKED_COMMANDS, type Server } from "./server";
@@ -74,7 +75,8 @@ export class Maps implements Follower, vscode.Disposable {
   }
 
   dispose(): void {
-    for (const one of [...this.subscriptions, ...this.panels.values()]) one.dispose();
+    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const { panel } of this.panels.values()) panel.dispose();
   }
 
   private async panelOf(uri: vscode.Uri): Promise<MapPanel | undefined> {
@@ -83,7 +85,7 @@ export class Maps implements Follower, vscode.Disposable {
 
   private add(panel: vscode.WebviewPanel, uri: vscode.Uri): MapPanel {
     const key = uri.toString();
-    this.panels.get(key)?.dispose();
+    this.panels.get(key)?.panel.dispose();
     const map = new MapPanel(panel, uri, this.context.extensionUri, this.server, this.sets);
     this.panels.set(key, map);
     panel.onDidDispose(() => {
@@ -93,11 +95,10 @@ export class Maps implements Follower, vscode.Disposable {
   }
 }
 
-class MapPanel implements vscode.Disposable {
+class MapPanel {
   private isReady = false;
   private isFirst = true;
-  private isLoading = false;
-  private isStale = false;
+  private readonly begin = latestOnly();
   private compared: ComparedMaps | undefined;
   /** The values that stand out, also for a page that is not drawn yet. */
   private lit: MessageToMap | undefined;
@@ -145,10 +146,6 @@ class MapPanel implements vscode.Disposable {
     this.post(message);
   }
 
-  dispose(): void {
-    this.panel.dispose();
-  }
-
   /** A file of the set, or of each of the two that are compared. */
   private get files(): vscode.Uri[] {
     return this.compared ? [this.uriOf("old"), this.uriOf("new")] : [this.uri];
@@ -165,15 +162,16 @@ class MapPanel implements vscode.Disposable {
     }
   }
 
-  /** Sends the current map of the set to the page. During a load, schedules one more load instead. */
+  /** Sends the current map of the set to the page. */
   async load(): Promise<void> {
-    this.isStale = this.isLoading;
-    if (!this.isReady || this.isLoading) return;
-    this.isLoading = true;
+    if (!this.isReady) return;
+    const isLatest = this.begin();
     try {
-      this.compared = isComparison(this.uri) ? await this.read<ComparedMaps>("xla-lens.comparedMaps") : undefined;
-      const map = this.compared?.new ?? (await this.read<MemoryMap>("xla-lens.memoryMap"));
+      const compared = isComparison(this.uri) ? await this.read<ComparedMaps>("xla-lens.comparedMaps") : undefined;
+      const map = compared?.new ?? (await this.read<MemoryMap>("xla-lens.memoryMap"));
       if (!map) throw new Error("The XLA Lens server is not running.");
+      if (!isLatest()) return;
+      this.compared = compared;
       const title = this.compared ? "Compared Maps" : "Memory Map";
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
       this.post({ type: "map", uri: this.uri.toString(), map, ...(this.compared && { other: this.compared.old }) });
@@ -182,11 +180,8 @@ class MapPanel implements vscode.Disposable {
       this.drawn?.(this.isFirst);
       this.isFirst = false;
     } catch (error) {
-      this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
-    } finally {
-      this.isLoading = false;
+      if (isLatest()) this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
     }
-    if (this.isStale) await this.load();
   }
 
   /** Says on the page when one of some files is deleted, and shows the map again when it is back. */

@@ -38,8 +38,9 @@ async function pageHtml(document: vscode.TextDocument): Promise<string> {
   const links = await vscode.commands.executeCommand<vscode.DocumentLink[]>("vscode.executeLinkProvider", ...given);
   const text = withLinks(document.getText(), document, links);
   const rendered = await vscode.commands.executeCommand<string>("markdown.api.render", text);
+  const codes = [...document.getText().matchAll(/^(`{3,}).*\n([\s\S]*?)\n\1$/gm)].map(([, , code]) => code);
   // Without the editor's own Markdown extension there is the text.
-  const body = rendered.replaceAll(/<pre[^>]*><code[^>]*>([\s\S]*?)<\/code><\/pre>/g, withCopy);
+  const body = rendered.replaceAll(/<pre[\s\S]*?<\/pre>/g, (block) => withCopy(block, codes.shift()));
   return htmlOf("style-src 'unsafe-inline'", `<style>${STYLE}</style>`, body);
 }
 
@@ -69,14 +70,9 @@ function withLinks(text: string, document: vscode.TextDocument, links: readonly 
 }
 
 /** Adds a button that copies a block of code. */
-function withCopy(block: string, html: string): string {
-  const code = html
-    .replaceAll(/<[^>]*>/g, "")
-    .replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name: string) => ENTITIES[name]!);
-  return `<div class="code">${block}<a class="copy" href="${commandUri("copyCode", code.trimEnd())}">Copy</a></div>`;
+function withCopy(block: string, code = ""): string {
+  return `<div class="code">${block}<a class="copy" href="${commandUri("copyCode", code)}">Copy</a></div>`;
 }
-
-const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
 
 const STYLE = `
 body { max-width: 60rem; padding: 0 1.5rem 2rem; line-height: 1.55; overflow-wrap: anywhere; }

@@ -15,10 +15,7 @@ import type { Tree } from "./tree";
  * offers to compare them with those of the previous run.
  */
 export async function runPython(
-  server: Server,
-  tree: Tree,
-  comparing: Comparing,
-  log: vscode.LogOutputChannel,
+  { server, tree, comparing, log }: { server: Server; tree: Tree; comparing: Comparing; log: vscode.LogOutputChannel },
   given?: vscode.Uri,
 ): Promise<void> {
   const uri = given ?? vscode.window.activeTextEditor?.document.uri;

@@ -2,13 +2,12 @@
 
 import * as vscode from "vscode";
 import {
-  type DynamicFeature,
   ExecuteCommandRequest,
+  type InitializeParams,
   LanguageClient,
   type LanguageClientOptions,
   RevealOutputChannelOn,
   State,
-  type StaticFeature,
 } from "vscode-languageclient/node";
 
 import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
@@ -99,7 +98,7 @@ export class Server implements vscode.Disposable {
 
   private async launch(): Promise<LanguageClient | undefined> {
     this.activity.progress(STARTING, { message: "starting…" });
-    this.activity.problem = undefined;
+    this.activity.fail(undefined);
     try {
       return await this.connect();
     } finally {
@@ -122,8 +121,7 @@ export class Server implements vscode.Disposable {
       args: [...found.args, "server"],
       options: { cwd: this.context.extensionPath },
     };
-    const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
-    client.registerFeature(CAPABILITIES);
+    const client = new Client(SECTION, "XLA Lens", command, this.options());
     client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
     client.onDidChangeState(({ newState }) => {
       // A server that was restarted knows of no comparison.
@@ -132,7 +130,7 @@ export class Server implements vscode.Disposable {
       // A client that is disposed of stops as well.
       const hasEnded = newState === State.Stopped || newState === State.StartFailed;
       const stopped: Problem = { kind: "stopped", text: "The XLA Lens server has stopped." };
-      this.activity.problem = hasEnded && this.starting ? stopped : undefined;
+      this.activity.fail(hasEnded && this.starting ? stopped : undefined);
       if (newState !== State.Running) return;
       if (this.hasRun) this.restarted.fire();
       this.hasRun = true;
@@ -215,7 +213,7 @@ export class Server implements vscode.Disposable {
 
   /** Logs a problem, and shows the first one as a notification. */
   private showProblem(problem: Problem): void {
-    this.activity.problem = problem;
+    this.activity.fail(problem);
     this.log.error(problem.text);
     if (this.hasShownProblem) return;
     this.hasShownProblem = true;
@@ -242,18 +240,16 @@ function noteComparison(command: string): void {
 const STARTING = Symbol("starting");
 
 /**
- * What this client supports beyond LSP: the notification `xla-lens/didLoad`, links to commands in Markdown, and drawing the memory
- * of Python files by itself.
+ * Tells the server what this client supports beyond LSP: the notification `xla-lens/didLoad`, links to commands in Markdown, and
+ * drawing the memory of Python files by itself.
  */
-const CAPABILITIES: StaticFeature | DynamicFeature<unknown> = {
-  fillClientCapabilities(capabilities) {
+class Client extends LanguageClient {
+  protected override fillInitializeParams(params: InitializeParams): void {
+    super.fillInitializeParams(params);
     const xlaLens = { didLoad: true, commandUris: true, sourceLines: true, largestFileBytes: MAX_DOCUMENT_BYTES };
-    capabilities.experimental = { ...(capabilities.experimental as object), xlaLens };
-  },
-  initialize() {},
-  getState: () => ({ kind: "static" }),
-  clear() {},
-};
+    params.capabilities.experimental = { ...(params.capabilities.experimental as object), xlaLens };
+  }
+}
 
 /**
  * Makes a symbol match the editor's own filter, which compares the first word of a query with the names that a server finds,

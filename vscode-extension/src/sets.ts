@@ -14,8 +14,12 @@ export class Sets implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly viewed = new vscode.EventEmitter<vscode.Uri | undefined>();
   private readonly subscriptions: vscode.Disposable[];
-  private current: vscode.Uri | undefined;
 
+  /**
+   * A file or a page of the set in view: that of the active tab if it shows a dump, else the last dump that was active and
+   * is still open.
+   */
+  inView: vscode.Uri | undefined;
   /** Fires when cached overviews became stale. */
   readonly onDidChange = this.changed.event;
   /** Fires when another set comes into view, or no set is in view any longer. */
@@ -33,14 +37,6 @@ export class Sets implements vscode.Disposable {
     this.update();
   }
 
-  /**
-   * A file or a page of the set in view: that of the active tab if it shows a dump, else the last dump that was active and
-   * is still open.
-   */
-  get inView(): vscode.Uri | undefined {
-    return this.current;
-  }
-
   /** Return the overview of the set of a file. Undefined if the file is no dump, or there is no server. */
   overview(uri: vscode.Uri): Promise<Overview | undefined> {
     const key = uri.toString();
@@ -53,8 +49,8 @@ export class Sets implements vscode.Disposable {
 
   /** Brings a set into view, even if none of its files has a tab. */
   view(uri: vscode.Uri): void {
-    if (this.current?.toString() === uri.toString()) return;
-    this.current = uri;
+    if (this.inView?.toString() === uri.toString()) return;
+    this.inView = uri;
     this.viewed.fire(uri);
   }
 
@@ -67,17 +63,16 @@ export class Sets implements vscode.Disposable {
     const active = dumpInTab(groups.activeTabGroup.activeTab);
     if (active) {
       this.view(active);
-    } else if (this.current && !groups.all.some((group) => group.tabs.some((tab) => this.showsCurrent(tab)))) {
-      this.current = undefined;
+    } else if (this.inView && !groups.all.some((group) => group.tabs.some((tab) => this.showsCurrent(tab)))) {
+      this.inView = undefined;
       this.viewed.fire(undefined);
     }
   }
 
   private showsCurrent(tab: vscode.Tab): boolean {
-    const { input } = tab;
     // A map keeps its set in view when the text is closed.
-    if (input instanceof vscode.TabInputWebview) return input.viewType.endsWith(MAP_TYPE);
-    return dumpInTab(tab)?.toString() === this.current?.toString();
+    if (tab.input instanceof vscode.TabInputWebview) return tab.input.viewType.endsWith(MAP_TYPE);
+    return dumpInTab(tab)?.toString() === this.inView?.toString();
   }
 
   private invalidate(uris: readonly string[]): void {

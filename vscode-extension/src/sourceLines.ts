@@ -31,7 +31,7 @@ export class SourceLines implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
   private lit = "";
-  private isOn = this.setting;
+  isOn = this.setting;
   private readonly begin = latestOnly();
   private hasDumps: Thenable<boolean> | undefined;
 
@@ -102,10 +102,6 @@ export class SourceLines implements vscode.Disposable {
       ? "No dump of this workspace has bytes at its peak from this file. If the program was compiled elsewhere, map its folder with the setting xla-lens.sources.pathMapping."
       : "Open a Python file first.";
     void vscode.window.showInformationMessage(problem);
-  }
-
-  toggle(): Promise<void> {
-    return this.turn(!this.isOn, true);
   }
 
   /** Asks for the memory of the files in view. */

@@ -137,11 +137,10 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const { current, problem } = this.server.activity;
     const state = problem?.kind ?? (this.isReading ? "reading" : "read");
     void vscode.commands.executeCommand("setContext", `${SECTION}.tree`, state);
+    const count = counted(this.modules.length, "dump set");
     if (problem) this.view.message = this.modules.length ? `${problem.text} The rows may be out of date.` : "";
     else if (this.isReading) this.view.message = current ? taskText(current) : "Reading dump sets…";
-    else if (this.isTruncated) {
-      this.view.message = `Shows the first ${counted(this.modules.length, "dump set")} of the workspace.`;
-    } else this.view.message = "";
+    else this.view.message = this.isTruncated ? `Shows the first ${count} of the workspace.` : "";
   }
 
   /** Expands the only module of a workspace, once: the user may collapse it again. */
@@ -158,8 +157,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const item = row("", runName(run, timestamp(new Date()).slice(0, 8)), main ? main.needed : "", ...icon);
     item.id = run.folder;
     item.tooltip = `${counted(run.modules.length, "module")} in ${run.folder}`;
-    item.contextValue = "run";
-    return new Node(item, undefined, { isExpanded }, (self) => this.nodesOf(run.modules, self));
+    return new Node("run", item, undefined, { isExpanded }, (self) => this.nodesOf(run.modules, self));
   }
 
   private nodesOf(modules: readonly ModuleSummary[], parent?: Node): Node[] {
@@ -179,8 +177,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const item = row(main ? main.needed : "", name, facts, ...moduleIcon(sign, main));
     item.id = module.uri;
     item.tooltip = moduleTooltip(module);
-    item.contextValue = "module";
-    return new Node(item, parent, { uri, name }, async (self) => {
+    return new Node("module", item, parent, { uri, name }, async (self) => {
       const overview = await this.sets.overview(uri);
       return overview ? new SetNodes(this.server, overview).below(self) : [];
     });

@@ -19,7 +19,6 @@ import type {
 } from "../shared/protocol";
 import { withoutFolders } from "../shared/sources";
 import { bounded, shareOfPeak, splitSmall } from "../shared/spaces";
-import { isCompressed } from "./locations";
 import { SECTION, type Server } from "./server";
 
 /** What the commands of a node's menu need. */
@@ -35,16 +34,18 @@ interface NodeParts {
   isExpanded?: boolean;
 }
 
-/** A node of the tree. Its children are created once, at first use: the editor reveals nodes by identity. */
+/** A node of the tree, whose kind decides on its menu. Its children are created once: the editor reveals nodes by identity. */
 export class Node {
   private created: Promise<Node[]> | undefined;
 
   constructor(
+    kind: string,
     readonly item: vscode.TreeItem,
     readonly parent: Node | undefined,
     readonly parts: NodeParts = {},
     private readonly createChildren?: (self: Node) => Promise<Node[]> | Node[],
   ) {
+    item.contextValue = kind;
     const state = createChildren ? (parts.isExpanded ? "Expanded" : "Collapsed") : "None";
     item.collapsibleState = vscode.TreeItemCollapsibleState[state];
   }
@@ -68,7 +69,7 @@ export class Node {
     try {
       return (await this.createChildren?.(this)) ?? [];
     } catch (error) {
-      return [new Node(row("", `${error instanceof Error ? error.message : error}`, "", "error"), this)];
+      return [new Node("", row("", `${error instanceof Error ? error.message : error}`, "", "error"), this)];
     }
   }
 }
@@ -120,10 +121,10 @@ export class SetNodes {
     const [icon, color] = space.isOver ? ["error", OVER_COLOR] : ["pulse"];
     const peak = space.peakStep < 0 ? "" : `peak ${space.peak} at step ${grouped(space.peakStep)}`;
     const item = row(space.needed, space.name, joined(space.limit.replace(` ${space.name}`, ""), peak), icon, color);
-    item.contextValue = "space";
-    if (space.peakStep < 0) return new Node(item, parent, { name: space.name });
+    if (space.peakStep < 0) return new Node("space", item, parent, { name: space.name });
     item.tooltip = spaceTooltip(space);
-    return new Node(item, parent, { name: space.name, location: space.peakLocation }, (self) => this.peak(space, self));
+    const parts = { name: space.name, location: space.peakLocation };
+    return new Node("space", item, parent, parts, (self) => this.peak(space, self));
   }
 
   /** What is live at the peak of a space, in three orders. */
@@ -133,12 +134,13 @@ export class SetNodes {
     if (!found) return [];
     const { lines, parameters, values } = found;
     const lineCount = lines.filter(({ sourceLine }) => sourceLine).length;
+    const parameterCount = parameters.reduce((sum, { count }) => sum + count, 0);
     const branch = (label: string, count: string, icon: string, of: ValueGroup[], isExpanded?: boolean) =>
       of.length ? [group(label, count, icon, parent, (self) => this.groups(of, space, self), isExpanded)] : [];
     const byValue = (self: Node) => this.values(values, space, self);
     return [
       ...branch("By source line", counted(lineCount, "line"), "code", lines, true),
-      ...branch("By parameter path", parametersText(parameters), "list-tree", parameters),
+      ...branch("By parameter path", counted(parameterCount, "value"), "list-tree", parameters),
       group("By value", counted(values.length, "value"), "list-ordered", parent, byValue),
     ];
   }
@@ -164,8 +166,8 @@ export class SetNodes {
     const item = row(bounded(one.sizeBytes, one.bound), title!, joined(share, ...facts), GROUP_ICONS[kind]);
     const whole = sourceLine && detail ? [`${label} in ${detail}`] : [label, detail];
     item.tooltip = [...whole, count].filter(Boolean).join("\n");
-    item.contextValue = sourceLine ? "line source" : kind;
-    return new Node(item, parent, { name: label, sourceLine }, (self) => this.groups(one.groups, space, self, one));
+    const below = (self: Node) => this.groups(one.groups, space, self, one);
+    return new Node(sourceLine ? "line source" : kind, item, parent, { name: label, sourceLine }, below);
   }
 
   /** The first values of a list, and a node that opens the rest. */
@@ -201,9 +203,8 @@ export class SetNodes {
   private advice(parent: Node): Node {
     const item = row("", "What would lower the peak", "", "lightbulb");
     const { uri } = this.overview;
-    item.contextValue = "advice";
     item.command = { command: `${SECTION}.showAdvice`, title: "Show What Would Lower the Peak", arguments: [{ uri }] };
-    return new Node(item, parent);
+    return new Node("advice", item, parent);
   }
 }
 
@@ -218,11 +219,6 @@ function endOf(path: string): string {
 
 /** The length of a path that a view of the default width shows beside a size. */
 const LONGEST_PATH = 28;
-
-function parametersText(groups: readonly ValueGroup[]): string {
-  const sum = (of: "count" | "sizeBytes") => groups.reduce((total, one) => total + one[of], 0);
-  return joined(counted(sum("count"), "value"), bounded(sum("sizeBytes"), groups[0]?.bound ?? "unknown"));
-}
 
 function spaceTooltip(space: SpaceOverview): string {
   const { name, capacity, peakInstruction } = space;
@@ -246,9 +242,9 @@ function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?
   const sharedBytes = isWhole ? sizeBytes - group.sizeBytes : 0;
   const shared = sharedBytes > 0 ? `${human(sharedBytes)} of it count for values that share its bytes` : "";
   item.tooltip = [`${label} · ${human(sizeBytes)}`, value.shape, opName, source, shared].filter(Boolean).join("\n");
-  item.contextValue = sourceLine ? "value source" : "value";
   if (location) item.command = goToCommand(location);
-  return new Node(item, parent, { name: label, key: `value ${value.value}`, location, sourceLine });
+  const parts = { name: label, key: `value ${value.value}`, location, sourceLine };
+  return new Node(sourceLine ? "value source" : "value", item, parent, parts);
 }
 
 /** What the rows above a value do not say: its source line, its shape or, among like values, its op_name. */
@@ -268,9 +264,8 @@ function allocationNode(allocation: AllocationEntry, parent: Node): Node {
   const used = mostLiveBytes < 0 ? "" : `${percent(mostLiveBytes, sizeBytes)} used`;
   const item = row(human(sizeBytes), name, joined(kind, used), "archive");
   item.tooltip = used && `At most ${human(mostLiveBytes)} of ${human(sizeBytes)} are live at the same step.`;
-  item.contextValue = "allocation";
   item.command = goToCommand(location);
-  return new Node(item, parent, { name, key: `allocation ${allocation.allocation}`, location });
+  return new Node("allocation", item, parent, { name, key: `allocation ${allocation.allocation}`, location });
 }
 
 function fileNode(file: SetFile, parent: Node): Node {
@@ -281,12 +276,8 @@ function fileNode(file: SetFile, parent: Node): Node {
   item.resourceUri = uri;
   item.iconPath = vscode.ThemeIcon.File;
   item.tooltip = uri.fsPath;
-  item.contextValue = "file";
-  const start = { line: 0, character: 0 };
-  item.command = isCompressed(file.uri)
-    ? goToCommand({ uri: file.uri, range: { start, end: start } })
-    : { command: "vscode.open", title: "Open", arguments: [uri] };
-  return new Node(item, parent, { name, uri });
+  item.command = { command: `${SECTION}.openFile`, title: "Open", arguments: [file.uri] };
+  return new Node("file", item, parent, { name, uri });
 }
 
 function group(
@@ -297,14 +288,12 @@ function group(
   children: (self: Node) => Promise<Node[]> | Node[],
   isExpanded = false,
 ): Node {
-  const item = row("", label, description, icon);
-  item.contextValue = "group";
-  return new Node(item, parent, { isExpanded }, children);
+  return new Node("group", row("", label, description, icon), parent, { isExpanded }, children);
 }
 
 /** A node that opens what a list leaves out. */
 function rest(count: number, parent: Node, children: (self: Node) => Promise<Node[]>): Node {
-  return new Node(row("", `and ${grouped(count)} smaller`, "", "ellipsis"), parent, {}, children);
+  return new Node("", row("", `and ${grouped(count)} smaller`, "", "ellipsis"), parent, {}, children);
 }
 
 function goToCommand(location: Location): vscode.Command {
