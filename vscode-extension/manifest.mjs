@@ -10,10 +10,9 @@ export function manifest() {
   const { conditions, commands } = read("commands.json");
   const whole = read("package.json");
   const rows = Object.entries(commands).map(([name, row]) => ({ command: `xla-lens.${name}`, ...row }));
-  const menus = {
-    commandPalette: rows.flatMap(({ command, palette }) => (palette ? [{ command, when: palette }] : [])),
-  };
-  for (const { command, menus: places = [] } of rows) {
+  const menus = { commandPalette: [] };
+  for (const { command, palette, menus: places = [] } of rows) {
+    if (palette) menus.commandPalette.push({ command, when: palette });
     for (const [menu, when, group] of places) {
       menus[menu] ??= [];
       menus[menu].push({ command, when: when.replace(/\{(\w+)\}/g, (_, name) => conditions[name]), group });

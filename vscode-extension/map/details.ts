@@ -53,31 +53,31 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene) 
   function fill(now: Scene): void {
     const selected = targetOf(now);
     const target = pointed?.target ?? selected;
+    const key = JSON.stringify(target);
     const { search, space, step, emphasis, state } = now;
     const inputs = target ? [] : [search, space, step, emphasis, state.picked];
-    if (!isNew(JSON.stringify([target, selected, pointed?.note]), now.model, ...inputs)) return;
+    if (!isNew(JSON.stringify([key, selected, pointed?.note]), now.model, ...inputs)) return;
     // Starts at the top for each target, and stays where it is while the same one is described.
-    if (about !== JSON.stringify(target)) content.scrollTop = 0;
-    about = JSON.stringify(target);
+    if (about !== key) content.scrollTop = 0;
+    about = key;
     clearTimeout(timer);
     const { title, facts, buttons: shown = [] } = contentOf(now, target);
-    const markdown = target && descriptions.get(JSON.stringify(target));
+    const markdown = target && descriptions.get(key);
     const lines = facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]);
     if (markdown) content.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)));
     else content.replaceChildren(make("h2", {}, title), make("dl", {}, ...lines));
     if (pointed?.note) content.append(make("p", { class: "aside" }, pointed.note));
-    if (markdown) element.dataset.described = JSON.stringify(target);
+    if (markdown) element.dataset.described = key;
     else delete element.dataset.described;
     if (target && !markdown && host.isEditor && !("facts" in target)) {
       timer = setTimeout(() => host.post({ type: "describe", target }), pointed ? REST_MILLISECONDS : 0);
     }
-    const isSame = JSON.stringify(target) === JSON.stringify(selected);
+    const isSame = key === JSON.stringify(selected);
     buttons.hidden = !isSame || shown.length === 0;
     if (!isSame) return;
     const focused = buttons.contains(document.activeElement) && (document.activeElement as HTMLElement).dataset.action;
-    buttons.replaceChildren(
-      ...shown.map(([text, hook, title, press]) => pressable(press, { "data-action": hook, title }, text)),
-    );
+    const created = shown.map(([text, hook, title, press]) => pressable(press, { "data-action": hook, title }, text));
+    buttons.replaceChildren(...created);
     if (focused) (buttons.querySelector<HTMLElement>(`[data-action="${focused}"]`) ?? content).focus();
   }
 
