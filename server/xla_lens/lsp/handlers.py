@@ -110,7 +110,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.WORKSPACE_DIAGNOSTIC: Handler(state="workspace.workspace_diagnostic"),
     lsp.WORKSPACE_SYMBOL: Handler(state="workspace.workspace_symbol"),
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: Handler(state="pages.text_document_content"),
-    lsp.WORKSPACE_EXECUTE_COMMAND: Handler(state="commands.execute_command"),
+    lsp.WORKSPACE_EXECUTE_COMMAND: Handler(state="arguments.execute_command"),
 }
 """The requests that the server answers."""
 

@@ -6,7 +6,6 @@ Each command takes one object. A command that shows something makes the editor s
 
 import asyncio
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,6 @@ from xla_lens.files import NotADump, SetFiles, find_sets, load_module_or_finding
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.documents import path_of, texts_of, uri_of
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
-from xla_lens.lsp.handlers import COMMANDS, function_of
 from xla_lens.lsp.pages import comparison_uri, explanation_uri, page_uri
 from xla_lens.lsp.publisher import findings_of
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
@@ -56,16 +54,6 @@ _WIDTH: Final = 200
 
 _LONGEST_PATH: Final = 200
 """Characters of a path in an error message."""
-
-
-async def execute_command(state: State, params: lsp.ExecuteCommandParams) -> Any:
-    """Run a command and return its result."""
-    if params.command not in COMMANDS:
-        raise InvalidParams(f"no such command: {params.command}")
-    given = params.arguments or [{}]
-    if len(given) != 1 or not isinstance(given[0], Mapping):
-        raise InvalidParams(f"{params.command} takes one object")
-    return await function_of(COMMANDS[params.command])(Arguments(state, given[0]))
 
 
 # ---------------------------------------------------------------- comparisons
