@@ -39,7 +39,8 @@ class Call(NamedTuple):
 
 def row_ranges(first: Column, count: Column) -> Column:
     """Return `count` rows from each `first` on, one range after another."""
-    return np.arange(int(count.sum())) + np.repeat(first - (count.cumsum() - count), count)
+    rows: Column = np.arange(int(count.sum())) + np.repeat(first - (count.cumsum() - count), count)
+    return rows
 
 
 class ModuleGraph:
