@@ -323,9 +323,12 @@ def test_flags_are_read_as_xla_reads_them(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- signals
 
 
-def _heed_interrupts() -> None:
-    """Undo what a shell does for background jobs: it starts them, and so their programs, with interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _heed_signals() -> None:
+    """Undo what a shell and `nohup` do for background jobs: they start them, and so their programs, with signals
+    ignored.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def started(folder: Path, script: str) -> subprocess.Popen[str]:
@@ -338,7 +341,7 @@ def started(folder: Path, script: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_heed_interrupts,  # noqa: PLW1509
+        preexec_fn=_heed_signals,  # noqa: PLW1509
     )
     assert process.stdout
     assert process.stdout.readline() == "compiled\n"
