@@ -1,5 +1,6 @@
 """What users see and do in a window of VS Code."""
 
+import contextlib
 from pathlib import Path
 
 from editors.driving import wait_for
@@ -70,9 +71,17 @@ def test_map_says_that_its_files_were_deleted(open_window: OpenWindow, workspace
         window.command("XLA Lens: Show Memory Map")
         map = Map(window.page)
         assert map.find(".message").is_hidden()
-        text = file.read_bytes()
-        file.unlink()
-        map.find(f".message:has-text('{file.name} was deleted')").wait_for()
+        text, told = file.read_bytes(), map.find(f".message:has-text('{file.name} was deleted')")
+
+        def is_told() -> bool:
+            # VS Code begins to watch files some time after it has opened a folder.
+            file.write_bytes(text)
+            file.unlink()
+            with contextlib.suppress(AssertionError):
+                return wait_for(told.is_visible, seconds=5)
+            return False
+
+        wait_for(is_told, seconds=SECONDS)
         assert map.eval("map.drawnCount") > 0
         file.write_bytes(text)
         map.find(".message").wait_for(state="hidden")
