@@ -1,6 +1,6 @@
 """Conversion of places, findings, hints and outlines to the types of the Language Server Protocol."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Final
@@ -124,19 +124,29 @@ class Converter:
 
     def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> list[Json]:
         """Convert an outline to a tree of `DocumentSymbol`s."""
-        spans = self.ranges(file, [symbol.span for symbol in symbols])
-        names = self.ranges(file, [symbol.name_span for symbol in symbols])
-        return [
-            {
+        every = [*_every(symbols)]
+        spans = self.ranges(file, [symbol.span for symbol in every])
+        ranges = zip(spans, self.ranges(file, [symbol.name_span for symbol in every]), strict=True)
+
+        def convert(symbol: Symbol) -> Json:
+            span, name = next(ranges)
+            return {
                 "name": symbol.name,
                 "kind": lsp.SymbolKind[symbol.kind].value,
                 "range": span,
                 "selectionRange": name,
                 "detail": symbol.detail,
-                **({"children": self.symbols(file, symbol.children)} if symbol.children else {}),
+                **({"children": [*map(convert, symbol.children)]} if symbol.children else {}),
             }
-            for symbol, span, name in zip(symbols, spans, names, strict=True)
-        ]
+
+        return [*map(convert, symbols)]
+
+
+def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """The symbols of an outline, each before its children."""
+    for symbol in symbols:
+        yield symbol
+        yield from _every(symbol.children)
 
 
 def _in_page(where: Json, file: DumpFile) -> Json:
