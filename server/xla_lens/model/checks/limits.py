@@ -26,11 +26,10 @@ def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max
             lack = Lack.ALLOCATIONS if dump.assignment is None else Lack.PARTS
             yield error(first_byte, Problem.MEMORY_UNKNOWN(max_memory_bytes, lack))
         elif over:
-            table, place = dump.allocations, first_byte
-            if len(table):
-                # The largest allocation of the memory space.
-                sizes = np.where(table.color == DEFAULT_COLOR, table.size_bytes, NONE)
-                place = row_place(dump.assignment, table, int(sizes.argmax()))
+            # The largest allocation of the memory space.
+            table = dump.allocations
+            sizes = np.where(table.color == DEFAULT_COLOR, table.size_bytes, NONE)
+            place = row_place(dump.assignment, table, int(sizes.argmax()))
             yield error(place, Problem.MEMORY_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes))
     if max_peak_bytes is not None:
         peak, step, bound = 0, NONE, Bound.EXACT
