@@ -8,7 +8,6 @@ import type { ComparedMaps, Description, MemoryMap, WhatIsAt } from "../shared/p
 import { sourceLine } from "../shared/sources";
 import type { Follower } from "./cursor";
 import { PAGE_SCHEME } from "./documents";
-import { latestOnly } from "./latest";
 import { goTo, show } from "./locations";
 import { htmlOf } from "./pages";
 import { LINKED_COMMANDS, type Server } from "./server";
@@ -98,7 +97,8 @@ export class Maps implements Follower, vscode.Disposable {
 class MapPanel {
   private isReady = false;
   private isFirst = true;
-  private readonly begin = latestOnly();
+  private isLoading = false;
+  private isStale = false;
   private compared: ComparedMaps | undefined;
   /** The values that stand out, also for a page that is not drawn yet. */
   private lit: MessageToMap | undefined;
@@ -162,16 +162,15 @@ class MapPanel {
     }
   }
 
-  /** Sends the current map of the set to the page. */
+  /** Sends the current map of the set to the page. During a load, schedules one more load instead. */
   async load(): Promise<void> {
-    if (!this.isReady) return;
-    const isLatest = this.begin();
+    this.isStale = this.isLoading;
+    if (!this.isReady || this.isLoading) return;
+    this.isLoading = true;
     try {
-      const compared = isComparison(this.uri) ? await this.read<ComparedMaps>("xla-lens.comparedMaps") : undefined;
-      const map = compared?.new ?? (await this.read<MemoryMap>("xla-lens.memoryMap"));
+      this.compared = isComparison(this.uri) ? await this.read<ComparedMaps>("xla-lens.comparedMaps") : undefined;
+      const map = this.compared?.new ?? (await this.read<MemoryMap>("xla-lens.memoryMap"));
       if (!map) throw new Error("The XLA Lens server is not running.");
-      if (!isLatest()) return;
-      this.compared = compared;
       const title = this.compared ? "Compared Maps" : "Memory Map";
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
       this.post({ type: "map", uri: this.uri.toString(), map, ...(this.compared && { other: this.compared.old }) });
@@ -180,8 +179,11 @@ class MapPanel {
       this.drawn?.(this.isFirst);
       this.isFirst = false;
     } catch (error) {
-      if (isLatest()) this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
+      this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
+    } finally {
+      this.isLoading = false;
     }
+    if (this.isStale) await this.load();
   }
 
   /** Says on the page when one of some files is deleted, and shows the map again when it is back. */
