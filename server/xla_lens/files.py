@@ -17,8 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.capacity import TARGET_CONFIG, Capacity, CapacitySource, device_memory, stated_capacity
+from xla_lens.model.capacity import Capacity, CapacitySource, device_memory, stated_capacity
 from xla_lens.model.checks.problems import Problem
+from xla_lens.model.flags import Flags, flags_in
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
     SMALL_FILE,
@@ -37,6 +38,8 @@ from xla_lens.syntax.file_names import (
     COMPRESSED,
     SUFFIXES,
     FileKind,
+    FlagFile,
+    changelist,
     is_from_cache,
     module_name,
     module_prefix,
@@ -225,17 +228,25 @@ def walk_sets(folders: Iterable[Path], is_cancelled: IsCancelled) -> Iterator[Se
         yield from _sets_in(folder, rest, is_inside, is_cancelled)
 
 
-def read_flags(files: SetFiles) -> str | None:
-    """Return the text of the ``*.debug_options`` file beside a set, None if there is none that can be read."""
-    try:
-        return read_file(_beside(files, "debug_options"), SMALL_FILE).decode("utf-8", "replace")
-    except OSError:
-        return None
+def read_flags(files: SetFiles) -> Flags:
+    """Return the flags and the device of the module of a set, from the files beside it that can be read."""
+    texts = {}
+    for file in FlagFile:
+        with suppress(OSError):
+            texts[file] = read_file(_beside(files, file), SMALL_FILE).decode("utf-8", "replace")
+    return flags_in(texts)
 
 
-def _beside(files: SetFiles, name: str) -> Path:
+def _beside(files: SetFiles, file: FlagFile) -> Path:
     """The path of a file that XLA writes for the module of a set."""
-    return files.stem.with_name(f"{module_prefix(files.stem.name)}{name}")
+    name = files.stem.name
+    prefix = module_prefix(name)
+    number = changelist(name)
+    if number is not None and name.startswith(f"{prefix}cl_{number}."):
+        prefix += f"cl_{number}."
+    if file is FlagFile.COMPILE_OPTIONS:
+        return files.stem.parent / prefix.rstrip(".") / file
+    return files.stem.with_name(prefix + file)
 
 
 def is_part_of_a_dump(path: Path) -> bool:
@@ -340,7 +351,7 @@ def _capacity_beside(files: SetFiles) -> Capacity | None:
         stated = [one for one in found if one]
         if len({one.size_bytes for one in stated}) == 1:
             return stated[0]
-        config = _beside(files, TARGET_CONFIG)
+        config = _beside(files, FlagFile.TARGET_CONFIG)
         size_bytes = device_memory(read_file(config, SMALL_FILE))
         return Capacity(size_bytes, CapacitySource.TARGET_CONFIG, str(config)) if size_bytes else None
     except (OSError, DamagedFile):

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed, run
-from samples import DUMPS, ROOT, SPLIT, TPU, fact_of
+from samples import DUMPS, ROOT, SHARED_DUMPS, SPLIT, TPU, fact_of, needs_shared_dumps
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "diff.schema.json").read_text(encoding="utf-8")))
 
@@ -56,6 +56,60 @@ def test_other_flags_come_first(tmp_path: Path) -> None:
     assert "Flags" not in printed("diff", sides[0], sides[0])
     # Without those of one side, nothing is known.
     assert "Flags" not in printed("diff", NEW, sides[1])
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        (
+            "cpu-vit/default",
+            "cpu-vit/ynn_off",
+            "Fusions: YNNPACK executes none now, 130 before (xla_cpu_experimental_ynn_fusion_type).",
+        ),
+        (
+            "cpu-vit/ynn_off",
+            "cpu-vit/default",
+            "Fusions: YNNPACK executes 130 fusions now, none before (xla_cpu_experimental_ynn_fusion_type).",
+        ),
+        (
+            "gpu-fsdp/default",
+            "gpu-fsdp/no_latency_hiding",
+            "Flags: xla_gpu_enable_latency_hiding_scheduler default → false.",
+        ),
+        ("gpu-fsdp/default", "gpu-fsdp/device_of_100_MiB", "Device: memory 79.11 GiB → 100.00 MiB."),
+        ("tpu-gpt/default", "tpu-gpt/max_hbm_1300", "Flags: xla_tpu_max_hbm_size_mib 0 → 1300."),
+        ("tpu-gpt/max_hbm_1300", "tpu-gpt/default", "Flags: xla_tpu_max_hbm_size_mib 1300 → 0."),
+    ],
+)
+def test_flag_or_device_is_the_first_cause(old: str, new: str, cause: str) -> None:
+    lines = printed("diff", *(SHARED_DUMPS / "flags" / side for side in (old, new))).splitlines()
+    assert lines[1] == f"  {cause}"
+
+
+@pytest.mark.parametrize(("folder", "file"), [(TPU, "tpu_comp_env.txt"), (NEW, "compile_options.textproto")])
+def test_every_file_with_flags_is_found(tmp_path: Path, folder: Path, file: str) -> None:
+    """On TPUs, their names contain the changelist of libtpu; some are in a folder of the module."""
+    prefix = re.sub(r"(cpu_)?after_optimizations.*", "", folder.name)
+    texts = {
+        "tpu_comp_env.txt": (
+            "# xla_tpu_a in the current tpu_comp_env has a non-default value. Default flag value: 1\nxla_tpu_a: 2\n",
+            "xla_tpu_a: 1\n",
+            "Flags: xla_tpu_a 2 → 1.",
+        ),
+        "compile_options.textproto": (
+            "executable_build_options { debug_options { xla_a: x xla_a: y } }",
+            "executable_build_options { debug_options { } }",
+            "Flags: xla_a x, y → default.",
+        ),
+    }
+    *sides, cause = texts[file]
+    for side, text in zip(("old", "new"), sides, strict=True):
+        shutil.copytree(folder.parent, tmp_path / side)
+        path = tmp_path / side / (f"{prefix.rstrip('.')}/{file}" if file.endswith("proto") else f"{prefix}{file}")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert printed("diff", *(tmp_path / side / folder.name for side in ("old", "new"))).splitlines()[1] == f"  {cause}"
 
 
 def test_other_release_of_libtpu_is_named(tmp_path: Path) -> None:

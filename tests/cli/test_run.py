@@ -24,8 +24,10 @@ import pytest
 from samples import DUMPS, TPU_LOG, analysis_of
 from terminals import read_all
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
+from xla_lens.cli.run_folder import RunFolder
 from xla_lens.files import find_sets
 from xla_lens.render.numbers import human
+from xla_lens.syntax.file_names import FlagFile
 
 MLP = DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train"
 SMALL = DUMPS / "cpu-jaxlib0.4.30" / "zero_size"
@@ -550,6 +552,18 @@ def test_files_that_are_not_needed_are_removed_unless_all_are_kept(tmp_path: Pat
         assert needed == {path.name for path in MLP.glob("module_*after_optimizations*")}
         added = {"module_0000.jit_f.before_optimizations.txt", "module_0000.jit_f.ir-no-opt.ll", "module_0000.jit_f"}
         assert names >= added if is_kept else names == needed
+
+
+@pytest.mark.parametrize("file", FlagFile)
+def test_files_with_flags_are_kept(tmp_path: Path, file: FlagFile) -> None:
+    folder = tmp_path / "module_0000.jit_f"
+    folder.mkdir()
+    path = folder / file if file is FlagFile.COMPILE_OPTIONS else tmp_path / f"module_0000.jit_f.{file}"
+    for one in (path, folder / "module.mlir", tmp_path / "module_0000.jit_f.flagfile"):
+        one.touch()
+    RunFolder(tmp_path, (), 0.0, None).tidy(is_everything_kept=False)
+    assert [one for one in tmp_path.rglob("*") if one.is_file()] == [path]
+    assert folder.exists() is (file is FlagFile.COMPILE_OPTIONS)
 
 
 @pytest.mark.slow

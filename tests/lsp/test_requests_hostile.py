@@ -14,7 +14,7 @@ from lsp.reading import Reader, copied, lines, sibling
 from lsp.wire import FULL, Process
 from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
-from xla_lens.model.capacity import TARGET_CONFIG
+from xla_lens.syntax.file_names import FlagFile
 
 _WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·–-]*")
 """Text that XLA Lens itself writes."""
@@ -193,7 +193,7 @@ async def test_only_files_of_the_set_are_read(tmp_path: Path) -> None:
     read = {Path(name).relative_to(inside) for name in opened if name.startswith(str(inside))}
     assert read >= {Path("set") / SPLIT.name}
     # The description of the GPU, if there is one, states the capacity of the device.
-    others = (SEED.name, "notes.txt", TARGET_CONFIG)
+    others = (SEED.name, "notes.txt", FlagFile.TARGET_CONFIG)
     assert all(name.name.startswith("module_0000") or name.name in others for name in read)
     assert any(name.endswith("explanations/syntax.md") for name in opened)
     await server.kill()

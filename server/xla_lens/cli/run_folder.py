@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Final, NamedTuple
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.cli.output import CannotRun
 from xla_lens.reading import SMALL_FILE, read_file, walk
+from xla_lens.syntax.file_names import FlagFile
 
 
 class RunFolder(NamedTuple):
@@ -62,7 +62,7 @@ class RunFolder(NamedTuple):
             if not is_everything_kept:
                 for name in folders:
                     if _MODULE.match(name):
-                        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+                        _tidy_module(Path(folder, name))
                 assigned = [name for name in names if name.endswith("-buffer-assignment.txt")]
                 for match in filter(None, map(_MODULE.match, names)):
                     name, module = match.string, match["module"]
@@ -105,5 +105,16 @@ def create_folder(path: Path, chosen: Path | None) -> RunFolder:
 _MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.)")
 """The start of the names of all files and folders that XLA writes for a module."""
 
-_NEEDED: Final = re.compile(r"after_optimizations(-[a-z-]+)?\.txt$|\.debug_options$|gpu_target_config\.pbtxt$")
+_NEEDED: Final = re.compile(
+    r"after_optimizations(-[a-z-]+)?\.txt$|\.(?:" + "|".join(map(re.escape, FlagFile)) + "|topology\\.textproto)$"
+)
 """The ends of the names of files that XLA Lens reads."""
+
+
+def _tidy_module(folder: Path) -> None:
+    """Remove what XLA Lens does not read from the folder of a module, and the folder if that is all."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if not _NEEDED.search(f".{name}"):
+                os.unlink(folder / name)
+        folder.rmdir()

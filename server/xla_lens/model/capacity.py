@@ -88,15 +88,10 @@ def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     return over if over > 0 else None
 
 
-TARGET_CONFIG: Final = "gpu_target_config.pbtxt"
-"""The end of the name of the file in which XLA describes the GPU, after the number and the name of the module. It is a
-`GpuTargetConfigProto` as text (`DumpToFileInDirOrStdout` in xla/service/gpu/gpu_compiler.cc).
-"""
-
 _MEMORY: Final = re.compile(rb"\bdevice_memory_size:\s*(\d{1,18})\b")
 
 
 def device_memory(text: bytes) -> int | None:
-    """Return all bytes of the GPU's memory, None if the text does not have them."""
+    """Return all bytes of the GPU's memory from a `FlagFile.TARGET_CONFIG`, None if the text does not have them."""
     match = _MEMORY.search(text)
     return int(match[1]) if match and int(match[1]) else None

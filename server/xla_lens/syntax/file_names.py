@@ -55,6 +55,27 @@ def split_name(name: str) -> tuple[str, FileKind | None]:
     return name.removesuffix(SUFFIXES[FileKind.HLO]), None
 
 
+class FlagFile(StrEnum):
+    """The files about the flags of the compiler and the device, all of them protocol buffers in text format, by the
+    ends of their names. Before these are the number and the name of the module, and the changelist of libtpu.
+    """
+
+    DEBUG_OPTIONS = "debug_options"
+    """The flags of XLA that differ from their defaults (`DumpNonDefaultDebugOptions` in xla/service/dump.cc)."""
+    CONFIG = "config.pbtxt"
+    """An `HloModuleConfigProto`, for GPUs (`DumpHloConfigIfEnabled`). It has all flags of XLA."""
+    MODULE_CONFIG = "hlo_module_config.txt"
+    """The same for TPUs."""
+    TPU_ENVIRONMENT = "tpu_comp_env.txt"
+    """All flags of the compiler for TPUs, also those from `LIBTPU_INIT_ARGS` and from the options of a compilation."""
+    TARGET_CONFIG = "gpu_target_config.pbtxt"
+    """The GPU: a `GpuTargetConfigProto` (`DumpToFileInDirOrStdout` in xla/service/gpu/gpu_compiler.cc)."""
+    TARGET_ARGUMENTS = "target_arguments.txt"
+    """The TPU."""
+    COMPILE_OPTIONS = "compile_options.textproto"
+    """A `CompileOptionsProto`, in a folder with the name of the module. It has all flags of XLA."""
+
+
 def module_name(name: str) -> str | None:
     """Return the name of the HLO module from the name or path of a file, None if it contains none."""
     match = _MODULE.search(name)
@@ -77,7 +98,7 @@ def module_prefix(name: str) -> str:
     """Return what the names of all files of an HLO module begin with, ``module_0001.jit_f.``, also of those that are in
     no dump set. Empty if the name has no such part.
     """
-    module = _MODULE.match(name)
+    module = _MODULE.search(name)
     return name[: module.end("module") + 1] if module else (_ANY_MODULE.match(name) or ("",))[0]
 
 

@@ -3,11 +3,13 @@ the same compiler with the same flags.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.flags import Flags, Setting, device_changes, flag_changes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, cells
@@ -16,13 +18,11 @@ from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiffSide:
-    """One of two dumps: its analysis, the labels of its files, and the text of the file
-    with the flags of the compiler, if there is one.
-    """
+    """One of two dumps: its analysis, the labels of its files, and its flags and device, None if they are unknown."""
 
     analysis: Analysis
     files: Mapping[FileKind, str]
-    flags: str | None = None
+    flags: Flags | None = None
 
     @property
     def label(self) -> str:
@@ -55,7 +55,9 @@ DifferenceKind: TypeAlias = Literal[
     "incomplete",
     "parameters",
     "compiler",
+    "device",
     "flags",
+    "library",
 ]
 """What makes two dumps hard to compare, or explains their numbers, the most important first.
 
@@ -68,13 +70,16 @@ DifferenceKind: TypeAlias = Literal[
 - ``incomplete``: some numbers are not exact, because a dump is cut off, lacks a file or contradicts itself.
 - ``parameters``: the programs take different parameters.
 - ``compiler``: two builds of libtpu, by their changelists.
-- ``flags``: the modules are compiled with other flags.
+- ``device``: the modules are compiled for other devices, or for less memory. ``flags``: they are compiled with other
+  flags. ``library``: only one of them has fusions that a library executes, which a flag decides.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference. The `facts` are mostly `old` and `new`; `render/diff/words.py` has a sentence for each kind."""
+    """A difference. The `facts` are mostly `old` and `new`, or `changes`; `render/diff/words.py` has a sentence for
+    each kind.
+    """
 
     kind: DifferenceKind
     facts: Mapping[str, Any]
@@ -107,13 +112,24 @@ def differences(old: DiffSide | None, new: DiffSide, fraction: float) -> Iterato
     yield from _lacking("incomplete", dict(zip(("is_old", "is_new"), is_incomplete, strict=True)))
     yield from parameters
     yield from _other("compiler", old.changelist, new.changelist)
-    yield from _other("flags", parse_flags(old.flags), parse_flags(new.flags))
+    if old.flags and new.flags:
+        yield from _settings("device", device_changes(old.flags, new.flags))
+        yield from _settings("flags", flags := flag_changes(old.flags, new.flags, new.dump.backend))
+    else:
+        flags = []
+    named = {flag.name for flag in flags}
+    yield from (one for one in _libraries(old.dump, new.dump) if one.facts["flag"] not in named)
 
 
 def _other(kind: DifferenceKind, old: object, new: object) -> Iterator[Difference]:
     """Two facts if both are known and differ."""
     if None not in (old, new) and old != new:
         yield Difference(kind, {"old": old, "new": new})
+
+
+def _settings(kind: DifferenceKind, changes: Sequence[Setting]) -> Iterator[Difference]:
+    if changes:
+        yield Difference(kind, {"changes": changes})
 
 
 def _lacking(kind: DifferenceKind, facts: Mapping[str, bool]) -> Iterator[Difference]:
@@ -154,6 +170,29 @@ def entry_parameters(dump: DumpSet) -> dict[tuple[int, str], str]:
     }
 
 
+# ---------------------------------------------------------------- libraries
+
+
+_LIBRARIES: Final = {
+    b"ynn_fusion": ("YNNPACK", "xla_cpu_experimental_ynn_fusion_type"),
+    b"xnn_fusion": ("XNNPACK", "xla_cpu_experimental_xnn_fusion_type"),
+    b"onednn_fusion": ("oneDNN", "xla_cpu_experimental_onednn_fusion_type"),
+}
+"""The names of fusions that a library executes on CPUs, without their numbers: the library, and the flag with the
+operations that go into them (`LibraryRewriter` in xla/backends/cpu/transforms). An empty list, for none, is in no
+`FlagFile.DEBUG_OPTIONS`.
+"""
+
+
+def _libraries(old: DumpSet, new: DumpSet) -> Iterator[Difference]:
+    """The libraries that execute fusions of one dump, and none of the other."""
+    counts = [Counter(dump.names[name].split(b".")[0] for name in dump.schedule.name.tolist()) for dump in (old, new)]
+    for name, (library, flag) in _LIBRARIES.items():
+        before, after = (count[name] for count in counts)
+        if bool(before) != bool(after):
+            yield Difference("library", {"old": before, "new": after, "library": library, "flag": flag})
+
+
 # ---------------------------------------------------------------- devices
 
 
@@ -167,27 +206,3 @@ def device_count(module: HloModule | None) -> int | None:
     counts = {match[1]: int(match[2]) for match in _COUNTS.finditer(module.data, *module.header_line)}
     # XLA prints only counts other than 1.
     return counts.get(b"num_partitions", 1) * counts.get(b"replica_count", 1)
-
-
-# ---------------------------------------------------------------- flags
-
-_FLAG: Final = re.compile(r'^(\w+): ?(.*)$|^\s+key: ?"(.*)"\s+value: ?"(.*)"$', re.MULTILINE)
-"""A flag, or one of `xla_backend_extra_options`, which has its name and its value on lines of their own."""
-
-_ABOUT_OUTPUT: Final = ("xla_dump_", "xla_enable_dumping", "xla_detailed_logging")
-"""How the names of flags begin that change no program. JAX sets `xla_detailed_logging` for some compilations only."""
-
-
-def parse_flags(text: str | None) -> Mapping[str, str] | None:
-    """Return the flags and their values from the ``*.debug_options`` file that XLA writes beside a dump, a protocol
-    buffer as text. It has only the flags that are not at their defaults. Those about dumps and logs are left out;
-    repeated ones are joined. None without a text.
-    """
-    if text is None:
-        return None
-    found: dict[str, str] = {}
-    for match in _FLAG.finditer(text):
-        name, value = (match[1], match[2].strip('"')) if match[1] else (match[3], match[4])
-        if not name.startswith(_ABOUT_OUTPUT):
-            found[name] = f"{found[name]}, {value}" if name in found else value
-    return found

@@ -1,12 +1,13 @@
 """The sentences and numbers of comparisons: changes, causes, what makes dumps hard to compare, and violated limits."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
+from xla_lens.model.flags import DEVICE_MEMORY, Setting
 from xla_lens.render.messages import worded
 from xla_lens.render.numbers import MINUS, apart, counted, human, signed
 from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined
@@ -133,21 +134,37 @@ def difference_text(difference: Difference) -> Text:
     return worded(words, {**facts, "whose": _whose(**facts)}) if isinstance(words, str) else words(**facts)
 
 
-_MAX_FLAGS: Final = 3
+_MAX_SETTINGS: Final = 6
 
 
-def _flags(old: Mapping[str, str], new: Mapping[str, str]) -> Text:
-    names = sorted(dict(old.items() ^ new.items()))
-    changes: list[Text] = [
-        (Name(name), " ", _flag(old.get(name)), " → ", _flag(new.get(name))) for name in names[:_MAX_FLAGS]
+def _flags(changes: Sequence[Setting]) -> Text:
+    return _settings("Flags: ", changes)
+
+
+def _device(changes: Sequence[Setting]) -> Text:
+    return _settings("Device: ", changes)
+
+
+def _settings(title: str, changes: Sequence[Setting]) -> Text:
+    texts: list[Text] = [
+        (
+            "memory" if change.name == DEVICE_MEMORY else Name(change.name),
+            " ",
+            _value(change.name, change.old),
+            " → ",
+            _value(change.name, change.new),
+        )
+        for change in changes[:_MAX_SETTINGS]
     ]
-    if len(names) > _MAX_FLAGS:
-        changes.append(f"and {counted(len(names) - _MAX_FLAGS, 'other')}")
-    return ("Flags: ", *joined(changes, ", "), ".")
+    if len(changes) > _MAX_SETTINGS:
+        texts.append(f"and {counted(len(changes) - _MAX_SETTINGS, 'other')}")
+    return (title, *joined(texts, ", "), ".")
 
 
-def _flag(value: str | None) -> Inline:
-    return Name(value) if value else "default"
+def _value(name: str, value: str | None) -> Inline:
+    if not value:
+        return "default" if value is None else "none"
+    return human(int(value)) if name == DEVICE_MEMORY and value.isdecimal() else Name(value)
 
 
 def _whose(*, is_old: bool = False, is_new: bool = False, **_: object) -> str:
@@ -182,7 +199,13 @@ _DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
     "incomplete": ("{whose} missing or contradictory parts: run `xla-lens check` for the details."),
     "parameters": _parameters,
     "compiler": "Compiler: libtpu of changelist {old} before, {new} now.",
+    "device": _device,
     "flags": _flags,
+    "library": lambda old, new, library, flag: (
+        f"Fusions: {library} executes {counted(new, 'fusion') if new else 'none'} now, {old or 'none'} before (",
+        Name(flag),
+        ").",
+    ),
 }
 
 
