@@ -91,6 +91,7 @@ export interface ValueEntry {
 
 export interface SpaceOverview extends SpaceSummary {
   notLive: string[];
+  notes: string[];
   device: string;
   peakInstruction: string;
   peakLocation: Location | null;

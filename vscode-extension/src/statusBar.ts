@@ -85,6 +85,7 @@ function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString
   const facts = [
     ...headlines(spaces),
     ...main.notLive.map((one) => `Also needed: ${one}.`),
+    ...main.notes,
     gap && `${capitalized(gap)} dump: ${incomplete}.`,
     printedPeak && `XLA prints ${printed} at step ${grouped(printedPeak.step)}.`,
     main.device && `The device: ${main.device}.`,

@@ -224,7 +224,7 @@ function spaceTooltip(space: SpaceOverview): string {
   const { name, capacity, peakInstruction } = space;
   const limit = capacity ? [`Capacity: ${human(capacity.sizeBytes)}, from ${capacity.source}`] : [];
   const peak = `Real peak: ${space.peak}${peakInstruction && `, while ${peakInstruction} runs`}`;
-  const also = space.notLive.map((one) => `Also needed: ${one}`);
+  const also = [...space.notLive.map((one) => `Also needed: ${one}`), ...space.notes];
   return [`Needed of ${name}: ${space.needed}`, peak, ...also, ...limit].join("\n");
 }
 

@@ -173,6 +173,8 @@ class SpaceOverview(SpaceSummary):
     """What is needed, but not live at the peak: `1.20 GiB of outputs that no argument is donated to`. Empty if numbers
     are not exact.
     """
+    notes: list[str]
+    """Sentences about what makes its numbers larger or smaller than expected, such as padding."""
     device: str
     """What the device has, and what takes it: `15.75 GiB (error.txt); arguments 18.70 GiB (118.7 %)`. Empty if that is
     unknown.

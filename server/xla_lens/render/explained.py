@@ -57,3 +57,14 @@ def padding_cause(part: PaddingPart) -> str:
         Cause.TAIL: f"elements {rounded}",
         Cause.SLICE: "the slice is larger than its layout requires",
     }[part.cause]
+
+
+def padding_clause(part: PaddingPart) -> str:
+    """Return one cause of padding as a clause about an array: ``whose dimension 1 is padded from 8 to 128``."""
+    rounded = f"padded from {part.length:,} to {part.padded_length:,}"
+    return {
+        Cause.DIMENSION: f"whose dimension {part.dimension} is {rounded}",
+        Cause.MISSING_DIMENSION: f"whose tile has one more dimension, {rounded}",
+        Cause.TAIL: f"whose elements are {rounded}",
+        Cause.SLICE: "whose slice is larger than its layout requires",
+    }[part.cause]

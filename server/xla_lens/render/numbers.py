@@ -44,6 +44,11 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
+def is_visible(part: int, whole: int) -> bool:
+    """Whether a share does not round to ``0.0 %``."""
+    return bool(whole) and percent(part, whole) not in ("0.0 %", "-0.0 %")
+
+
 def sparkline(sizes: Iterable[int], most: int) -> str:
     """Sizes as a row of bars, the highest for `most`: ``▃▅█``. Only 0 has no height."""
     steps = len(_BARS) - 1

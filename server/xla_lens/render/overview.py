@@ -21,6 +21,8 @@ from xla_lens.render.memory_map.data import printed_peak_data, space_data
 from xla_lens.render.numbers import human
 from xla_lens.render.peak_groups import source_line_data
 from xla_lens.render.report.answer import NOT_LIVE
+from xla_lens.render.report.blocks import plain_text
+from xla_lens.render.report.notes import space_notes
 from xla_lens.render.report.values import shape_text
 from xla_lens.render.sources import call_text
 from xla_lens.render.warrants import gap_word, reasons
@@ -65,6 +67,7 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
             for kind, size_bytes in not_live
             if size_bytes > 0
         ],
+        "notes": [*map(plain_text, space_notes(Origins(dump, analysis.module), space))],
         "device": device_text(dump, space, capacity) if capacity else "",
         "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
         "peakLocation": locate.place(place) if place else None,

@@ -16,6 +16,7 @@ from xla_lens.model.memory.over_time import NEVER_LIVE, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.warrants import Quantity, Warrant, Warrants
+from xla_lens.render.numbers import is_visible
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name, module_number, split_name
 
@@ -74,7 +75,8 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
     space = main_space(memory.spaces) or MemorySpace(dump.space_id(DEFAULT_COLOR), 0, 0, None, 0, NEVER_LIVE)
     is_known = analysis.warrants.live.is_known
     printed = first_printed_peak(dump)
-    is_off = printed and is_known and space.live.at(printed[0]) != space.peak_live_bytes
+    live_bytes = space.live.at(printed[0]) if printed and is_known else space.peak_live_bytes
+    is_off = is_visible(space.peak_live_bytes - live_bytes, space.peak_live_bytes)
     capacity = capacity_of(space, analysis.capacity)
     limit_bytes = capacity.size_bytes if capacity and budget_bytes is None else budget_bytes
     severities = Counter(finding.severity for finding in analysis.findings)

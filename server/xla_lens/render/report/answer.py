@@ -5,19 +5,22 @@ from itertools import islice
 from typing import Final
 
 from xla_lens.features.report.facts import Report, SpaceReport
+from xla_lens.model.attribution.breakdowns import LineBytes, ops_at
 from xla_lens.model.capacity import over_bytes
+from xla_lens.model.hlo.stack_frames import is_library_file
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.numbers import apart, as_given, capitalized, human, percent
+from xla_lens.render.numbers import apart, as_given, capitalized, human, is_visible, percent
 from xla_lens.render.report.actions import arguments_exceed, largest_saving
 from xla_lens.render.report.blocks import Inline, Inlines, Name, Role, Text, joined, linked, plain_text
+from xla_lens.render.report.notes import padding_note
 from xla_lens.render.report.values import PRINTED_PEAK, kind_counted, running, source_name, step_link
-from xla_lens.render.warrants import bounded_size, peak_size, reasons, share
+from xla_lens.render.warrants import bounded_size, peak_size, reasons
 
 
 def answer(report: Report) -> tuple[Text, ...]:
-    """Return the answer: what the program needs, the peak, where most of it comes from, how far off XLA's own number
-    is, and what would lower it.
+    """Return the answer: what the program needs, the peak, where most of it comes from, what would lower it, and how
+    far off XLA's own number is.
     """
     if report.hbm:
         return tuple(_sentences(report, report.hbm))
@@ -34,10 +37,11 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
         yield f"Nothing is ever live in {one.name}."
         return
     yield _at_peak(report, one)
+    yield from padding_note(report.origins, space)
     if report.warrants.of(Quantity.SOURCES).is_exact:
-        yield from _origin(one)
-    yield from _printed(report, one)
+        yield from _origin(report, one)
     yield from savings(report, one)
+    yield from _printed(report, one)
 
 
 def headline(report: Report) -> str:
@@ -45,7 +49,11 @@ def headline(report: Report) -> str:
     one = report.hbm
     if one is None:
         return ""
-    sentences = [*needs(report, one, report.module or "The program"), *islice(savings(report, one), 1)]
+    sentences = [
+        *needs(report, one, report.module or "The program"),
+        *padding_note(report.origins, one.space),
+        *islice(savings(report, one), 1),
+    ]
     return " ".join(map(plain_text, sentences))
 
 
@@ -55,11 +63,16 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
     words = f"{program} needs {bounded_size(space.needed_bytes, bound)} of "
     if not report.dump.assignment:
         return
-    if limit_bytes is None:
-        if bound is not Bound.UNKNOWN:
-            yield f"{words}{one.name}."
+    if bound is Bound.UNKNOWN:
+        if limit_bytes is not None:
+            why = reasons(report.warrants.of(Quantity.RESERVED).gaps)
+            yield f"{program} needs an unknown part of {as_given(limit_bytes)} of {one.name}: {why}."
         return
-    part = f" ({share(space.needed_bytes, limit_bytes, bound)})" if bound is Bound.EXACT and limit_bytes else ""
+    if limit_bytes is None:
+        yield f"{words}{one.name}."
+        return
+    is_part = bound is Bound.EXACT and is_visible(space.needed_bytes, limit_bytes)
+    part = f" ({percent(space.needed_bytes, limit_bytes)})" if is_part else ""
     words += f"{as_given(limit_bytes)} of {one.name}{part}"
     where = "the device" if report.options.budget_bytes is None else "the budget"
     over = over_bytes(space, limit_bytes)
@@ -77,7 +90,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
     if space.reserved_bound is not Bound.EXACT:
         return (f"{capitalized(one.name)} peaks at {peak}, at ", *where, ".")
     left = space.needed_bytes - space.peak_live_bytes
-    if human(space.needed_bytes) == peak:
+    if human(space.needed_bytes) == peak or (left > 0 and not is_visible(left, space.needed_bytes)):
         part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
         return (f"{part} live at once, at ", *where, ".")
     rest = dict(not_live_parts(report.dump, report.analysis.memory, space))
@@ -114,14 +127,14 @@ def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
 _MAX_ARGUMENTS: Final = 3
 
 
-def _origin(one: SpaceReport) -> Iterator[Text]:
+def _origin(report: Report, one: SpaceReport) -> Iterator[Text]:
     """Where most of the peak comes from."""
     lines = one.lines
     if lines is None or not lines.lines:
         return
-    found: list[tuple[int, Inlines]] = [
-        (line.size_bytes, ("comes from ", *source_name(line.frame))) for line in lines.lines if line.frame
-    ][:1]
+    found: list[tuple[int, Inlines]] = []
+    if line := next((line for line in lines.lines if line.frame), None):
+        found.append(_of_line(report, one, line))
     if lines.arguments:
         names = joined([Name(line.argument or "", role=Role.PATH) for line in lines.arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(lines.arguments) > _MAX_ARGUMENTS else ")"
@@ -137,10 +150,21 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
     yield (*joined(big, ", "), ".")
 
 
+def _of_line(report: Report, one: SpaceReport, line: LineBytes) -> tuple[int, Inlines]:
+    """The bytes of a source line and what they come from. The user cannot change a line of a library, and TensorFlow
+    gives the same one to all instructions: there, the op_name with the most bytes says more.
+    """
+    if line.frame and is_library_file(line.frame.file):
+        names = ops_at(report.origins, one.peak_step, one.space.color).by_op_name.children
+        if (node := next((node for node in names if node.name), None)) and node.name:
+            return node.size_bytes, ("comes from op_name ", Name(node.name, role=Role.PATH))
+    return line.size_bytes, ("comes from ", *source_name(line.frame)) if line.frame else ()
+
+
 def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
-    """How far off the step is that XLA prints."""
+    """How far off the step is that XLA prints, unless that is next to nothing."""
     live_bytes, peak_bytes = one.live_at_printed_peak, one.space.peak_live_bytes
-    if report.printed and live_bytes is not None and live_bytes != peak_bytes:
+    if report.printed and live_bytes is not None and is_visible(peak_bytes - live_bytes, peak_bytes):
         step = step_link(report.printed[0], f"step {report.printed[0]}")
         short = f"{apart(live_bytes, peak_bytes)} are live: {percent(peak_bytes - live_bytes, peak_bytes)} short."
         yield linked("XLA prints its peak", PRINTED_PEAK), " at ", step, f", where {short}"

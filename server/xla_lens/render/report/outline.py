@@ -13,6 +13,7 @@ from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.answer import answer
 from xla_lens.render.report.blocks import Name, Outline, Role, Sections, Text, command, section
 from xla_lens.render.report.markdown import markdown_text
+from xla_lens.render.report.notes import thread_local_note
 from xla_lens.render.report.sections import (
     alive_sections,
     arenas_sections,
@@ -117,6 +118,8 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         more = f" and {counted(small, 'small memory space')}" if small else ""
         by_space = f": {', '.join(parts)}{more}" if len(parts) + small > 1 else ""
         yield "reserved", f"{bounded_size(report.reserved[1], bound)} in {allocations}{by_space}"
+        for line in thread_local_note(one.space for one in report.spaces):
+            yield "not needed", line
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     counts = (

@@ -1,0 +1,58 @@
+"""The first lines of a report, and the sentences beside the numbers of a memory space in editors."""
+
+import pytest
+
+from commands import run
+from samples import DUMPS
+
+
+def _head(*arguments: object) -> list[str]:
+    """The lines of a report above its first section, without the name of the module."""
+    text = run("report", *arguments)[1]
+    return [line.strip() for line in text.partition("\n\n")[0].splitlines()[1:]]
+
+
+def _facts(*arguments: object) -> dict[str, str]:
+    """The labelled facts below the first lines of a report."""
+    lines = run("report", *arguments)[1].split("\n\n")[1].splitlines()
+    return {line[2:12].strip(): line[13:] for line in lines}
+
+
+def test_printed_peak_stands_below_the_first_advice() -> None:
+    assert _head(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload") == [
+        "It needs 12.05 MiB of HBM.",
+        "At most 12.00 MiB are live at once, at step 8 of 9 (fusion.2); the rest is 48.0 KiB of gaps between "
+        "temporaries.",
+        "66.7 % of the peak comes from /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip, "
+        "33.3 % of the peak is in parameters (x).",
+        "Donate x: saves 4.00 MiB (estimated).",
+        "XLA prints its peak at step 5, where 8.00 MiB are live: 33.3 % short.",
+    ]
+
+
+@pytest.mark.parametrize("folder", ["tpu-7x-libtpu0.0.52/reduced", "gpu-b200-jaxlib0.12.0.1/reductions"])
+def test_printed_peak_that_is_short_by_next_to_nothing_is_not_mentioned(folder: str) -> None:
+    """It is 64 B short of 5.13 MiB, and 36 B short of 85.3 KiB."""
+    assert not [line for line in _head(DUMPS / folder) if "XLA prints" in line]
+
+
+def test_padding_of_half_of_the_peak_is_mentioned_with_its_dimension_and_its_line() -> None:
+    (line,) = [line for line in _head(DUMPS / "tpu-7x-libtpu0.0.47.1" / "scatter") if "padding" in line]
+    assert line == (
+        "1.86 MiB of the peak (50.4 %) is padding. The most is in f32[5000,32] (programs.py:272 in "
+        "scatter_gather.<locals>.emb_grad.<locals>.<lambda>), whose dimension 1 is padded from 32 to 128."
+    )
+
+
+def test_padding_of_less_than_half_of_the_peak_is_not_mentioned() -> None:
+    """10.0 KiB of 2.44 MiB."""
+    assert not [line for line in _head(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train") if "padding" in line]
+
+
+def test_reserved_bytes_that_are_not_needed_are_explained() -> None:
+    facts = _facts(DUMPS / "tpu-7x-libtpu0.0.52" / "reduced")
+    assert facts["reserved"].startswith("11.27 MiB")
+    assert facts["not needed"].startswith(
+        "3.00 MiB of it is thread-local, which XLA's total counts: inside fusions and calls"
+    )
+    assert "not needed" not in _facts(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload")
