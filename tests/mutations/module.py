@@ -100,6 +100,19 @@ def module_entry_layout(rng: random.Random, view: View) -> Mutation | None:
     return made(view, [change], [header], "shape-mismatch")
 
 
+@edit
+def module_entry_order(rng: random.Random, view: View) -> Mutation | None:
+    """Swap the order of two dimensions in `entry_computation_layout`."""
+    header = first(view.all("module"))
+    match = re.search(rb"entry_computation_layout=\{\(.*?\}(?=, \w+=|$)", header.text("attributes"))
+    if not match or header["name"] == b"extracted":
+        return None
+    order = pick(rng, re.finditer(rb"(?<=\]\{)(\d+),(\d+)(?=[,:}])", match[0]))
+    start = header.span("attributes")[0] + match.start()
+    change = Change(HLO, start + order.start(), start + order.end(), b"%s,%s" % (order[2], order[1]))
+    return made(view, [change], [header], "shape-mismatch")
+
+
 # ---------------------------------------------------------------- edits of the dump
 
 

@@ -76,6 +76,72 @@ def test_reports_quotes_that_differ_from_the_module() -> None:
 
 
 @pytest.mark.parametrize(
+    ("folder", "old", "new", "message"),
+    [
+        # Without blanks between parameters.
+        (
+            "cpu-tf2.13.1/matmul",
+            "{(f32[64,32]{1,0},f32[32,128]{1,0})->",
+            "{(f32[64,32]{1,0},f32[32,128]{0,1})->",
+            "`arg1.2` has the shape `f32[32,128]{0,1}` in `entry_computation_layout`, but `f32[32,128]{1,0}` in its",
+        ),
+        (
+            "cpu-tf2.13.1/matmul",
+            "f32[32,128]{1,0})->f32[64,128]{1,0}}",
+            "f32[32,128]{1,0})->f64[64,128]{1,0}}",
+            "has the shape `f64[64,128]{1,0}` in `entry_computation_layout`, but `f32[64,128]{1,0}` in its instruction",
+        ),
+        (
+            "cpu-tf2.13.1/matmul",
+            "{(f32[64,32]{1,0},f32[32,128]{1,0})->",
+            "{(f32[64,32]{1,0})->",
+            "has the shape `(f32[64,32]{1,0})->f32[64,128]{1,0}` in `entry_computation_layout`, but `(f32",
+        ),
+        # Where a memory space or the bits of an element are in one place only, everything else still has to agree.
+        (
+            "cpu-jaxlib0.12.0.1-programs/pinned_host_output",
+            "->f32[1024,1024]{1,0:S(5)}}",
+            "->f32[1024,1025]{1,0:S(5)}}",
+            "has the shape `f32[1024,1025]{1,0:S(5)}` in `entry_computation_layout`, but `f32[1024,1024]{1,0}` in its",
+        ),
+        (
+            "gpu-h100-jaxlib0.12.0.1/offload_state",
+            "->(f32[2048,2048]{1,0}, f32[2048,2048]{1,0:S(5)})}",
+            "->(f32[2048,2048]{1,0}, f32[2048,2048]{1,0:S(6)})}",
+            "`tuple.2` has the shape `(f32[2048,2048]{1,0}, f32[2048,2048]{1,0:S(6)})` in `entry_computation_layout`",
+        ),
+        (
+            "cpu-jaxlib0.4.20/dtype_int4",
+            "s4[16,8]{1,0:E(4)})->",
+            "s4[16,8]{1,0:E(2)})->",
+            "`Arg_1.2` has the shape `s4[16,8]{1,0:E(2)}` in `entry_computation_layout`, but `s4[16,8]{1,0:E(4)}`",
+        ),
+        # A TPU has the same layout in both places.
+        (
+            "tpu-v5e2x2-libtpu0.0.51/host_offload",
+            "{(f32[1024,1024]{1,0:T(8,128)})->",
+            "{(f32[1024,1024]{1,0:T(8,128)S(5)})->",
+            "{1,0:T(8,128)S(5)}` in `entry_computation_layout`, but `f32[1024,1024]{1,0:T(8,128)}` in its instruction.",
+        ),
+    ],
+)
+def test_reports_first_shape_that_differs_from_the_entry_layout(folder: str, old: str, new: str, message: str) -> None:
+    path = next((DUMPS / folder).glob("*-buffer-assignment.txt"))
+    assert not findings_text(held(path, [], []))
+    found = " ".join(findings_text(held(path, [], [(old, new)])).split())
+    assert found.count("error[") == 1
+    assert message in found
+
+
+def test_only_tokens_of_asynchronous_instructions_need_no_position() -> None:
+    path = next(DUMPS.glob("tpu-v5p-*0.0.37/embedding_big/*-buffer-assignment.txt"))
+    name = "sparse-core-data-format-call.cloned.1.call-start"
+    assert not findings_text(held(path, [], []))
+    found = " ".join(findings_text(held(path, [(f"  {name} {{0,0}}\n", "")], [])).split())
+    assert f"No value of the dump lists 1 position of `{name}`" in found
+
+
+@pytest.mark.parametrize(
     ("program", "old", "new", "reason"),
     [
         # What an asynchronous computation returns is live until it is done.

@@ -3,7 +3,7 @@
 import pytest
 
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.shapes import byte_sizes, is_tuple, parse_shape, subshape_spans
+from xla_lens.syntax.hlo.shapes import byte_sizes, is_entry_shape, is_tuple, parse_shape, subshape_spans
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,55 @@ from xla_lens.syntax.hlo.shapes import byte_sizes, is_tuple, parse_shape, subsha
 def test_byte_sizes_match_shape_util(shape: str, byte_size: int | None) -> None:
     assert byte_sizes([shape.encode()]).tolist() == [NONE if byte_size is None else byte_size]
     assert is_tuple(shape.encode()) is shape.startswith("(")
+
+
+_BIG = "(f32[2]{0}, (s8[]{:T(128)}, token[]), f32[1]{0}, f32[2]{0}, f32[3]{0}, /*index=5*/f32[4]{0})"
+
+
+@pytest.mark.parametrize(
+    ("printed", "shape"),
+    [
+        # TensorFlow 2.10 to 2.13 print no blanks, and releases since 2023 comments.
+        (_BIG.replace(" ", ""), _BIG),
+        (_BIG.replace("/*index=5*/", ""), _BIG),
+        # XLA for CPUs and GPUs.
+        ("f32[8,4]{1,0:S(5)}", "f32[8,4]{1,0}"),
+        ("(f32[8,4]{1,0}, f32[8,4]{1,0:S(6)})", "(f32[8,4]{1,0}, f32[8,4]{1,0})"),
+        ("f32[8,4]{1,0}", "f32[8,4]{1,0:S(5)}"),
+        ("f32[]{:S(5)}", "f32[]"),
+        ("s4[8,4]{1,0:E(4)}", "s4[8,4]{1,0}"),
+        ("s4[8,4]{1,0:E(4)S(5)}", "s4[8,4]{1,0:E(4)}"),
+    ],
+)
+def test_texts_of_one_shape(printed: str, shape: str) -> None:
+    assert is_entry_shape(printed.encode(), shape.encode())
+    assert is_entry_shape(shape.encode(), printed.encode())
+
+
+@pytest.mark.parametrize(
+    ("printed", "shape"),
+    [
+        ("f32[8,4]{1,0}", "f32[8,5]{1,0}"),
+        ("f32[8,4]{1,0}", "f32[8,<=4]{1,0}"),
+        ("f32[8,4]{1,0}", "s32[8,4]{1,0}"),
+        ("f32[8,4]{1,0}", "f32[8,4]{0,1}"),
+        ("f32[8,4]{1,0:S(5)}", "f32[8,4]{1,0:S(6)}"),
+        ("s4[8,4]{1,0:E(4)}", "s4[8,4]{1,0:E(2)}"),
+        # On a TPU, nothing gets lost.
+        ("f32[8,4]{1,0:T(8,128)}", "f32[8,4]{1,0:T(4,128)}"),
+        ("f32[8,4]{1,0:T(8,128)}", "f32[8,4]{1,0}"),
+        ("f32[8,4]{1,0:T(8,128)}", "f32[8,4]{1,0:T(8,128)S(5)}"),
+        ("s4[8,4]{1,0:T(8,128)(8,1)E(4)}", "s4[8,4]{1,0:T(8,128)(8,1)}"),
+        ("(f32[2]{0}, s32[])", "(f32[2]{0}, s32[], s32[])"),
+        ("(f32[2]{0}, s32[])", "(f32[2]{0}, (s32[]))"),
+        ("(f32[2]{0}, s32[])", "(f32[2]{0}, s8[])"),
+        ("f32[2]{0}", "(f32[2]{0})"),
+        ("<unknown>", "f32[2]{0}"),
+    ],
+)
+def test_texts_of_two_shapes(printed: str, shape: str) -> None:
+    assert not is_entry_shape(printed.encode(), shape.encode())
+    assert not is_entry_shape(shape.encode(), printed.encode())
 
 
 def test_layouts_give_tiles_memory_space_and_split() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import count, takewhile
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -25,10 +26,12 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, pairs
+from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.hlo.quotes import Difference, differences
+from xla_lens.syntax.hlo.shapes import is_entry_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.text.document import IsCancelled
+from xla_lens.text.document import IsCancelled, Span
 
 
 def _in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
@@ -84,26 +87,49 @@ def shapes_match_module(graph: ModuleGraph, context: Context) -> Findings:
 # ---------------------------------------------------------------- parameters and results
 
 
-_LAYOUT: Final = re.compile(rb"entry_computation_layout=\{(.*)")
-_COMMENT: Final = re.compile(rb"/\*[^*]*\*/")
+_LAYOUT: Final = re.compile(rb"entry_computation_layout=\{(\(.*)")
 
 
-def entry_layout_matches(graph: ModuleGraph, _context: Context) -> Findings:
-    """The parameters and the result have the shapes of `entry_computation_layout`."""
+def entry_layout_matches(graph: ModuleGraph, context: Context) -> Findings:
+    """The parameters and the result have the shapes of `entry_computation_layout`. Reports the first that differs."""
     module, root = graph.module, _result(graph)
     layout = _LAYOUT.search(module.data, *module.header_line)
     # The modules that libtpu extracts from another one keep its layout.
     if not layout or root == NONE or module.data.startswith(b"HloModule extracted,", module.header_line[0]):
         return
-    start, end = graph.quotes.shape_start, graph.quotes.shape_end
-    *parameters, result = (module.data[start[row] : end[row]] for row in (*graph.entry_parameters.tolist(), root))
-    expected = _COMMENT.sub(b"", b"(%s)->%s" % (b", ".join(parameters), result))
-    printed = _COMMENT.sub(b"", layout[1])[: len(expected)]
-    if printed != expected:
-        place = Place(module.file, *layout.span(1))
-        names = module.computation_name(graph.entry), printed, "`entry_computation_layout`"
-        problem = Problem.SHAPE_MISMATCH(*names, expected, "its instructions")
-        yield error(place, problem)
+    rows, spans = [*graph.entry_parameters.tolist(), root], _entry_shapes(layout[1])
+    shape_spans = pairs(graph.quotes.shape_start[rows], graph.quotes.shape_end[rows])
+    shapes = [module.data[start:end] for start, end in shape_spans]
+    if len(spans) != len(rows):
+        place = Place(module.file, layout.start(1), layout.start(1) + spans[-1][1] if spans else layout.end(1))
+        names = module.computation_name(graph.entry), module.data[place.start : place.end], "`entry_computation_layout`"
+        whole = b"(%s)->%s" % (b", ".join(shapes[:-1]), shapes[-1])
+        yield error(place, Problem.SHAPE_MISMATCH(*names, whole, "its instructions"))
+        return
+    for row, (start, end), shape in zip(rows, spans, shapes, strict=True):
+        printed = layout[1][start:end]
+        # A shape in a form that we do not know is empty.
+        if shape and not is_entry_shape(printed, shape):
+            facts = module.name(row), printed, "`entry_computation_layout`", shape, "its instruction"
+            place = Place(module.file, layout.start(1) + start, layout.start(1) + end)
+            related = context.related(module.columns.instructions, [row], Relation.MODULE_INSTRUCTION)
+            yield Finding(Severity.ERROR, place, Problem.SHAPE_MISMATCH(*facts), related)
+            return
+
+
+def _entry_shapes(layout: bytes) -> list[Span]:
+    """The spans of the parameters and of the result in `(f32[2]{0}, s32[])->f32[2]{0}`."""
+    parameters = subshape_spans(layout)
+    _, end = parameters.get(b"{}", (0, 0))
+    arrow = _ARROW.match(layout, end)
+    result = subshape_spans(layout[arrow.end() :]).get(b"{}") if arrow else None
+    if arrow is None or result is None:
+        return []
+    numbers = takewhile(parameters.__contains__, map(b"{%d}".__mod__, count()))
+    return [*map(parameters.__getitem__, numbers), (result[0] + arrow.end(), result[1] + arrow.end())]
+
+
+_ARROW: Final = re.compile(rb"\s*+->\s*+")
 
 
 def _result(graph: ModuleGraph) -> int:
@@ -141,10 +167,29 @@ def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> F
     row = graph.row[graph.dump.positions.name]
     row = row[row != NONE]
     missing = graph.subshape_count() - np.bincount(row, minlength=len(graph.name))
-    is_covered = np.isin(graph.computation, distinct(graph.computation[row]))
+    missing[~np.isin(graph.computation, distinct(graph.computation[row]))] = 0
+    for one in marked(missing > 0):
+        missing[one] -= _tokens_not_forwarded(graph, one)
     facts = missing, context.names_in(graph.name)
     instructions = graph.module.columns.instructions
-    yield from context.found(instructions, is_covered & (missing > 0), Problem.MISSING_POSITION_OF, *facts)
+    yield from context.found(instructions, missing > 0, Problem.MISSING_POSITION_OF, *facts)
+
+
+_ASYNCHRONOUS: Final = re.compile(rb"-(?:start|update|done)$")
+"""The end of `async-start`, or of `slice-start`, as some releases print an asynchronous slice."""
+_NO_ARRAY: Final = re.compile(rb"(?:token|opaque)\[")
+
+
+def _tokens_not_forwarded(graph: ModuleGraph, row: int) -> int:
+    """The number of elements of an instruction's shape that are in no position by design: asynchronous instructions
+    pass on the arrays of their operands and results, but no tokens (HloDataflowAnalysis::UpdateAsyncStartValueSet).
+    """
+    data, quotes = graph.module.data, graph.quotes
+    opcode = data[max(quotes.opcode_start[row], 0) : max(quotes.opcode_end[row], 0)]
+    if not _ASYNCHRONOUS.search(opcode) or (opcode in OPCODES and not opcode.startswith(b"async-")):
+        return 0
+    shape = data[quotes.shape_start[row] : quotes.shape_end[row]]
+    return sum(_NO_ARRAY.match(shape, start) is not None for start, _ in subshape_spans(shape).values())
 
 
 def uses_match_module(graph: ModuleGraph, context: Context) -> Findings:

@@ -107,6 +107,48 @@ def without_layout(shape: bytes) -> bytes:
 _LAYOUT: Final = re.compile(rb"\{[^{}]*\}|/\*[^*]*+\*/")
 
 
+def is_entry_shape(printed: bytes, shape: bytes) -> bool:
+    """Whether `entry_computation_layout` may print the shape of a parameter or of the result in this way.
+
+    The dimensions, the element type, the order of the dimensions and the tiles are those of the instruction. Apart from
+    those, the two texts of a shape may differ:
+
+    - Blanks and comments (`/*index=5*/`) have no meaning. TensorFlow 2.10 to 2.13 print no blank between parameters.
+    - The memory space: XLA for CPUs keeps the host memory that the caller asked for, `S(5)` or `S(6)`, only in the
+      layout. XLA for GPUs gives it to a donated parameter of the entry computation, but not to its layout.
+    - The bits of a packed element, `E(4)`: in jaxlib 0.4.20, results lose them, but not their layout.
+
+    Layouts with tiles, which only TPUs have, have the same memory space and bits in both places.
+    """
+    if printed == shape:
+        return True
+    spans, others = subshape_spans(printed), subshape_spans(shape)
+    return spans.keys() == others.keys() and all(
+        _is_entry_array(printed[slice(*span)], shape[slice(*others[index])]) for index, span in spans.items()
+    )
+
+
+def _is_entry_array(printed: bytes, shape: bytes) -> bool:
+    one, other = _ARRAY.fullmatch(printed), _ARRAY.fullmatch(shape)
+    if one is None or other is None:
+        # A tuple, whose elements are compared one by one, or a form that we do not know.
+        return printed == shape or (printed.startswith(b"(") and shape.startswith(b"("))
+    # A scalar without tiles and memory space has no layout: `f32[]`, but `f32[]{:S(5)}`.
+    if one.group(1, 2) != other.group(1, 2) or (one[3] or b"") != (other[3] or b""):
+        return False
+    layout, other_layout = one[4] or b"", other[4] or b""
+    if layout == other_layout or b"T(" in layout:
+        return layout == other_layout
+    numbers, other_numbers = dict(_NUMBERS.findall(layout)), dict(_NUMBERS.findall(other_layout))
+    in_both = numbers.keys() & other_numbers.keys()
+    return _SPACE_OR_BITS.sub(b"", layout) == _SPACE_OR_BITS.sub(b"", other_layout) and all(
+        numbers[name] == other_numbers[name] for name in in_both
+    )
+
+
+_SPACE_OR_BITS: Final = re.compile(rb"[SE]\(-?\d+\)")
+
+
 def is_tuple(text: bytes) -> bool:
     """Whether a text is the shape of a tuple. Does not read the elements, of which there can be thousands."""
     return text.startswith(b"(") and text.endswith(b")") and _leading_byte_size(text) != NONE
