@@ -6,14 +6,14 @@ one of the texts before and after the bar, by number, with the number in place o
 first is for none. Other words after the colon are in `_FORMS`, or format specifications of Python, as in `{offset:,}`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from string import Formatter
 from typing import Any, Final, TypeAlias
 
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.tables.backend import SpaceId
-from xla_lens.render.numbers import apart, exact, exact_as_given, human, shortened
+from xla_lens.render.numbers import apart, differing_parts, exact, exact_as_given, human, shortened
 from xla_lens.text.document import Span
 from xla_lens.text.positions import position_from_1
 
@@ -25,7 +25,19 @@ def message(finding: Finding) -> str:
     """The message of a finding: plain text on one line, with names in backticks."""
     problem, facts = finding.problem.kind, finding.problem.facts
     template = next((other for name, other in problem.if_empty if not facts[name]), problem.message)
-    return worded(template, facts)
+    return worded(template, {**facts, **dict(_differing(facts))})
+
+
+_COMPARED: Final = (("shape", "other_shape"), ("printed", "expected"))
+"""Facts that differ from each other."""
+
+
+def _differing(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts that are two different texts, cut to the part that differs."""
+    for first, second in _COMPARED:
+        one, other = facts.get(first), facts.get(second)
+        if isinstance(one, str) and isinstance(other, str):
+            yield from zip((first, second), differing_parts(one, other, _WIDEST_SHAPE), strict=True)
 
 
 def worded(template: str, facts: Mapping[str, Any]) -> str:

@@ -74,6 +74,19 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
+def differing_parts(one: str, other: str, width: int) -> tuple[str, str]:
+    """Two texts of at most `width` characters each, on one line. Longer texts are cut around the first difference."""
+    one, other = (" ".join(text.split()) for text in (one, other))
+    both = enumerate(zip(one, other, strict=False))
+    same = next((place for place, (left, right) in both if left != right), min(len(one), len(other)))
+    longest, start = max(len(one), len(other)), 0
+    if longest > width and same >= width // 2:
+        # At least a third of the width shows what both texts have in front of the difference.
+        start = min(same - width // 3, longest - width + 1)
+    first, second = ("…" * bool(start) + text[start:] for text in (one, other))
+    return shortened(first, width), shortened(second, width)
+
+
 class Size(int):
     """A size in bytes that somebody wrote down. `text` is how, with a space before the unit: ``16 GB``."""
 

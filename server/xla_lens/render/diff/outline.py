@@ -26,8 +26,9 @@ from xla_lens.render.diff.words import (
     signed_percent,
     steps_longer,
 )
-from xla_lens.render.numbers import MINUS, capitalized, counted, human, signed
+from xla_lens.render.numbers import MINUS, capitalized, counted, differing_parts, human, signed
 from xla_lens.render.report.blocks import (
+    WIDEST_SHAPE,
     Cells,
     Inline,
     Inlines,
@@ -44,7 +45,7 @@ from xla_lens.render.report.blocks import (
     table,
 )
 from xla_lens.render.report.sections import DERIVED_TEXT
-from xla_lens.render.report.values import first_names, op_name, reader_names, shape_name
+from xla_lens.render.report.values import first_names, op_name, reader_names, shape_name, shape_text
 from xla_lens.render.warrants import bounded_size
 from xla_lens.syntax.columns import NONE
 
@@ -251,13 +252,13 @@ def _value_row(compared: Comparison, row: int) -> Cells:
 
 def _what(old: tuple[DumpSet, int], new: tuple[DumpSet, int], found: ValueChange) -> Iterator[Text]:
     known = [side for side in (old, new) if side[1] != NONE]
-    shapes = [shape_name(*side) for side in known]
     if len(known) == 1:
-        name = op_name(*known[0])
-        yield (*shapes, " ", Name(name)) if name else shapes[0]
+        shape, name = shape_name(*known[0]), op_name(*known[0])
+        yield (shape, " ", Name(name)) if name else shape
         return
     if found.change & (Change.SHAPE | Change.LAYOUT):
-        yield joined(shapes, " → ")
+        shapes = differing_parts(shape_text(*old), shape_text(*new), WIDEST_SHAPE)
+        yield joined([Name(shape, role=Role.SHAPE) for shape in shapes], " → ")
     if found.change & Change.MEMORY_SPACE:
         yield " → ".join(dump.space_id(dump.values.color.item(value)).name for dump, value in known)
     if found.longer_by:

@@ -15,20 +15,21 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.diff.words import steps_longer
 from xla_lens.render.markdown import code
-from xla_lens.render.numbers import human, shortened
+from xla_lens.render.numbers import differing_parts, human
 from xla_lens.syntax.columns import NONE, Table, cells
 from xla_lens.text.positions import decode
 
 
 class OtherValue(NamedTuple):
     """A value in the other dump of a comparison, a row of its `DumpSet.values` or NONE without a partner; `is_old` is
-    whether that is the old dump.
+    whether that is the old dump. `own_shape` is the shape in this dump.
     """
 
     dump: DumpSet
     value: int
     change: ValueChange
     is_old: bool
+    own_shape: bytes
 
 
 def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue | None:
@@ -37,8 +38,10 @@ def other_value(compared: Comparison, value: int, *, is_old: bool) -> OtherValue
     if not 0 <= value < len(rows):
         return None
     change = compared.values.row(rows.item(value))
-    dump, other = (compared.new.dump, change.new) if is_old else (compared.old.dump, change.old)
-    return OtherValue(dump, other, change, not is_old)
+    own, dump, other = compared.old.dump, compared.new.dump, change.new
+    if not is_old:
+        own, dump, other = dump, own, change.old
+    return OtherValue(dump, other, change, not is_old, own.shape(value) or b"")
 
 
 def compared_lenses(
@@ -96,7 +99,8 @@ def other_title(other: OtherValue, quoted: Callable[[str], str] = str) -> str:
     if found.change & Change.SIZE:
         how = human(table.size_bytes.item(other.value))
     elif found.change & (Change.SHAPE | Change.LAYOUT):
-        how = quoted(shortened(decode(other.dump.shape(other.value) or b""), _MAX_SHAPE))
+        shape = decode(other.dump.shape(other.value) or b"")
+        how = quoted(differing_parts(shape, decode(other.own_shape), _MAX_SHAPE)[0])
     elif found.change & Change.MEMORY_SPACE:
         how = f"in {other.dump.space_id(table.color.item(other.value)).name}"
     parts = [f"{was} {how}"] if how else []
