@@ -10,6 +10,8 @@ from tree_sitter_xla_dump._binding import (
     read_quotes,
     read_rows,
     release_memory,
+    report_rows_agree,
+    split_lists,
 )
 
 __all__ = [
@@ -22,4 +24,6 @@ __all__ = [
     "read_quotes",
     "read_rows",
     "release_memory",
+    "report_rows_agree",
+    "split_lists",
 ]

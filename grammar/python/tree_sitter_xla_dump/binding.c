@@ -23,6 +23,8 @@ PyObject *read_module(PyObject *self, PyObject *args);
 PyObject *number_texts(PyObject *self, PyObject *args);
 PyObject *differences(PyObject *self, PyObject *args);
 PyObject *read_quotes(PyObject *self, PyObject *args);
+PyObject *report_rows_agree(PyObject *self, PyObject *args);
+PyObject *split_lists(PyObject *self, PyObject *args);
 
 // sweep.c
 PyObject *covered_changes(PyObject *self, PyObject *args);
@@ -56,6 +58,8 @@ static PyMethodDef METHODS[] = {
   {"number_texts", number_texts, METH_VARARGS, "Numbers for the distinct texts among some spans."},
   {"differences", differences, METH_VARARGS, "Where the instructions at two columns of spans differ."},
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
+  {"report_rows_agree", report_rows_agree, METH_VARARGS, "Which rows of a memory usage report surely have the right numbers."},
+  {"split_lists", split_lists, METH_VARARGS, "The elements of lists, as columns."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
   {"release_memory", release_memory, METH_NOARGS, "Give freed memory back to the system."},
   {NULL, NULL, 0, NULL},

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <Python.h>
+#include <stdio.h>
 
 #include "column.h"
 #include "hlo_text.h"
@@ -50,6 +51,106 @@ PyObject *number_texts(PyObject *Py_UNUSED(self), PyObject *args) {
   free_numbers(&distinct);
   release_spans(&spans);
   return result;
+}
+
+// ---------------------------------------------------------------- memory usage reports
+
+enum { SIZE_DIGITS = 32 };
+
+// Writes a size as `human_size` in server/xla_lens/syntax/numbers.py does. Returns its length.
+static int write_size(char *text, int64_t size_bytes) {
+  static const char *const UNITS[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  const char *sign = size_bytes < 0 ? "-" : "";
+  uint64_t size = size_bytes < 0 ? -(uint64_t)size_bytes : (uint64_t)size_bytes;
+  if (size < 1024) return snprintf(text, SIZE_DIGITS, "%s%dB", sign, (int)size);
+  int unit = 0;
+  for (; size >= 1 << 20 && unit < 5; unit++) size /= 1024;
+  return snprintf(text, SIZE_DIGITS, "%s%.*f%s", sign, unit ? 2 : 1, (double)size / 1024, UNITS[unit]);
+}
+
+// A text without the space around it.
+static Text stripped(Text text) {
+  text.at = after(is_space, text.at, text.end);
+  while (text.end > text.at && is_space(text.end[-1])) text.end--;
+  return text;
+}
+
+// Moves a row behind its next cell, which ends at a semicolon. Whether the cell has a text.
+static bool is_next_cell(Text *row, const char *expected) {
+  Text cell = *row;
+  while (row->at < row->end && *row->at != ';') row->at++;
+  cell = stripped((Text){cell.at, row->at});
+  row->at += row->at < row->end;
+  return length_of(cell) == strlen(expected) && memcmp(cell.at, expected, length_of(cell)) == 0;
+}
+
+// Whether the next cell is a part of a total with its share: `64.0KiB( 33%)`.
+static bool is_next_part(Text *row, int64_t part, int64_t total) {
+  char expected[2 * SIZE_DIGITS];
+  int length = write_size(expected, part);
+  snprintf(expected + length, SIZE_DIGITS, "(%3.0f%%)", 100.0 * (double)part / (double)total);
+  return is_next_cell(row, expected);
+}
+
+static bool is_next_size(Text *row, int64_t size_bytes) {
+  char expected[SIZE_DIGITS];
+  write_size(expected, size_bytes);
+  return is_next_cell(row, expected);
+}
+
+static bool is_next_number(Text *row, int64_t number) {
+  char expected[SIZE_DIGITS];
+  snprintf(expected, sizeof expected, "%lld", (long long)number);
+  return is_next_cell(row, expected);
+}
+
+// report_rows_agree(data, spans, numbers): for each row of a table in a memory usage report whether it surely has the right cells in
+// front of its shapes. `numbers` has five cells of 64 bits for each: the cumulative size, the total, the size, the offset and the number
+// of values. A row with unusual numbers may count as wrong, so the caller looks at such rows again.
+PyObject *report_rows_agree(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  Py_buffer numbers;
+  if (!PyArg_ParseTuple(args, "y*y*y*:report_rows_agree", &spans.data, &spans.cells, &numbers)) return NULL;
+  const Py_ssize_t count = Py_MIN(count_of(&spans), numbers.len / (5 * WIDE));
+  PyObject *result = PyBytes_FromStringAndSize(NULL, count);
+  if (result) {
+    char *found = PyBytes_AsString(result);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < count; i++) {
+      const int64_t *cells = (const int64_t *)numbers.buf + 5 * i;
+      Text row = span_of(&spans, i);
+      found[i] = is_next_part(&row, cells[0], cells[1]) && is_next_size(&row, cells[2]) && is_next_number(&row, cells[3]) &&
+                 is_next_number(&row, cells[4]);
+    }
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&numbers);
+  release_spans(&spans);
+  return result;
+}
+
+// split_lists(data, spans): the elements of lists, separated by commas outside of brackets: for each the row of its list, its start and
+// its end, without the space around it. An empty list has one empty element.
+PyObject *split_lists(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  if (!PyArg_ParseTuple(args, "y*y*:split_lists", &spans.data, &spans.cells)) return NULL;
+  const uint8_t *data = spans.data.buf;
+  Rows elements = rows_of(3, size_for(Py_MAX(spans.data.len, count_of(&spans))));
+  Py_BEGIN_ALLOW_THREADS
+  for (Py_ssize_t i = 0; i < count_of(&spans); i++) {
+    Text list = span_of(&spans, i), element = list;
+    int64_t depth = 0;
+    for (const uint8_t *at = list.at; at <= list.end; at++) {
+      if (at < list.end) depth += nesting(*at);
+      if (at < list.end && (*at != ',' || depth)) continue;
+      element = stripped((Text){element.at, at});
+      add_row(&elements, (const int64_t[]){i, element.at - data, element.end - data});
+      element.at = at + 1;
+    }
+  }
+  Py_END_ALLOW_THREADS
+  release_spans(&spans);
+  return columns_of(&elements);
 }
 
 // ---------------------------------------------------------------- instructions

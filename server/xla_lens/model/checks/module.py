@@ -20,11 +20,11 @@ from xla_lens.model.checks.problems import (
     of_another_compilation,
 )
 from xla_lens.model.checks.values import operand_label, wrong_shapes, wrong_uses
-from xla_lens.model.hlo.graph import ModuleGraph, row_ranges
+from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import distinct, found, taken
+from xla_lens.model.tables.lookup import distinct, found, row_ranges, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, pairs
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.hlo.quotes import Difference, differences

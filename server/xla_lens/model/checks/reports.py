@@ -4,15 +4,17 @@ line is compared with the one that XLA would print.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
 import numpy as np
 
+from tree_sitter_xla_dump import report_rows_agree, split_lists
 from xla_lens.model.checks.allocations import rounded_size_agrees
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, marked
+from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.problems import (
     Cut,
     Finding,
@@ -27,11 +29,12 @@ from xla_lens.model.checks.structure import truncated
 from xla_lens.model.places.places import Place, report_table_allocations, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct, ordered
-from xla_lens.syntax.columns import NONE, rows_of
+from xla_lens.model.tables.lookup import distinct, found, repeated, row_ranges, taken
+from xla_lens.syntax.columns import NONE, Column, Mask, pairs
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.syntax.numbers import human_size, integer
+from xla_lens.syntax.texts import column, number_texts, span_cells
 
 
 def reports_match_allocations(dump: DumpSet, context: Context) -> Findings:
@@ -166,67 +169,178 @@ def _has_unknown(file: DumpFile, start: int) -> bool:
 # ---------------------------------------------------------------- the tables of an allocation
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """The values that start at one offset of an allocation: `count` of `values` from `first` on, in the order of the
+    dump, and the size of the largest. Sorted by allocation, then by offset.
+    """
+
+    allocation: Column
+    offset: Column
+    first: Column
+    count: Column
+    size_bytes: Column
+    values: Column
+
+    def rows_at(self, allocation: Column, offset: Column) -> Column:
+        """Return the group at each offset of each allocation, NONE if there is none."""
+        offsets = distinct(self.offset)
+        width, place = np.int64(len(offsets)), found(offsets, offset)
+        own = self.allocation * width + offsets.searchsorted(self.offset)
+        return np.where(place != NONE, found(own, allocation * width + place), NONE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Rows of the tables of a report, and what they should print: the values of a group, NONE if there are none at the
+    offset, the size of the largest, the sum of these sizes up to the row, and the sum for the whole allocation.
+    """
+
+    file: DumpFile
+    groups: _Groups
+    table: Column
+    row: Column
+    group: Column
+    size_bytes: Column
+    cumulative: Column
+    total: Column
+
+
 def _tables(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     """The table of an allocation has a row for each offset at which values start, with the size of the largest value
     there, the number and the shapes of the values, and the sum of the sizes up to the row. Reports the first row of
     each table that is wrong, else a wrong number of rows.
     """
-    tables, data = file.columns.report_tables, file.document.data
+    tables = file.columns.report_tables
     allocations = report_table_allocations(dump, tables, np.arange(len(tables)))
-    for table in marked(allocations != NONE):
-        values = dump.values_of_allocation(allocations.item(table))
-        if np.any(context.values[values]):
-            continue
-        # Values at the same offset keep the order of the dump.
-        values = ordered(values, dump.values.offset)
-        offsets, first = np.unique(dump.values.offset[values], return_index=True)
-        groups = dict(zip(offsets.tolist(), np.split(values, first[1:]), strict=False))
-        count, total = len(groups), sum(int(dump.values.size_bytes[group].max()) for group in groups.values())
-        rows, cumulative, found = file.columns.report_rows, 0, list[Finding]()
-        for row in rows_of(tables.first_row, tables.row_count, table):
-            expected, group = b"", groups.pop(rows.offset.item(row), None)
-            related: tuple[Related, ...] = ()
-            if group is not None:
-                size = int(dump.values.size_bytes[group].max())
-                cumulative += size
-                shapes = _shapes(
-                    (dump.shape(value) or b"" for value in group.tolist()), data[rows.shapes_start[row] : rows.end[row]]
-                )
-                cells = _cumulative(cumulative, total), human_size(size), rows.offset[row], len(group), shapes
-                expected = b"%s;%s;%d;%d;%s" % cells
-                related = context.related(dump.slices, [dump.values.slice[group[0]]], Relation.SLICE)
-            printed = data[rows.start[row] : rows.end[row]]
-            found += [] if found else _difference(row_place(file, rows, row), printed, expected, *related)
-        if not found and context.is_whole(file):
+    covered = dump.slices.allocation[context.values[dump.value_of_slice]]
+    checked = np.flatnonzero((allocations != NONE) & ~np.isin(allocations, covered))
+    groups = _groups(dump)
+    rows = _rows(file, groups, allocations, checked)
+    suspects = np.flatnonzero(~_are_surely_right(dump, rows))
+    count = np.bincount(groups.allocation, minlength=len(dump.allocations))
+    printed_count = tables.row_count + np.maximum(tables.rest, 0)
+    miscounted = checked[printed_count[checked] != count[allocations[checked]]]
+    for table in distinct(np.append(rows.table[suspects], miscounted)).tolist():
+        first, last = rows.table[suspects].searchsorted((table, table + 1))
+        wrong = (_row(dump, context, rows, row) for row in suspects[first:last].tolist())
+        differences = next(filter(None, wrong), [])
+        if not differences and context.is_whole(file):
             place = row_place(file, tables, table)
             if tables.rest[table] != NONE:
                 # The last line has the number of rows that are left out.
                 place = Place(file, file.document.line_at(place.end)[0], place.end)
-            printed_count = tables.row_count.item(table) + max(tables.rest.item(table), 0)
-            found += _difference(place, b"rows: %d" % printed_count, b"rows: %d" % count)
-        yield from found
+            both = printed_count.item(table), count.item(allocations[table])
+            differences = [*_difference(place, b"rows: %d" % both[0], b"rows: %d" % both[1])]
+        yield from differences
+
+
+def _groups(dump: DumpSet) -> _Groups:
+    """The groups of all allocations."""
+    allocation, value = dump.slices.allocation, dump.value_of_slice
+    order = np.lexsort((dump.values.offset[value], allocation))
+    order = order[allocation[order] != NONE]
+    allocation, value = allocation[order], value[order]
+    offset, size_bytes = dump.values.offset[value], dump.values.size_bytes[value]
+    first = np.flatnonzero((np.diff(allocation, prepend=NONE) != 0) | (np.diff(offset, prepend=NONE) != 0))
+    largest = np.maximum.reduceat(size_bytes, first) if len(first) else first
+    return _Groups(allocation[first], offset[first], first, np.diff(first, append=len(order)), largest, value)
+
+
+def _rows(file: DumpFile, groups: _Groups, allocations: Column, checked: Column) -> _Rows:
+    """The rows of the tables in `checked`. `allocations` are those of all tables."""
+    tables = file.columns.report_tables
+    first, count = tables.first_row[checked], tables.row_count[checked]
+    table, row = np.repeat(checked, count), row_ranges(first, count)
+    group = groups.rows_at(allocations[table], file.columns.report_rows.offset[row])
+    # Of rows with the same offset, the first has the values.
+    group[repeated((group, table))[1]] = NONE
+    size_bytes = np.where(group != NONE, taken(groups.size_bytes, group), 0)
+    sums, total = size_bytes.cumsum(), np.zeros(allocations.max(initial=NONE) + 1, np.int64)
+    before = np.append(0, sums)[np.repeat(count.cumsum() - count, count)]
+    is_shown = groups.allocation < len(total)
+    np.add.at(total, groups.allocation[is_shown], groups.size_bytes[is_shown])
+    return _Rows(file, groups, table, row, group, size_bytes, sums - before, total[allocations[table]])
+
+
+def _are_surely_right(dump: DumpSet, rows: _Rows) -> Mask:
+    """For each row whether it surely prints what it should. `_row` looks closely at the others."""
+    data, table = rows.file.document.data, rows.file.columns.report_rows
+    spans = span_cells(data, table.start[rows.row], table.shapes_start[rows.row])
+    offset, count = table.offset[rows.row], taken(rows.groups.count, rows.group)
+    numbers = np.stack((rows.cumulative, rows.total, rows.size_bytes, offset, count), axis=1, dtype=np.int64)
+    is_right: Mask = (rows.group != NONE) & np.frombuffer(report_rows_agree(data, spans, numbers), np.bool_)
+    is_right[_with_other_shapes(dump, rows)] = False
+    return is_right
+
+
+def _with_other_shapes(dump: DumpSet, rows: _Rows) -> Column:
+    """The rows that list other shapes than their values have. The order of the shapes does not count."""
+    known, groups = np.flatnonzero(rows.group != NONE), rows.groups
+    first, count = groups.first[rows.group[known]], groups.count[rows.group[known]]
+    shapes, number = dump.slice_shapes
+    # The shapes of values and of lists by number, without their layouts.
+    numbers = dict[bytes, int]()
+    plain = np.array([numbers.setdefault(without_layout(shape), len(numbers)) for shape in shapes], np.int64)
+    expected = plain[number[dump.values.slice[groups.values[row_ranges(first, count)]]]]
+    data, table = rows.file.document.data, rows.file.columns.report_rows
+    spans = span_cells(data, table.shapes_start[rows.row[known]], table.end[rows.row[known]])
+    row, start, end = map(column, split_lists(data, spans))
+    text, text_rows = number_texts(data, start, end)
+    listed = [_listed(data[start[at] : end[at]]) for at in text_rows.tolist()]
+    plain = np.array([numbers.setdefault(shape, len(numbers)) for _, shape in listed], np.int64)
+    times = np.array([min(count, _MANY) for count, _ in listed], np.int64)[text]
+    # For each row and shape, how many more values are listed than there are.
+    keys = np.append(
+        np.repeat(np.arange(len(known)), count) * len(numbers) + expected, row * np.int64(len(numbers)) + plain[text]
+    )
+    order = np.argsort(keys, kind="stable")
+    firsts = np.flatnonzero(np.diff(keys[order], prepend=NONE))
+    excess = np.add.reduceat(np.append(np.full(len(expected), -1), times)[order], firsts) if len(keys) else firsts
+    differing: Column = known[keys[order][firsts][excess != 0] // max(len(numbers), 1)]
+    return differing
+
+
+_MANY: Final = 1 << 40
+"""More values than a dump has. A sum of such counts has less than 64 bits."""
+
+
+def _row(dump: DumpSet, context: Context, rows: _Rows, row: int) -> list[Finding]:
+    """The finding at a row that differs from what it should print."""
+    file, groups, at = rows.file, rows.groups, rows.row.item(row)
+    table, data = file.columns.report_rows, file.document.data
+    expected, group, related = b"", rows.group.item(row), tuple[Related, ...]()
+    if group != NONE:
+        here = groups.values[groups.first[group] : groups.first[group] + groups.count[group]]
+        shapes = (dump.shape(value) or b"" for value in here.tolist())
+        cells = (
+            _cumulative(rows.cumulative.item(row), rows.total.item(row)),
+            human_size(rows.size_bytes.item(row)),
+            table.offset[at],
+            len(here),
+            _shapes(shapes, data[table.shapes_start[at] : table.end[at]]),
+        )
+        expected = b"%s;%s;%d;%d;%s" % cells
+        related = context.related(dump.slices, [dump.values.slice[here[0]]], Relation.SLICE)
+    return [*_difference(row_place(file, table, at), data[table.start[at] : table.end[at]], expected, *related)]
 
 
 _COUNT: Final = re.compile(rb"(\d+)\xc3\x97")
 
 
+def _listed(text: bytes) -> tuple[int, bytes]:
+    """The number of values and their shape, without the layout, in an element of a list of shapes: `2×f32[8]`."""
+    match = _COUNT.match(text)
+    return (integer(match[1]), without_layout(text[match.end() :])) if match else (1, without_layout(text))
+
+
 def _shapes(expected: Iterable[bytes], printed: bytes) -> bytes:
     """The printed text if it lists the expected shapes in any order, else the shapes as XLA prints them."""
-    shapes = Counter(map(without_layout, expected))
-    listed: Counter[bytes] = Counter()
-    for text in _split(printed):
-        match = _COUNT.match(text)
-        listed[without_layout(text[match.end() :] if match else text)] += integer(match[1]) if match else 1
+    shapes, listed = Counter(map(without_layout, expected)), Counter[bytes]()
+    _, start, end = map(column, split_lists(printed, np.array([(0, len(printed))])))
+    for span in pairs(start, end):
+        count, shape = _listed(printed[slice(*span)])
+        listed[shape] += count
     if listed == shapes:
         return printed
     return b", ".join(b"%d\xc3\x97%s" % (count, shape) if count > 1 else shape for shape, count in shapes.items())
-
-
-def _split(shapes: bytes) -> Iterator[bytes]:
-    depth, start = 0, 0
-    for place, letter in enumerate(shapes):
-        depth += (letter in b"([{") - (letter in b")]}")
-        if letter == ord(",") and not depth:
-            yield shapes[start:place].strip()
-            start = place + 1
-    yield shapes[start:].strip()

@@ -37,12 +37,6 @@ class Call(NamedTuple):
     computation: int
 
 
-def row_ranges(first: Column, count: Column) -> Column:
-    """Return `count` rows from each `first` on, one range after another."""
-    rows: Column = np.arange(int(count.sum())) + np.repeat(first - (count.cumsum() - count), count)
-    return rows
-
-
 class ModuleGraph:
     """The instructions of a module by the numbers that the names have in its dump set.
 

@@ -24,6 +24,12 @@ def found(sorted_keys: Column, keys: Column) -> Column:
     return np.where(sorted_keys[rows] == keys, rows, NONE)
 
 
+def row_ranges(first: Column, count: Column) -> Column:
+    """Return `count` rows from each `first` on, one range after another."""
+    rows: Column = np.arange(int(count.sum())) + np.repeat(first - (count.cumsum() - count), count)
+    return rows
+
+
 def first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
     """Return for each wanted key the first of `rows` with that key, NONE if there is none."""
     unique, first = np.unique(keys, return_index=True)
