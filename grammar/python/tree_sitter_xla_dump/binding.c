@@ -28,6 +28,7 @@ PyObject *split_lists(PyObject *self, PyObject *args);
 
 // sweep.c
 PyObject *covered_changes(PyObject *self, PyObject *args);
+PyObject *next_peaks(PyObject *self, PyObject *args);
 
 static PyObject *language_xla_dump(PyObject *self, PyObject *args) {
   (void)self, (void)args;
@@ -61,6 +62,7 @@ static PyMethodDef METHODS[] = {
   {"report_rows_agree", report_rows_agree, METH_VARARGS, "Which rows of a memory usage report surely have the right numbers."},
   {"split_lists", split_lists, METH_VARARGS, "The elements of lists, as columns."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
+  {"next_peaks", next_peaks, METH_VARARGS, "The peak of the live bytes without each of some slots."},
   {"release_memory", release_memory, METH_NOARGS, "Give freed memory back to the system."},
   {NULL, NULL, 0, NULL},
 };

@@ -323,10 +323,9 @@ class PeakWithout:
 def peaks_without(report: Report, space: MemorySpace) -> Iterator[PeakWithout]:
     """Yield the peak without each of the values that are live there; those that would lower it most come first."""
     dump, top = report.dump, report.options.top
-    peaks = next_peaks(dump, report.analysis.memory, space.color, top=top)
-    order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
+    peaks = next_peaks(dump, report.analysis.memory, space.color, top=len(dump.values) if top is None else top)
     columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
-    for value, freed, next_bytes, step in cells(*(column[order] for column in columns)):
+    for value, freed, next_bytes, step in cells(*columns):
         yield PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(dump, value))
 
 

@@ -5,7 +5,6 @@ bytes after it follow from those before it without a new schedule. All questions
 answered here: those of the rules of the advice, of budgets, and of the report's table of the peak without each value.
 """
 
-from bisect import insort
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -22,9 +21,9 @@ from xla_lens.model.memory.over_time import (
     placed_values,
     slots_of,
 )
-from xla_lens.model.memory.sweep import Coverage, Slots, coverage
+from xla_lens.model.memory.sweep import Coverage, Slots, coverage, peaks_without
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column, Kind, Mask, pairs
+from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 
 
 class Piece(NamedTuple):
@@ -178,34 +177,17 @@ def next_peaks(
     dump: DumpSet, memory: Memory, color: int, values: Column | None = None, *, top: int | None = None
 ) -> NextPeaks:
     """Return the peak of a memory space without each of `values`, in their order. None stands for the values that cover
-    bytes at the peak, by id. Values that never cover bytes of the memory space are left out. With `top`, most values
-    that are not among the `top` after which the peak is lowest are left out, too, and the order is any.
+    bytes at the peak, by id. Values that never cover bytes of the memory space are left out. With `top`, only the `top`
+    values are returned after which the peak is lowest, in this order; of equal ones those that free most come first.
     """
     space = memory.space(color)
     if space is None or space.peak_step is None:
         return NextPeaks(*np.zeros((4, 0), np.int64))
     edited = EditableSpace(dump, space)
     wanted = edited.rows((covering(dump, space.peak_step, color) if values is None else values).tolist())
-    least, found, best = _least_peaks(edited, wanted), list[tuple[int, int, int, int]](), list[tuple[int, int]]()
-    for row in range(len(wanted)) if top is None else sorted(range(len(wanted)), key=least.__getitem__):
-        if top is not None and len(best) >= top and (not top or least[row] > best[top - 1]):
-            break
-        value = edited.slots.value.item(wanted[row])
-        after = edited.after(removal([value]))
-        freed_bytes, step = space.peak_live_bytes - after.at(space.peak_step), after.peak_step
-        found.append((value, freed_bytes, after.peak_bytes, NONE if step is None else step))
-        insort(best, (after.peak_bytes, -freed_bytes))
-    return NextPeaks(*np.array(found, np.int64).reshape(-1, 4).T)
-
-
-def _least_peaks(edited: EditableSpace, rows: Column) -> list[tuple[int, int]]:
-    """Return lower bounds of the peak without each of some slots, and the most bytes that each frees, negative. A value
-    takes at most its size off the peak, and nothing off the steps at which it is not live.
-    """
-    live, slots = edited.space.live, edited.slots.take(rows)
-    sizes = slots.end_offset - slots.offset
-    first, last = live.steps.searchsorted(slots.start_step), live.steps.searchsorted(slots.end_step + 1, "right")
-    before = np.maximum.accumulate(np.append(0, live.live_bytes))[first]
-    after = np.maximum.accumulate(live.live_bytes[::-1])[::-1][last - 1]
-    least = np.maximum(np.maximum(before, after), edited.space.peak_live_bytes - sizes)
-    return pairs(least, -sizes)
+    found = peaks_without(edited.slots, wanted, space.live.steps, space.live.live_bytes, space.peak_step)
+    peaks = NextPeaks(edited.slots.value[wanted], *found)
+    if top is None:
+        return peaks
+    order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
+    return NextPeaks(*(getattr(peaks, field.name)[order] for field in fields(peaks)))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tree_sitter_xla_dump import covered_changes
+from tree_sitter_xla_dump import covered_changes, next_peaks
 from xla_lens.model.tables.lookup import as_rows, distinct_pairs
 from xla_lens.syntax.columns import NONE, Column, Columns, Mask, cells, pairs
 
@@ -80,17 +80,45 @@ def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[i
     return pairs(*slots.value[distinct_pairs(colliding[:, colliding.min(axis=0) != NONE])])
 
 
+def peaks_without(
+    slots: Slots, rows: Column, steps: Column, live_bytes: Column, peak_step: int
+) -> tuple[Column, Column, Column]:
+    """For each of some rows of `slots`: the bytes that only it covers at `peak_step`, the peak of the live bytes if it
+    covered none, and the first step of that peak, NONE if nothing is live then. `slots` are all that share bytes with
+    one of these rows. `live_bytes` holds from each of `steps`, which ascend, up to the next one.
+    """
+    # What is in other allocations does not matter.
+    near = np.flatnonzero(np.isin(slots.allocation, slots.allocation[rows]))
+    is_wanted = np.zeros(len(slots), np.bool_)
+    is_wanted[rows] = True
+    near_slots = slots.take(near)
+    border_steps, slot, is_start = _borders(near_slots, near_slots.end_step + 1)
+    first, behind, lengths = segments(near_slots.allocation, near_slots.offset, near_slots.end_offset)
+    borders = np.stack((border_steps, first[slot], behind[slot], slot, is_start), axis=1, dtype=np.int64)
+    steps, live_bytes = (np.ascontiguousarray(column, np.int64) for column in (steps, live_bytes))
+    found = next_peaks(np.append(0, lengths.cumsum()), borders, is_wanted[near], steps, live_bytes, peak_step)
+    freed, peak, step = np.frombuffer(found, np.int64).reshape(-1, 3)[near.searchsorted(rows)].T
+    return freed, peak, step
+
+
+def _borders(slots: Slots, end: Column) -> tuple[Column, Column, Mask]:
+    """The starts and ends of slots in the order of time; at the same step, ends come first. Returns for each the step,
+    the slot, and whether it is a start.
+    """
+    steps = np.concatenate((end, slots.start_step))
+    order = as_rows(steps.argsort(kind="stable"))
+    return steps[order], order % max(len(slots), 1), order >= len(slots)
+
+
 def _events(slots: Slots, end: Column) -> tuple[Column, Column, Mask, Column]:
     """The starts and ends of slots in the order of time; at the same step, ends come first. Returns for each the step,
     the slot, whether it is a start, and how many more bytes are covered after it.
     """
-    steps = np.concatenate((end, slots.start_step))
-    order = as_rows(steps.argsort(kind="stable"))
-    slot, is_start = order % max(len(slots), 1), order >= len(slots)
+    steps, slot, is_start = _borders(slots, end)
     first, behind, lengths = segments(slots.allocation, slots.offset, slots.end_offset)
     events = np.stack((first[slot], behind[slot], np.where(is_start, 1, -1)), axis=1, dtype=np.int64)
     deltas = np.frombuffer(covered_changes(np.append(0, lengths.cumsum()), events), np.int64)
-    return steps[order], slot, is_start, deltas
+    return steps, slot, is_start, deltas
 
 
 def _partners(slots: Slots) -> tuple[Column, Column]:
