@@ -68,7 +68,39 @@ def print_unfiltered(lines: Iterable[str]) -> None:
 
 def print_json(data: Any) -> None:
     """Print JSON."""
-    print(json_printable(json.dumps(data, indent=2, ensure_ascii=False)))
+    unfiltered(sys.stdout).write(f"{_json_text(data)}\n")
+
+
+def print_json_list(elements: Iterable[Any]) -> None:
+    """Print a list as JSON, each element as soon as it is there."""
+    stream, before = unfiltered(sys.stdout), "["
+    for element in elements:
+        stream.write(f"{before}\n{_json_text(element)}".replace("\n", f"\n{_JSON_INDENT}"))
+        before = ","
+    stream.write("[]\n" if before == "[" else "\n]\n")
+
+
+_JSON_INDENT: Final = "  "
+
+
+def _json_text(data: Any) -> str:
+    # Only commands that print JSON pay for the import.
+    from msgspec import json as fast_json
+
+    try:
+        text = fast_json.format(fast_json.encode(data, enc_hook=_plain), indent=len(_JSON_INDENT))
+    except UnicodeEncodeError:
+        # The names of files may have bytes that are not UTF-8.
+        return json_printable(json.dumps(data, indent=len(_JSON_INDENT), ensure_ascii=False))
+    # The control characters of ASCII are escaped already, except for DEL.
+    return text.decode() if text.isascii() and b"\x7f" not in text else json_printable(text.decode())
+
+
+def _plain(number: Any) -> int:
+    """A number that is a size as somebody wrote it down."""
+    if isinstance(number, int):
+        return int(number)
+    raise TypeError(f"{type(number).__name__} has no form in JSON")
 
 
 def print_error(message: str) -> None:

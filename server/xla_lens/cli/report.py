@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from xla_lens.cli.output import CannotRun, print_json, print_lines, print_unfiltered
+from xla_lens.cli.output import CannotRun, print_json_list, print_lines, print_unfiltered
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.features.report.facts import Report, report
@@ -129,11 +129,11 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
             yield one
 
     if is_json and is_one:
-        print_json([report_data(one) for one in reports()])
+        print_json_list(map(report_data, reports()))
     elif is_json:
         full = {tuple(one.files.values()): report_data(one) for one in reports()}
         ranks = enumerate(ranked.modules, 1)
-        print_json([ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks])
+        print_json_list(ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks)
     else:
         paths = shlex.join(path.as_posix() for path in arguments.paths)
         show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"
