@@ -93,7 +93,14 @@ def parameters_are_numbered(dump: DumpSet, context: Context) -> Findings:
         held = {one.parameter_number for one in parameters if one} - {None}
         return bool(held) and allocations.parameter[row] not in held
 
-    facts, wrong = (allocations.index, allocations.parameter), [*filter(holds_another, marked(is_parameter))]
+    # Most allocations hold the parameter that their header names.
+    owner, held = dump.slices.allocation, dump.parameter_numbers[dump.slices.name]
+    is_right = np.zeros(len(allocations), np.bool_)
+    is_right[owner[(held != NONE) & (held == taken(allocations.parameter, owner))]] = True
+    facts, wrong = (
+        (allocations.index, allocations.parameter),
+        [*filter(holds_another, marked(is_parameter & ~is_right))],
+    )
     yield from context.found(allocations, wrong, Problem.PARAMETER_MISMATCH, *facts)
     # A broken header may be that of a missing parameter.
     if not np.any(context.allocations) and context.is_whole(dump.assignment):

@@ -145,18 +145,25 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Findings:
     """A parameter that an output aliases has the bytes of that output."""
     dump, values, module = graph.dump, graph.dump.values, graph.module
     root, header = _result(graph), _ALIASES.search(module.data, *module.header_line)
-    for alias in _ALIAS.finditer(module.data, *header.span(1)) if header else ():
-        parameter = graph.parameter(graph.entry, integer(alias[2]))
-        names = graph.name[[root, parameter]]
-        paths = (b"{%s}" % path.replace(b" ", b"") for path in (alias[1], alias[3]))
-        indices = np.array([*map(dump.index_number, paths)])
-        output, source = np.where(indices != NONE, dump.values_at(names, indices), NONE)
-        is_known = NONE not in (root, parameter, *names, output, source)
-        rows = np.array((output, source))
-        places = zip(taken(values.allocation, rows), taken(values.offset, rows), strict=True)
-        if not is_known or len({*places}) > 1:
-            problem = Problem.ALIAS_MISMATCH(alias[1], integer(alias[2]), alias[3])
-            yield error(Place(module.file, *alias.span()), problem)
+    aliases = [*_ALIAS.finditer(module.data, *header.span(1))] if header else []
+    if not aliases:
+        return
+    parameter = graph.parameters(graph.entry, np.array([integer(alias[2]) for alias in aliases], np.int64))
+    rows = []
+    for instruction, group in ((np.full(len(aliases), root), 1), (parameter, 3)):
+        numbers = {
+            path: dump.index_number(b"{%s}" % path.replace(b" ", b"")) for path in {one[group] for one in aliases}
+        }
+        index, name = np.array([numbers[alias[group]] for alias in aliases]), taken(graph.name, instruction)
+        is_known = (name != NONE) & (index != NONE)
+        rows.append(np.where(is_known, dump.values_at(name, index), NONE))
+    output, source = rows
+    is_wrong = (output == NONE) | (source == NONE)
+    for column in (values.allocation, values.offset):
+        is_wrong |= taken(column, output) != taken(column, source)
+    for alias in (aliases[row] for row in marked(is_wrong)):
+        problem = Problem.ALIAS_MISMATCH(alias[1], integer(alias[2]), alias[3])
+        yield error(Place(module.file, *alias.span()), problem)
 
 
 # ---------------------------------------------------------------- positions and uses

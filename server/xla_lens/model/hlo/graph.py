@@ -129,9 +129,18 @@ class ModuleGraph:
 
     def parameter(self, computation: int, number: int) -> int:
         """Return the instruction of a parameter, NONE if the module lacks it."""
+        return self.parameters(computation, np.array([number])).item(0)
+
+    def parameters(self, computation: int, numbers: Column) -> Column:
+        """Return the instruction of each parameter of a computation, NONE if the module lacks it."""
         rows = self.module.instructions_of(computation)
-        found = np.flatnonzero(self.quotes.parameter[rows.start : rows.stop] == number)
-        return rows[found[-1]] if len(found) else NONE
+        parameter = self.quotes.parameter[rows.start : rows.stop]
+        own = np.flatnonzero(parameter != NONE)
+        # The last one of a number counts.
+        own = ordered(own, parameter)
+        place = parameter[own].searchsorted(numbers, "right") - 1
+        found = taken(own, np.maximum(place, NONE))
+        return np.where((found != NONE) & (taken(parameter, found) == numbers), found + rows.start, NONE)
 
     @cached_property
     def entry_parameters(self) -> Column:

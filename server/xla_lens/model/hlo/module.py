@@ -74,7 +74,10 @@ class HloModule:
         count = document.line_count
         changes = np.bincount(first, minlength=count + 1) - np.bincount(last + 1, minlength=count + 1)
         is_known = changes.cumsum()[:count] > 0
-        texts = ((row, slice(*document.line_span(row))) for row in np.flatnonzero(~is_known).tolist())
+        # Most other lines are empty, and have a line end only.
+        lengths = np.diff(document.line_starts, append=len(self.data) + 1)
+        others = np.flatnonzero(~is_known & (lengths > 1)).tolist()
+        texts = [(row, slice(*document.line_span(row))) for row in others]
         unknown = [row for row, span in texts if self.data[span].strip() and not HEADER.match(self.data[span])]
         return np.array(unknown, np.intp)
 

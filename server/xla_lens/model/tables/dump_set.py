@@ -359,17 +359,22 @@ class DumpSet:
 
     def opcode(self, name: int) -> bytes | None:
         """The opcode of the instruction of a name, None if the set does not quote it."""
-        opcodes, numbers = self._opcodes
+        opcodes, numbers, _ = self._opcodes
         return opcodes[numbers[name]] if name != NONE else None
 
+    @property
+    def parameter_numbers(self) -> Column:
+        """The number of the parameter of each name; NONE if it is no parameter, or its number has an unusual form."""
+        return self._opcodes[2]
+
     @cached_property
-    def _opcodes(self) -> tuple[list[bytes | None], Column]:
-        """Opcodes, and for each name the number of its own."""
+    def _opcodes(self) -> tuple[list[bytes | None], Column, Column]:
+        """Opcodes, for each name the number of its own, and for each name the number of the parameter."""
         opcodes: list[bytes | None] = [None]
-        numbers = np.zeros(len(self.names), np.int32)
+        numbers, parameters = np.zeros(len(self.names), np.int32), np.full(len(self.names), NONE)
         names = np.flatnonzero(self.first_quote != NONE)
         if self.used is None:
-            return opcodes, numbers
+            return opcodes, numbers, parameters
         data, rows, used = self.used.document.data, self.first_quote[names], self.used_values
         quotes = read_quotes(data, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
         is_read = quotes.opcode_start != NONE
@@ -377,7 +382,8 @@ class DumpSet:
         number, first = number_texts(data, start, end)
         numbers[names[is_read]] = number + len(opcodes)
         opcodes += [data[start[row] : end[row]] for row in first.tolist()]
-        return opcodes, numbers
+        parameters[names] = quotes.parameter
+        return opcodes, numbers, as_rows(parameters)
 
     def instruction_text(self, used_value: int) -> bytes | None:
         """The text of the instruction that a row of `used_values` quotes, None if it quotes none."""

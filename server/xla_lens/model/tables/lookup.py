@@ -98,8 +98,9 @@ class RowsByName:
 
     def __init__(self, data: bytes, start: Column, end: Column) -> None:
         self._data, self._start, self._end = data, start, end
-        spans = cells(start, end)
-        hashes = _hashes((data[first:last] for first, last in spans), len(start))
+        parts = (slice(first, first + _CHUNK) for first in range(0, len(start), _CHUNK))
+        chunks = [_hashes([data[one:other] for one, other in cells(start[part], end[part])]) for part in parts]
+        hashes = np.concatenate(chunks) if chunks else np.zeros(0, np.int32)
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._rows = hashes[order], as_rows(order)
         # Reading one number from a memory view is several times as fast as from an array.
@@ -109,7 +110,7 @@ class RowsByName:
         """Return the row of each name, NONE where there is none."""
         if not len(self._rows):
             return np.full(len(names), NONE)
-        hashes = _hashes(names, len(names))
+        hashes = _hashes(names)
         places = np.minimum(self._hashes.searchsorted(hashes), len(self._hashes) - 1)
         rows = self._rows[places]
         candidates = zip(
@@ -141,6 +142,10 @@ class RowsByName:
         return NONE
 
 
-def _hashes(names: Iterable[bytes], count: int) -> Column:
+_CHUNK: Final = 1 << 12
+"""Names that are in memory at once."""
+
+
+def _hashes(names: Sequence[bytes]) -> Column:
     """The lower 32 bits of hashes. Few names have the same."""
-    return np.fromiter(map(hash, names), np.int64, count).astype(np.int32)
+    return np.fromiter(map(hash, names), np.int64, len(names)).astype(np.int32)
