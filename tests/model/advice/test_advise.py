@@ -15,7 +15,7 @@ from xla_lens.model.advice.codes import Rule
 from xla_lens.model.advice.edits import combined
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.attribution.frames import Origin
+from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -224,7 +224,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
     analysis, module = analysis_of(path), module_of(path)
     space = analysis.memory.space(0)
     assert space
-    facts = Facts(analysis.dump, module, space)
+    facts = Facts(Origins(analysis.dump, module), space)
     value = next(iter(facts.owned))
     stack = tuple(StackFrame(file, 7, None, function) for file, function in frames)
     monkeypatch.setattr(facts.origins, "of_value", lambda _: Origin(None, stack, None, is_unresolved=False))

@@ -15,8 +15,8 @@ import numpy as np
 
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.actions import Advice
-from xla_lens.model.advice.advise import advise
-from xla_lens.model.advice.alive import Ending, last_uses
+from xla_lens.model.advice.advise import advice_from
+from xla_lens.model.advice.alive import Ending, endings
 from xla_lens.model.advice.budget import BudgetPlan, fewest, smallest_set
 from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.edits import next_peaks
@@ -228,7 +228,9 @@ def report(analysis: Analysis, files: Mapping[FileKind, str], options: ReportOpt
         return one
     limit_bytes = one.limit_bytes
     is_tight = options.budget_bytes or (one.hbm and limit_bytes and over_bytes(one.hbm.space, limit_bytes))
-    return replace(one, advice=advise(analysis, module, DEFAULT_COLOR, limit_bytes if is_tight else None))
+    # Advice is about what loops compute in any case.
+    origins = one.origins if options.through_loops else Origins(analysis.dump, module)
+    return replace(one, advice=advice_from(origins, analysis, DEFAULT_COLOR, limit_bytes if is_tight else None))
 
 
 _EXACT: Final = {
@@ -324,9 +326,10 @@ def peaks_without(report: Report, space: MemorySpace) -> Iterator[PeakWithout]:
     """Yield the peak without each of the values that are live there; those that would lower it most come first."""
     dump, top = report.dump, report.options.top
     peaks = next_peaks(dump, report.analysis.memory, space.color, top=len(dump.values) if top is None else top)
-    columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
-    for value, freed, next_bytes, step in cells(*columns):
-        yield PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(dump, value))
+    columns = peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step
+    for row, ending in zip(cells(*columns), endings(dump, peaks.value), strict=True):
+        value, freed, next_bytes, step = row
+        yield PeakWithout(value, freed, next_bytes, step if step != NONE else None, ending)
 
 
 def padding_at_peak(report: Report, one: SpaceReport) -> tuple[PaddingAtStep, list[tuple[int, int]]]:

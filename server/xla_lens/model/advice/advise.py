@@ -16,6 +16,7 @@ from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.advice.rematerialize import is_product
 from xla_lens.model.advice.rules import RULES, RuleRow
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.needed import program_bytes
@@ -39,11 +40,16 @@ def advise(
     The HLO module is used for source lines. With a budget, the advice says which actions reach it. None also if the
     dump set does not determine the live bytes and the uses of values (`Analysis.warrants`).
     """
+    return advice_from(Origins(analysis.dump, module), analysis, color, budget_bytes)
+
+
+def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: int | None) -> Advice | None:
+    """Return what `advise` does, from origins that other parts of a report share."""
     space = analysis.memory.space(color)
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    search = _Search(Facts(analysis.dump, module, space), EditableSpace(analysis.dump, space))
+    search = _Search(Facts(origins, space), EditableSpace(analysis.dump, space))
     actions = search.actions()
     together, everything = search.plan(actions, 0)
     argument_bytes, names = program_bytes(analysis.dump, color).argument_bytes, analysis.dump.names

@@ -1,15 +1,16 @@
 """Why a live range ends where it does (HloLiveRange: GetLastUsageTime, NormalizeAliasedBuffers)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from itertools import compress
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import ordered, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, Rows
+from xla_lens.model.tables.lookup import distinct, first_rows, ordered, row_ranges, taken
+from xla_lens.syntax.columns import NONE, Column, Columns, Kind, Mask, Rows, cells
 
 
 class Reason(Enum):
@@ -56,23 +57,93 @@ class Ending:
 
 def last_uses(dump: DumpSet, value: int) -> Ending | None:
     """Return why the live range of a value, a row of `DumpSet.values`, ends. None if it has no live range."""
-    if dump.values.live_range[value] == NONE:
-        return None
-    end, (uses, use_steps, positions, position_steps) = dump.values.end_step.item(value), steps_of(dump, value)
-    later, others = use_steps[use_steps > end], on_same_bytes(dump, value)
-    late = dump.values.start_step[others] - end
-    ending = Ending(
-        value=value,
-        end_step=end,
-        reason=Reason.UNKNOWN,
-        uses=tuple(compress(uses, use_steps == end)),
-        positions=tuple(compress(positions, position_steps == end)),
-        later_step=int(later.min()) if len(later) else None,
-        successor=int(next(iter(others[(late >= 0) & (late <= 1)]), NONE)),
+    return next(endings(dump, np.array([value])))
+
+
+def endings(dump: DumpSet, values: Column) -> Iterator[Ending | None]:
+    """Yield what `last_uses` returns for each of some values."""
+    ends, numbers = dump.values.end_step[values], np.arange(len(values))
+    uses, positions = _steps_of_each(dump, values)
+    late = np.flatnonzero(uses.step > ends[uses.number])
+    by_step = ordered(late, uses.step), ordered(late, -uses.step)
+    earliest, latest = (first_rows(numbers, uses.number[rows], rows) for rows in by_step)
+    is_cut = earliest != NONE
+    is_cut[positions.number[positions.step > ends[positions.number]]] = True
+    columns = (
+        (values, ends, dump.values.live_range[values], taken(uses.step, earliest), _successors(dump, values)),
+        (taken(dump.uses.name, taken(uses.row, latest)), is_cut),
     )
-    last_reader = dump.uses.name.item(uses[int(use_steps.argmax())]) if len(later) else NONE
-    is_cut = len(later) > 0 or bool(np.any(position_steps > end))
-    return replace(ending, reason=_reason(dump, ending, last_reader, is_cut=is_cut))
+    at_end = (rows.of_each(rows.step == ends[rows.number], len(values)) for rows in (uses, positions))
+    for (value, end, live_range, later, successor), (reader, cut), used, shown in zip(
+        *(cells(*group) for group in columns), *at_end, strict=True
+    ):
+        if live_range == NONE:
+            yield None
+            continue
+        later_step = later if reader != NONE else None
+        ending = Ending(value, end, Reason.UNKNOWN, used, shown, later_step, successor)
+        yield replace(ending, reason=_reason(dump, ending, reader, is_cut=bool(cut)))
+
+
+class _Steps(Columns):
+    """Uses or positions of some values, which `number` numbers in ascending order: the row of each, and the step of its
+    instruction, NONE if that is not scheduled.
+    """
+
+    number: Column
+    row: Column
+    step: Column
+
+    def of_each(self, chosen: Mask, count: int) -> list[Rows]:
+        """Return the chosen rows of each value."""
+        rows: list[int] = self.row[chosen].tolist()
+        bounds: list[int] = self.number[chosen].searchsorted(np.arange(count + 1)).tolist()
+        return [tuple(rows[start:end]) for start, end in pairwise(bounds)]
+
+
+def _steps_of_each(dump: DumpSet, values: Column) -> tuple[_Steps, _Steps]:
+    """The uses and the positions of some values."""
+    row, used = dump.values.used_value[values], dump.used_values
+    step = taken(dump.schedule.step, dump.schedule_row_of_name)
+
+    def steps(first: Column, count: Column, name: Column) -> _Steps:
+        count = np.maximum(taken(count, row), 0)
+        rows = row_ranges(taken(first, row), count)
+        return _Steps(np.repeat(np.arange(len(values)), count), rows, step[name[rows]])
+
+    uses = steps(used.first_use, used.use_count, dump.uses.name)
+    return uses, steps(used.first_position, used.position_count, dump.positions.name)
+
+
+def _successors(dump: DumpSet, values: Column) -> Column:
+    """For each value the one that takes over exactly its bytes at its last step or one step later, NONE if there is
+    none.
+    """
+    table, holders = dump.values, distinct(dump.values.allocation[values])
+    holders = holders[holders != NONE]
+    count = dump.allocations.slice_count[holders]
+    others = dump.value_of_slice[row_ranges(dump.allocations.first_slice[holders], count)]
+    allocation = np.repeat(holders, count)
+    known = table.live_range[others] != NONE
+    others, allocation = others[known], allocation[known]
+    # Number the ranges of bytes, those of `others` first.
+    bytes_of = tuple(np.append(column[others], column[values]) for column in (table.size_bytes, table.offset))
+    keys = (*bytes_of, np.append(allocation, table.allocation[values]))
+    order = np.lexsort(keys)
+    is_new = np.logical_or.reduce([np.diff(key[order], prepend=key[order][:1]) != 0 for key in keys])
+    number = np.empty(len(order), np.int64)
+    number[order] = is_new.cumsum()
+    # Then search for the first of the same bytes that starts at the end or later.
+    steps = np.append(table.start_step[others], table.end_step[values])
+    starts = number * (int(steps.max(initial=0)) - int(steps.min(initial=0)) + 3) + steps
+    wanted, starts = starts[len(others) :], starts[: len(others)]
+    order = np.argsort(starts, kind="stable")
+    starts, candidates = np.append(starts[order], np.iinfo(np.int64).max), np.append(others[order], NONE)
+    place = starts.searchsorted(wanted)
+    while (is_itself := candidates[place] == values).any():
+        place += is_itself
+    has_bytes = (table.allocation[values] != NONE) & (table.size_bytes[values] > 0)
+    return np.where(has_bytes & (starts[place] <= wanted + 1), candidates[place], NONE)
 
 
 def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) -> Reason:

@@ -18,10 +18,8 @@ from xla_lens.model.advice.donation import outputs_of, parameters_of
 from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
 from xla_lens.syntax.numbers import integer
@@ -77,7 +75,7 @@ class Read(NamedTuple):
 
 
 class Facts:
-    """A memory space of a dump set that has a peak, and its HLO module, None if it is missing.
+    """A memory space of a dump set that has a peak, and the origins of the values.
 
     `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
     last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
@@ -85,15 +83,15 @@ class Facts:
     of each name.
     """
 
-    def __init__(self, dump: DumpSet, module: HloModule | None, space: MemorySpace) -> None:
+    def __init__(self, origins: Origins, space: MemorySpace) -> None:
+        dump = origins.dump
         values, kind = dump.values, taken(dump.allocations.kind, dump.values.allocation)
-        self.dump, self.space, self.peak_step = dump, space, space.peak_step or 0
+        self.dump, self.origins, self.space, self.peak_step = dump, origins, space, space.peak_step or 0
         self.name: list[int] = values.name.tolist()
         self.start: list[int] = values.start_step.tolist()
         self.end: list[int] = values.end_step.tolist()
         self.size: list[int] = values.size_bytes.tolist()
         self.kind: list[int] = np.maximum(kind, 0).tolist()
-        self.origins = Origins(dump, module)
         self.reads = cache(self._reads)
         self.is_backward = cache(is_backward)
         self._is_view = cache(lambda name: _VIEW.match(dump.names[name]) is not None)
