@@ -63,7 +63,7 @@ def last_uses(dump: DumpSet, value: int) -> Ending | None:
 def endings(dump: DumpSet, values: Column) -> Iterator[Ending | None]:
     """Yield what `last_uses` returns for each of some values."""
     ends, numbers = dump.values.end_step[values], np.arange(len(values))
-    uses, positions = _steps_of_each(dump, values)
+    uses, positions = steps_of(dump, values)
     late = np.flatnonzero(uses.step > ends[uses.number])
     by_step = ordered(late, uses.step), ordered(late, -uses.step)
     earliest, latest = (first_rows(numbers, uses.number[rows], rows) for rows in by_step)
@@ -85,7 +85,7 @@ def endings(dump: DumpSet, values: Column) -> Iterator[Ending | None]:
         yield replace(ending, reason=_reason(dump, ending, reader, is_cut=bool(cut)))
 
 
-class _Steps(Columns):
+class Steps(Columns):
     """Uses or positions of some values, which `number` numbers in ascending order: the row of each, and the step of its
     instruction, NONE if that is not scheduled.
     """
@@ -101,15 +101,15 @@ class _Steps(Columns):
         return [tuple(rows[start:end]) for start, end in pairwise(bounds)]
 
 
-def _steps_of_each(dump: DumpSet, values: Column) -> tuple[_Steps, _Steps]:
-    """The uses and the positions of some values."""
+def steps_of(dump: DumpSet, values: Column) -> tuple[Steps, Steps]:
+    """Return the uses and the positions of some values."""
     row, used = dump.values.used_value[values], dump.used_values
     step = taken(dump.schedule.step, dump.schedule_row_of_name)
 
-    def steps(first: Column, count: Column, name: Column) -> _Steps:
+    def steps(first: Column, count: Column, name: Column) -> Steps:
         count = np.maximum(taken(count, row), 0)
         rows = row_ranges(taken(first, row), count)
-        return _Steps(np.repeat(np.arange(len(values)), count), rows, step[name[rows]])
+        return Steps(np.repeat(np.arange(len(values)), count), rows, step[name[rows]])
 
     uses = steps(used.first_use, used.use_count, dump.uses.name)
     return uses, steps(used.first_position, used.position_count, dump.positions.name)
@@ -195,19 +195,6 @@ def on_same_bytes(dump: DumpSet, value: int) -> Column:
     is_same = (values.offset[others] == values.offset[value]) & (values.size_bytes[others] == values.size_bytes[value])
     same: Column = others[is_same]
     return same
-
-
-def steps_of(dump: DumpSet, value: int) -> tuple[range, Column, range, Column]:
-    """Return the uses of a value and the steps of the instructions there, then the same of its positions. The steps are
-    NONE for instructions that are not scheduled.
-    """
-    row = dump.values.used_value.item(value)
-    uses, positions = (dump.uses_of(row), dump.positions_of(row)) if row != NONE else (range(0), range(0))
-    use_steps, position_steps = (
-        taken(dump.schedule.step, dump.schedule_row_of_name[names])
-        for names in (dump.uses.name[uses], dump.positions.name[positions])
-    )
-    return uses, use_steps, positions, position_steps
 
 
 CALLING: Final = ("call", "conditional", "while")

@@ -9,18 +9,22 @@ A parameter could hold an output if both have the same shape, layout, memory spa
 that is: best if everything that reads the parameter or an alias of it runs before its buffer is overwritten.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xla_lens.model.advice.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import ordered
-from xla_lens.syntax.columns import NONE, Kind, Rows
+from xla_lens.model.tables.lookup import row_ranges
+from xla_lens.syntax.columns import NONE, Kind, Rows, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
@@ -146,10 +150,12 @@ def outputs_of(dump: DumpSet) -> Iterator[int]:
 
 def _values_by_allocation(dump: DumpSet, kind: Kind) -> Iterator[list[int]]:
     """The values in each allocation of a kind, by their start. Allocations without values are left out."""
-    for allocation in np.flatnonzero(np.maximum(dump.allocations.kind, 0) & int(kind)).tolist():
-        values = dump.values_of_allocation(allocation)
-        if len(values):
-            yield ordered(np.sort(values), dump.values.start_step).tolist()
+    allocations = np.flatnonzero(np.maximum(dump.allocations.kind, 0) & int(kind))
+    counts = dump.allocations.slice_count[allocations]
+    values = dump.value_of_slice[row_ranges(dump.allocations.first_slice[allocations], counts)]
+    order = np.lexsort((values, dump.values.start_step[values], np.repeat(allocations, counts)))
+    ordered_values, ends = values[order].tolist(), counts.cumsum().tolist()
+    yield from (ordered_values[start:end] for start, end in pairwise([0, *ends]) if start < end)
 
 
 def _is_parameter(dump: DumpSet, value: int) -> bool:
@@ -170,7 +176,12 @@ def _allocated_bytes(dump: DumpSet, value: int) -> int:
 
 def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
     """The shape of an array without its memory space, None for a tuple or an unknown shape."""
-    shape = parse_shape(dump.shape(value) or b"")
+    return _without_space(dump.shape(value) or b"")
+
+
+@lru_cache(maxsize=1 << 12)
+def _without_space(text: bytes) -> ArrayShape | None:
+    shape = parse_shape(text)
     return replace(shape, memory_space=0) if shape else None
 
 
@@ -180,33 +191,68 @@ def _array_shape(dump: DumpSet, value: int) -> ArrayShape | None:
 def _missed(dump: DumpSet) -> Iterator[Missed]:
     """Match each output with at most one parameter of the same shape and size, the surest fits first."""
     outputs = list(_outputs(dump))
-    parameters = {_key(dump, output): list[tuple[int, int]]() for _, output in outputs}
+    parameters: dict[_Key, list[int]] = {_key(dump, output): [] for _, output in outputs}
     for value, _ in parameters_of(dump):
         here = parameters.get(_key(dump, value))
         if here is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
-            last_read = _last_read(dump, value)
-            here += [(value, last_read)] if last_read is not None else []
+            here.append(value)
+    last_read = _last_reads(dump, [value for values in parameters.values() for value in values])
+    waiting = {key: [value for value in values if value in last_read] for key, values in parameters.items()}
     for sure in (Fit.FREE, Fit.SHARED, Fit.READ_LATER):
         # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
         makers = ((first if sure is Fit.FREE else output, first, output) for first, output in outputs)
         births = sorted((dump.values.start_step.item(maker), output, maker, first) for maker, first, output in makers)
+        free = {key: _Free(values, last_read) for key, values in waiting.items()}
+        matched = set[int]()
         for birth, output, maker, first in births:
-            here = parameters[_key(dump, output)]
-            in_place = [row for row in here if row[1] == birth and _may_write_over(dump, row[0], maker)]
+            rest = free[_key(dump, output)]
+            in_place = next((one for one in rest.read_last_at(birth) if _may_write_over(dump, one, maker)), None)
             # A parameter that is read to make the output is most likely its previous version.
-            fitting = in_place or [row for row in here if row[1] < birth or sure is Fit.READ_LATER]
-            if not fitting or (sure is not Fit.FREE and not _may_move(dump, output)):
+            parameter = rest.first_before(None if sure is Fit.READ_LATER else birth) if in_place is None else in_place
+            if parameter is None or (sure is not Fit.FREE and not _may_move(dump, output)):
                 continue
-            here.remove(fitting[0])
-            outputs.remove((first, output))
-            parameter, last_read = fitting[0]
-            fit = Fit.IN_PLACE if in_place and sure is Fit.FREE else sure
-            yield Missed(
-                parameter, output, first, last_read if last_read != NONE else None, birth, fit, _key(dump, output)[1]
-            )
+            rest.taken.add(parameter)
+            matched.add(output)
+            fit = Fit.IN_PLACE if in_place is not None and sure is Fit.FREE else sure
+            step = last_read[parameter]
+            size_bytes = _key(dump, output)[1]
+            yield Missed(parameter, output, first, step if step != NONE else None, birth, fit, size_bytes)
+        outputs = [row for row in outputs if row[1] not in matched]
+        waiting = {key: [value for value in values if value not in free[key].taken] for key, values in waiting.items()}
 
 
-def _key(dump: DumpSet, value: int) -> tuple[bytes | None, int]:
+class _Free:
+    """Parameters of one shape and size that no output has taken yet, in the order of their allocations."""
+
+    def __init__(self, values: Sequence[int], last_read: Mapping[int, int]) -> None:
+        self.taken = set[int]()
+        self._places = {value: place for place, value in enumerate(values)}
+        self._values, self._last_read = values, last_read
+        self._by_read = sorted(values, key=lambda value: -last_read[value])
+        self._dead = list[int]()
+        self._at = defaultdict[int, list[int]](list)
+        for value in values:
+            self._at[last_read[value]].append(value)
+
+    def read_last_at(self, step: int) -> Iterator[int]:
+        """Yield the parameters that are read last at a step."""
+        return (value for value in self._at.get(step, ()) if value not in self.taken)
+
+    def first_before(self, step: int | None) -> int | None:
+        """Return the first parameter that is read last before a step, or ever if that is None; None if there is none.
+        Later calls are about the same step or a later one.
+        """
+        while self._by_read and (step is None or self._last_read[self._by_read[-1]] < step):
+            heappush(self._dead, self._places[self._by_read.pop()])
+        while self._dead and self._values[self._dead[0]] in self.taken:
+            heappop(self._dead)
+        return self._values[self._dead[0]] if self._dead else None
+
+
+_Key: TypeAlias = tuple[bytes | None, int]
+
+
+def _key(dump: DumpSet, value: int) -> _Key:
     """What a parameter and an output must have in common: the shape, and the bytes of the allocation."""
     return dump.shape(value), _allocated_bytes(dump, value)
 
@@ -222,14 +268,20 @@ def _outputs(dump: DumpSet) -> Iterator[tuple[int, int]]:
             yield live[0], live[-1]
 
 
-def _last_read(dump: DumpSet, value: int) -> int | None:
-    """The last step at which an instruction reads a value or defines an alias of it. NONE if nothing reads it, None if
-    that is unknown.
+def _last_reads(dump: DumpSet, parameters: list[int]) -> dict[int, int]:
+    """The last step at which an instruction reads each value or defines an alias of it. NONE if nothing reads it. Those
+    for which that is unknown are left out.
     """
-    uses, use_steps, _, position_steps = steps_of(dump, value)
-    steps = np.append(use_steps, position_steps) if uses else np.full(1, NONE)
-    is_known = dump.values.used_value[value] != NONE and not (uses and NONE in steps)
-    return int(steps.max()) if is_known else None
+    values = np.array(parameters, np.int64)
+    uses, positions = steps_of(dump, values)
+    last = np.full(len(values), NONE, np.int64)
+    is_known, is_read = dump.values.used_value[values] != NONE, np.zeros(len(values), np.bool_)
+    is_read[uses.number] = True
+    for rows in (uses, positions):
+        np.maximum.at(last, rows.number, rows.step)
+        is_known[rows.number[rows.step == NONE]] &= ~is_read[rows.number[rows.step == NONE]]
+    last[~is_read] = NONE
+    return dict(pairs(values[is_known], last[is_known]))
 
 
 def _may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
@@ -274,13 +326,15 @@ def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
     color = dump.values.color
     for parameter, _ in parameters_of(dump):
         shape, is_donated = _array_shape(dump, parameter), _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT)
-        found = [parameter]
-        for value in found if shape else ():
+        found = {parameter}
+        waiting = [parameter] if shape else []
+        for value in waiting:
             for copy in _copies(dump, value):
                 is_placed = dump.values.allocation[copy] != NONE
                 if copy in found or not is_placed or _array_shape(dump, copy) != shape:
                     continue
-                found.append(copy)
+                found.add(copy)
+                waiting.append(copy)
                 is_output = _has_kind(dump, copy, Kind.MAYBE_LIVE_OUT)
                 is_beside = color[copy] == color[parameter] and not _has_kind(dump, copy, Kind.PARAMETER)
                 if is_beside and (is_output or is_donated):
