@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file, user_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.places.mentions import position_of
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -94,7 +94,7 @@ def _files(module: HloModule) -> Iterator[Link]:
 def _locations(module: HloModule) -> Iterator[Link]:
     table = module.columns.file_locations
     for start, end, number in cells(table.start, table.end, table.id):
-        frame = frame_at(module.columns, module.data, number)
+        frame = module.file_location(number)
         if frame and frame.file and is_file(frame.file):
             yield Link(start, end, frame)
 

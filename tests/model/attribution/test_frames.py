@@ -17,7 +17,7 @@ from samples import (
 from xla_lens.files import NotADump
 from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, user_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
@@ -53,7 +53,7 @@ def test_lines_of_frames_lie_within_their_functions() -> None:
         except (AssertionError, NotADump):
             continue
         for number in module.columns.file_locations.id.tolist():
-            frame = frame_at(module.columns, module.data, number)
+            frame = module.file_location(number)
             assert frame
             if frame.file.startswith(_HERE) and (SHARED_DUMPS / "programs" / frame.file.removeprefix(_HERE)).exists():
                 assert _is_in_program(frame), (path.parent.name, frame)

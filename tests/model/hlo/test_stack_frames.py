@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
-from xla_lens.model.hlo.stack_frames import StackFrame, stack
+from xla_lens.model.hlo.stack_frames import MAX_FRAMES, CallStacks, StackFrame
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.text.document import Document
 
 
 def _stack(text: str, frame_id: int) -> tuple[StackFrame, ...]:
-    return stack(read_module(Document(text.encode()), never), text.encode(), frame_id)
+    return CallStacks(read_module(Document(text.encode()), never), text.encode()).of(frame_id)
 
 
 def _with_frames(rows: str) -> str:
@@ -47,6 +47,22 @@ def test_stack_ends_in_tables_with_cycles_and_gaps(rows: str) -> None:
         assert len(_stack(_with_frames(rows), frame_id)) <= 3
 
 
+def test_very_deep_stacks_have_their_inner_calls() -> None:
+    rows = [f"{number} {{file_location_id={number % 2 + 1} parent_frame_id={number}}}" for number in range(1, 1000)]
+    stack = _stack(_with_frames("\n".join(rows)), 999)
+    assert len(stack) == MAX_FRAMES
+    assert [frame.function for frame in stack[:2]] == ["g", "f"]
+    # Calls at unknown places do not let the stack go on for ever.
+    unknown = [re.sub(r"location_id=\d+", "location_id=9", row) for row in rows[500:]]
+    assert len(_stack(_with_frames("\n".join(rows[:500] + unknown)), 520)) == MAX_FRAMES - 20
+
+
+def test_ids_need_no_order() -> None:
+    rows = ("7 {file_location_id=2 parent_frame_id=4}", "3 {file_location_id=1 parent_frame_id=1}")
+    again = ("9 {file_location_id=2 parent_frame_id=1}", "3 {file_location_id=2 parent_frame_id=1}")
+    assert [frame.function for frame in _stack(_with_frames("\n".join((*rows, *again))), 7)] == ["g", "f"]
+
+
 def _spelled_out(text: str) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
     """Return the call stack of each frame, computed by an independent reader."""
     tables: dict[str, dict[int, str]] = {}
@@ -70,10 +86,10 @@ def _spelled_out(text: str) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
 
 def _check(path: Path) -> int:
     text = path.read_text()
-    columns, data = read_module(Document(text.encode()), never), text.encode()
+    stacks = CallStacks(read_module(Document(text.encode()), never), text.encode())
     chains = dict(_spelled_out(text))
     for frame_id, chain in chains.items():
-        assert [(frame.file, frame.line, frame.function) for frame in stack(columns, data, frame_id)] == chain
+        assert [(frame.file, frame.line, frame.function) for frame in stacks.of(frame_id)] == chain
     # A module that XLA extracted from another has the ids of the original, but no tables.
     assert not chains or {int(number) for number in re.findall(r"stack_frame_id=(\d+)", text)} - {0} <= chains.keys()
     return len(chains)

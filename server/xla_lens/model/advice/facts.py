@@ -301,7 +301,8 @@ class Facts:
         """The innermost function that computes most bytes of the changed values at the peak, and where it is called. If
         `is_part`, none that is the whole forward pass or more.
         """
-        totals, callers, checkpoints, all_bytes = Counter[str](), dict[str, StackFrame | None](), set[str](), 0
+        totals, checkpoints, all_bytes = Counter[str](), set[str](), 0
+        callers_of_changes: list[dict[str, StackFrame | None]] = []
         owned = [change for change in changes if change.value in self.owned]
         for change in sorted(owned, key=lambda change: -self.owned[change.value]):
             origin = self.origins.of_value(change.source_value)
@@ -312,7 +313,11 @@ class Facts:
                 functions = {function: functions[function] for function in parts}
             all_bytes += self.owned[change.value]
             totals.update(dict.fromkeys(functions, self.owned[change.value]))
-            callers = {**functions, **callers}
+            callers_of_changes.append(functions)
+        # The caller of the largest change counts.
+        callers: dict[str, StackFrame | None] = {}
+        for functions in reversed(callers_of_changes):
+            callers.update(functions)
         most = [function for function in callers if totals[function] >= all_bytes * _MOST_OF_A_CALL]
         function = next(iter(most or (totals.most_common(1)[0][:1] if is_part and totals else ())), None)
         if function is None:

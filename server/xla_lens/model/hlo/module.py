@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.hlo.stack_frames import MAX_DIGITS, Frames, metadata_frames, stack
+from xla_lens.model.hlo.stack_frames import MAX_DIGITS, CallStacks, Frames, StackFrame, metadata_frames
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
@@ -238,16 +238,16 @@ class HloModule:
         return metadata_frames(metadata)
 
     def stack(self, frame_id: int) -> Frames:
-        """Return the call stack of a `stack_frame_id`, innermost frame first."""
-        known = self._stacks
-        if frame_id not in known:
-            known[frame_id] = stack(self.columns, self.data, frame_id)
-        return known[frame_id]
+        """Return the call stack of a `stack_frame_id`, innermost frame first; of a very deep one, the inner calls."""
+        return self._call_stacks.of(frame_id)
+
+    def file_location(self, location_id: int) -> StackFrame | None:
+        """Return the call at a `file_location_id`, None if it is unknown."""
+        return self._call_stacks.frame_at(location_id)
 
     @cached_property
-    def _stacks(self) -> dict[int, Frames]:
-        """The stacks resolved so far. Thousands of instructions share one."""
-        return {}
+    def _call_stacks(self) -> CallStacks:
+        return CallStacks(self.columns, self.data)
 
 
 _HEAD: Final = 4096

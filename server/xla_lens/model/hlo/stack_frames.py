@@ -26,41 +26,73 @@ Frames: TypeAlias = tuple[StackFrame, ...]
 """A stack of calls, the innermost first."""
 
 
-def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> Frames:
-    """Resolve a frame id to its call stack with the tables of a module, innermost frame first. Empty for an unknown id.
-    A cycle of parents ends where it would repeat.
+MAX_FRAMES: Final = 64
+"""The most calls of a stack, the innermost ones. Without a limit, a chain of N frames that each made a value would have
+N²/2 calls. JAX itself prints 10 unless it is told otherwise.
+"""
+
+
+class CallStacks:
+    """The call stacks of a module, by the ids in the metadata of its instructions. Keeps what it resolves: stacks share
+    their calls, and thousands of instructions share one stack.
     """
-    found: list[StackFrame] = []
-    frames, seen = columns.stack_frames, set[int]()
-    # XLA prints one more than the parent's id, and 1 for no parent. A table without 0 is of that form, because each
-    # module has an outermost frame.
-    shift = 1 if len(frames) and frames.parent_frame_id.min() >= 1 else 0
-    row = _row(frames, frame_id)
-    while row != NONE and row not in seen:
-        seen.add(row)
-        frame = frame_at(columns, data, frames.file_location_id.item(row))
-        if frame:
-            found.append(frame)
-        row = _row(frames, frames.parent_frame_id.item(row) - shift)
-    return tuple(found)
 
+    def __init__(self, columns: ModuleColumns, data: bytes) -> None:
+        self._columns, self._data = columns, data
+        self._locations: dict[int, StackFrame | None] = {}
+        self._stacks: dict[int, Frames] = {}
+        tables = columns.stack_frames, columns.file_locations, columns.file_names, columns.function_names
+        self._frame_rows, self._location_rows, self._file_rows, self._function_rows = map(_rows_of_ids, tables)
+        # XLA prints one more than the parent's id, and 1 for no parent. A table without 0 is of that form, because each
+        # module has an outermost frame.
+        self._shift = 1 if columns.stack_frames.parent_frame_id.min(initial=1) >= 1 else 0
 
-def frame_at(columns: ModuleColumns, data: bytes, location_id: int) -> StackFrame | None:
-    """Resolve a file location id with the tables of a module, None if it is unknown."""
-    locations = columns.file_locations
-    row = _row(locations, location_id)
-    if row == NONE:
-        return None
-    file = _string(columns.file_names, data, locations.file_name_id.item(row))
-    if file is None:
-        return None
-    line, column = locations.line.item(row), locations.column.item(row)
-    return StackFrame(
-        file,
-        line if line != NONE else None,
-        column if column != NONE else None,
-        _string(columns.function_names, data, locations.function_name_id.item(row)),
-    )
+    def of(self, frame_id: int) -> Frames:
+        """Resolve a frame id to its call stack, innermost frame first, without the calls around the first `MAX_FRAMES`.
+        Empty for an unknown id. A cycle of parents ends where it would repeat.
+        """
+        if frame_id not in self._stacks:
+            self._stacks[frame_id] = tuple(frame for row in self._chain(frame_id) if (frame := self._frame(row)))
+        return self._stacks[frame_id]
+
+    def _chain(self, frame_id: int) -> list[int]:
+        """The rows of the frame with an id and of the frames around it."""
+        frames = self._columns.stack_frames
+        # A dictionary, because a list would be searched for each frame.
+        chain: dict[int, None] = {}
+        row = self._frame_rows(frame_id)
+        while row != NONE and row not in chain and len(chain) < MAX_FRAMES:
+            chain[row] = None
+            row = self._frame_rows(frames.parent_frame_id.item(row) - self._shift)
+        return [*chain]
+
+    def _frame(self, row: int) -> StackFrame | None:
+        return self.frame_at(self._columns.stack_frames.file_location_id.item(row))
+
+    def frame_at(self, location_id: int) -> StackFrame | None:
+        """Resolve a file location id, None if it is unknown."""
+        if location_id not in self._locations:
+            self._locations[location_id] = self._read(self._location_rows(location_id))
+        return self._locations[location_id]
+
+    def _read(self, location: int) -> StackFrame | None:
+        if location == NONE:
+            return None
+        columns, locations = self._columns, self._columns.file_locations
+        file = self._string(columns.file_names, self._file_rows(locations.file_name_id.item(location)))
+        if file is None:
+            return None
+        line, column = locations.line.item(location), locations.column.item(location)
+        function = self._function_rows(locations.function_name_id.item(location))
+        return StackFrame(
+            file,
+            line if line != NONE else None,
+            column if column != NONE else None,
+            self._string(columns.function_names, function),
+        )
+
+    def _string(self, table: Strings, row: int) -> str | None:
+        return unquoted(self._data[table.start[row] : table.end[row]]) if row != NONE else None
 
 
 MAX_DIGITS: Final = 10
@@ -116,16 +148,20 @@ def is_library_file(file: str) -> bool:
     return not is_file(file) or any(folder in path for folder in _LIBRARIES)
 
 
-def _row(table: Table, wanted: int) -> int:
-    """The row of an id. Ids usually count from 1 without gaps; otherwise they are searched."""
+def _rows_of_ids(table: Table) -> Callable[[int], int]:
+    """Return a function that finds the row of an id, NONE if there is none. Ids usually count from 1 without gaps: then
+    no index is built.
+    """
     ids = table.id  # type: ignore[attr-defined]
-    row = wanted - 1
-    if 0 <= row < len(ids) and ids[row] == wanted:
-        return row
-    rows = (ids == wanted).nonzero()[0]
-    return rows.item(0) if len(rows) and wanted > 0 else NONE
+    known: dict[int, int] = {}
 
+    def row_of(wanted: int) -> int:
+        row = wanted - 1
+        if 0 <= row < len(ids) and ids[row] == wanted:
+            return row
+        if not known and len(ids):
+            # The first row of an id counts.
+            known.update(zip(reversed(ids.tolist()), range(len(ids) - 1, -1, -1), strict=True))
+        return known.get(wanted, NONE) if wanted > 0 else NONE
 
-def _string(table: Strings, data: bytes, number: int) -> str | None:
-    row = _row(table, number)
-    return unquoted(data[table.start[row] : table.end[row]]) if row != NONE else None
+    return row_of

@@ -3,8 +3,8 @@
 Facts have the names in JSON that they have in the model, except for the few that mean something else there (`_FACTS`).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
 from xla_lens.features.report.facts import (
@@ -22,7 +22,7 @@ from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.breakdowns import ops_at
+from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes, ops_at
 from xla_lens.model.attribution.owned import owners
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.allocation_history import AllocationHistory
@@ -247,7 +247,25 @@ def _live_at_peak(report: Report, one: SpaceReport) -> list[Json]:
 
 def _lines(report: Report, one: SpaceReport) -> Json | None:
     bounds = _bounds(one.space.live_bound, "size_bytes") | _bounds(report.sourced.bound, "lines")
-    return {**_facts(report.dump, one.lines), "bounds": bounds}
+    lines = one.lines and replace(one.lines, lines=tuple(_with_limited_stacks(one.lines.lines)))
+    return {**_facts(report.dump, lines), "bounds": bounds}
+
+
+_MOST_CALLS: Final = 100_000
+"""The most calls in the stacks of all lines together. Without a limit, a file with N deep stacks has tens of times as
+many bytes as the dump.
+"""
+
+
+def _with_limited_stacks(lines: Sequence[LineBytes]) -> Iterator[LineBytes]:
+    calls = 0
+    for line in lines:
+        shown: list[StackBytes] = []
+        for stack in line.stacks:
+            calls += len(stack.frames)
+            if calls <= _MOST_CALLS:
+                shown.append(stack)
+        yield replace(line, stacks=tuple(shown))
 
 
 def _sources(report: Report, one: SpaceReport) -> Json:

@@ -23,6 +23,7 @@ from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
+from xla_lens.model.hlo.stack_frames import MAX_FRAMES
 from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
@@ -240,6 +241,8 @@ def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBy
         for frame in stack.frames:
             yield "", size, "", ("  ", *source_name(frame))
             size = ""
+        if len(stack.frames) == MAX_FRAMES:
+            yield "", "", "", (f"  (no more than {MAX_FRAMES} calls are shown)",)
 
 
 def without_source(lines: LineReport, bound: Bound) -> str:
