@@ -203,8 +203,9 @@ def _is_attribute(text: bytes) -> bool:
 
 _NO_NAME: Final = re.compile(rb"[^\w.-]")
 _POSITION: Final = re.compile(rb" {1,3}(\S{1,300})( \{?[\d,]*\}?)?\s*")
-_OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w*,? ?\S+(?: \S{1,40})?\s*")
-_LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]+)\W? ?\w{5,9} ?\d+(?: \{?[\d,]*\}?)?\s*")
+# Each repetition has a limit: of two adjacent ones that match the same characters, all ways to divide a line are tried.
+_OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w{0,20},? ?\S{1,40}(?: \S{1,40})?\s*")
+_LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]{1,300})\W? ?\w{5,9} ?\d{1,10}(?: \{?[\d,]*\}?)?\s*")
 
 
 def _row_of_value(dump: DumpSet, line: bytes) -> Row | None:
