@@ -111,6 +111,7 @@ _FORMS: Final[dict[str, Callable[[Any], str]]] = {
     "byte range": _byte_range,
     "bytes": _byte_count,
     "human": human,
+    "list": " and ".join,
     "less or more": lambda size_bytes: f"{human(abs(size_bytes))} {'less' if size_bytes < 0 else 'more'}",
     "limit": exact_as_given,
     "percent": lambda fraction: f"{100 * fraction:.1f} %",

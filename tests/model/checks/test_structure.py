@@ -6,11 +6,15 @@ import pytest
 
 from goldens import SAME, SWAP, SWAP_2025, edited, files_of, findings_text
 from samples import SEED, SPLIT, TPU, analysis_of_text, dump_file
+from xla_lens.features.report.facts import report
+from xla_lens.features.report.options import ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem
+from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import message
+from xla_lens.render.report.data import report_data
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -131,3 +135,31 @@ def test_sums_over_64_bits_are_refused() -> None:
     assert any(finding.problem.kind is Problem.SIZES_TOO_LARGE for finding in analysis.findings)
     assert analysis.warrants.of(Quantity.RESERVED).bound is Bound.UNKNOWN
     assert analysis.warrants.of(Quantity.LIVE).bound is Bound.UNKNOWN
+
+
+def test_negative_sizes_are_one_finding_and_no_numbers() -> None:
+    peak, header = "    dot{}: 1605632 bytes", "  Live ranges at 37 (peak):\n"
+    total = "Total bytes used: 4419760"
+    analysis = edited(SPLIT, [(total, total.replace(": ", ": -")), (peak, "    dot{}: -2147483648 bytes")])
+    assert _messages(analysis) == [
+        "syntax: The size of -4,419,760 bytes is negative, as is another one. XLA Lens does not use the printed total "
+        "and the printed peak."
+    ]
+    assert [one.place.file.kind for one in analysis.findings[0].related] == [_LIVE]
+    known = {quantity: analysis.warrants.of(quantity).bound for quantity in Quantity}
+    assert {name for name, bound in known.items() if bound is Bound.UNKNOWN} == {Quantity.TOTAL, Quantity.PRINTED_PEAK}
+    assert analysis.memory.spaces[0].reserved_bytes == 4419760
+    data = report_data(report(analysis, {_VALUES: "a"}, ReportOptions()))
+    assert (data["reserved_bytes"], data["printed"]["total_bytes"], data["printed"]["peak_bytes"]) == (
+        4419760,
+        None,
+        None,
+    )
+    # A step is no size, but there is no negative one either.
+    assert first_printed_peak(edited(SPLIT, [(header, header.replace("37", "-37"))]).dump) is None
+
+
+def test_sums_with_a_negative_allocation_are_unknown() -> None:
+    analysis = edited(SPLIT, [("allocation 1: size 524288", "allocation 1: size -524288")])
+    assert any(finding.problem.kind is Problem.NEGATIVE_SIZES for finding in analysis.findings)
+    assert {analysis.warrants.of(one).bound for one in (Quantity.RESERVED, Quantity.LIVE)} == {Bound.UNKNOWN}

@@ -1,19 +1,30 @@
 """Checks of the allocations: their numbers, kinds, sizes and headers, and whether their values fit."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, RelatedRows, marked
-from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation, error
+from xla_lens.model.checks.problems import (
+    MAXIMUM_RELATED,
+    Finding,
+    Findings,
+    Problem,
+    Related,
+    Relation,
+    Sizes,
+    error,
+)
 from xla_lens.model.checks.structure import misplaced_allocation
-from xla_lens.model.places.places import Place, total_place
+from xla_lens.model.places.places import Place, row_place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Kind, ReportSpaces, Totals
+from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Table, Totals
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
 from xla_lens.syntax.numbers import human_size
 
@@ -58,12 +69,46 @@ def slices_fit_allocations(dump: DumpSet, context: Context) -> Findings:
     yield from context.found(slices, is_wrong, Problem.SLICE_OUT_OF_BOUNDS, *facts, related=related)
 
 
+def sizes_are_not_negative(dump: DumpSet, context: Context) -> Findings:
+    """No printed size is negative: those of XLA are sums of sizes of buffers. Reports all together."""
+    rows: list[tuple[Sizes, Place, int]] = []
+    for part, file, table, sizes in _sizes(dump):
+        wrong = marked(sizes < NONE if part is Sizes.REPORT else sizes < 0)
+        rows += [(part, row_place(file, table, row), sizes.item(row)) for row in wrong]
+        if part is Sizes.ALLOCATIONS:
+            context.cover(allocations=wrong)
+    if rows:
+        parts = tuple(dict.fromkeys(part for part, *_ in rows))
+        (_, place, size_bytes), *others = rows
+        related = tuple(Related(other, Relation.OTHER_NEGATIVE) for _, other, _ in others[:MAXIMUM_RELATED])
+        problem = Problem.NEGATIVE_SIZES(size_bytes, len(others), parts)
+        yield Finding(Severity.ERROR, place, problem, related)
+
+
+def _sizes(dump: DumpSet) -> Iterator[tuple[Sizes, DumpFile, Table, Column]]:
+    """The tables with sizes, except for those of values in allocations, which have to fit in there."""
+    place = total_place(dump)
+    if place:
+        yield Sizes.TOTAL, place.file, dump.totals, dump.totals.size_bytes[:1]
+    if dump.assignment:
+        is_read = dump.allocations.index != NONE
+        yield Sizes.ALLOCATIONS, dump.assignment, dump.allocations, np.where(is_read, dump.allocations.size_bytes, 0)
+    if dump.live:
+        yield Sizes.PEAK, dump.live, dump.peak_buffers, dump.peak_buffers.size_bytes
+    for file in dump.files:
+        if file.kind is FileKind.MEMORY_USAGE_REPORT:
+            for table in (file.columns.totals, file.columns.report_spaces):
+                yield Sizes.REPORT, file, table, table.size_bytes
+
+
 def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Findings:
     """The printed total is the sum of all allocations, and its rounded form agrees with it."""
     sizes, place = dump.allocations.size_bytes, total_place(dump)
     if place is None:
         return
     total, reserved = dump.totals.size_bytes.item(0), sum(sizes.tolist())
+    if total < 0:
+        return
     if total == reserved or not context.is_whole(dump.assignment) or np.any(context.allocations):
         yield from rounded_size_agrees(place.file, dump.totals, 0)
         return

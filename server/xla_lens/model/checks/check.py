@@ -29,6 +29,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     values.first_positions_define_values,
     values.value_names_agree,
     values.values_are_in_both_lists,
+    allocations.sizes_are_not_negative,
     allocations.total_is_sum_of_allocations,
     allocations.allocation_kinds_agree,
     allocations.memory_spaces_agree,

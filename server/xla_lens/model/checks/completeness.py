@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.checks.problems import Finding, Problem
+from xla_lens.model.checks.problems import Finding, Problem, Sizes
 from xla_lens.model.checks.resemblance import Row, section_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -77,6 +77,14 @@ _OF_PROBLEM: Final[dict[Problem, tuple[Quantity, ...]]] = {
 }
 """The problems that cast doubt on other quantities than their code."""
 
+_OF_SIZES: Final = {
+    Sizes.TOTAL: (TOTAL,),
+    Sizes.PEAK: (PRINTED_PEAK,),
+    Sizes.ALLOCATIONS: _MEMORY,
+    Sizes.REPORT: (),
+}
+"""The quantities that rely on sizes, none of which can be negative."""
+
 _AT_LEAST: Final = frozenset(
     {Code.OVERLAPPING_SLICES, Code.SIZE_BELOW_SHAPE, Code.UNASSIGNED_VALUE, Code.MISSING_LIVE_RANGE}
 )
@@ -120,6 +128,8 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
     elif problem in (Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART):
         rows = facts["rows"] if problem is Problem.UNKNOWN_LINES else (facts["row"],)
         parts = [part for row in filter(None, rows) for part in _lost(file, finding.place.start, row)]
+    elif problem is Problem.NEGATIVE_SIZES:
+        parts = [(bound, _OF_SIZES[sizes]) for sizes in facts["parts"]]
     elif problem in _OF_PROBLEM or code in _OF_CODE:
         if facts.get("reserved_bytes", 0) < facts.get("printed_bytes", 0):
             bound = Bound.AT_LEAST

@@ -32,6 +32,15 @@ class Cut(StrEnum):
     MODULE = "before the end of the entry computation"
 
 
+class Sizes(StrEnum):
+    """What prints sizes."""
+
+    TOTAL = "the printed total"
+    PEAK = "the printed peak"
+    ALLOCATIONS = "the sums of the allocations"
+    REPORT = "the memory usage report"
+
+
 class Lack(StrEnum):
     """Why a dump cannot be compared with a limit."""
 
@@ -83,6 +92,11 @@ class Problem(Enum):
         Code.SYNTAX,
         "These {sizes:,} sizes add up to more than 64 bits can hold, of which this one is the largest. No device has "
         "that much memory, so sums of them are not shown.",
+    )
+    NEGATIVE_SIZES = _row(
+        Code.SYNTAX,
+        "The size of {size_bytes:bytes} is negative, {others:which no size can be|as is another one|as are # others}. "
+        "XLA Lens does not use {parts:list}.",
     )
     TRUNCATED_FILE = _row(
         Code.TRUNCATED_DUMP, "The file ends {cut}. It was cut off, so other results for this dump may be wrong."
@@ -391,6 +405,7 @@ class Relation(StrEnum):
     PEAK = "Real peak"
     MODULE_INSTRUCTION = "Instruction in the HLO module"
     DIFFERENCE = "Also differs"
+    OTHER_NEGATIVE = "Also negative"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,13 @@ class PrintedPeak:
 
 
 def first_printed_peak(dump: DumpSet) -> tuple[int, int | None] | None:
-    """Return the step and the bytes of the printed peak. None if it is missing, bytes of None if its list is."""
-    if not len(dump.peaks):
+    """Return the step and the bytes of the printed peak. None if it is missing, bytes of None if its list is. What is
+    negative counts as missing.
+    """
+    if not len(dump.peaks) or dump.peaks.step[0] < 0:
         return None
     sizes = dump.peak_buffers.size_bytes.tolist()
-    return dump.peaks.step.item(0), sum(sizes) if sizes else None
+    return dump.peaks.step.item(0), sum(sizes) if sizes and min(sizes) >= 0 else None
 
 
 def xla_peak_step(dump: DumpSet) -> int | None:
@@ -107,9 +109,9 @@ def explain_counted(dump: DumpSet, memory: Memory, step: int) -> CountedBytes | 
 
 
 def explain_printed_peak(dump: DumpSet, memory: Memory, row: int = 0) -> PrintedPeak | None:
-    """Explain a printed peak, a row of `DumpSet.peaks`. None if there is no such row."""
+    """Explain a printed peak, a row of `DumpSet.peaks`. None if there is no such row, or at a negative step."""
     peaks, default = dump.peaks, memory.space(DEFAULT_COLOR)
-    if row >= len(peaks):
+    if row >= len(peaks) or peaks.step[row] < 0:
         return None
     step, rows = peaks.step.item(row), dump.buffers_of(row)
     values, sizes = dump.value_of_peak_buffer[rows], dump.peak_buffers.size_bytes[rows]
