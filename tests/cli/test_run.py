@@ -4,6 +4,7 @@ Most programs here are scripts of a shell that copy sample dumps to where XLA_FL
 compiler. `tests/planted/test_run.py` runs programs that XLA compiles.
 """
 
+import ast
 import json
 import os
 import pty
@@ -23,6 +24,7 @@ import pytest
 
 from samples import DUMPS, TPU_LOG, analysis_of
 from terminals import read_all
+from xla_lens.cli.inside import sitecustomize
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.files import find_sets
@@ -611,3 +613,87 @@ def test_open_shows_the_memory_map_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "dumps" / "memory-map.html"
     assert (tmp_path / "opened").read_text() == f"{page.as_uri()}\n"
     assert "jit_train_step: memory map" in page.read_text()
+
+
+# ---------------------------------------------------------------- a program that changes the folder of the run
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "rm dumps/stderr.log; mkfifo dumps/stderr.log",
+        "rm dumps/stderr.log; mkdir dumps/stderr.log; touch dumps/stderr.log/file",
+        "rm dumps/stderr.log; ln -s stderr.log dumps/stderr.log",
+        slowly("rm dumps/stderr.log; ln -s /dev/zero dumps/stderr.log"),
+        "truncate --size 1T dumps/stderr.log",
+        slowly("printf '\\037\\213' > dumps/stderr.log"),
+        r"printf '\0\n\n/\377\n' >> dumps/folders.txt",
+        "mkfifo dumps/folders.txt",
+        slowly("mkdir dumps/folders.txt"),
+        slowly("ln -s folders.txt dumps/folders.txt"),
+        "truncate --size 1T dumps/folders.txt",
+        "mkdir dumps/cache-off; touch dumps/cache-off/file",
+        slowly("mkfifo dumps/cache-off"),
+        "mkfifo dumps/module_0009.jit_g.cpu_after_optimizations-buffer-assignment.txt",
+        "mkdir -p dumps/module_0009.x/$(printf 'd/%.0s' $(seq 1500)); ln -s / dumps/module_0009.x/link",
+    ],
+)
+def test_whatever_a_program_makes_of_the_folder_the_report_follows(tmp_path: Path, change: str) -> None:
+    done = run(tmp_path, "sh", "-c", f"{XLA}\n({change})\nexit 7", options=("--out", "dumps"))
+    assert done.returncode == 7
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("xla-lens: jit_train_step needs ")
+    assert not (tmp_path / "dumps" / "module_0009.x").exists()
+
+
+def test_a_log_that_is_no_file_any_more_is_not_read(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "rm a/stderr.log; mkfifo a/stderr.log; exit 5", options=("--out", "a"))
+    assert done.returncode == 5
+    assert done.stderr.splitlines()[0] == (
+        "xla-lens: a/stderr.log: no out-of-memory messages are explained, because it cannot be read: not a regular file"
+    )
+
+
+def test_a_map_is_not_written_into_what_the_program_made_in_its_place(tmp_path: Path) -> None:
+    change = f"{XLA}\nmkfifo a/memory-map.html; exit 5"
+    done = run(tmp_path, "sh", "-c", change, options=("--open", "--out", "a"), environment={"BROWSER": "false"})
+    assert done.returncode == 5
+    assert done.stderr.splitlines()[-1] == "xla-lens: a/memory-map.html: cannot be replaced: not a regular file"
+
+
+def test_a_program_does_not_wait_where_it_made_a_fifo_of_a_note(tmp_path: Path) -> None:
+    script = "os.mkfifo('a/folders.txt'); os.environ['XLA_FLAGS'] = '--xla_dump_to=own'; print('done')"
+    done = run(tmp_path, *python(script), options=("--out", "a"))
+    assert (done.returncode, done.stdout) == (0, "done\n")
+
+
+def test_a_program_may_remove_the_folder_in_which_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    done = run(tmp_path / "here", "sh", "-c", "cd ..; rm -r here; exit 5", options=("--out", "a"))
+    assert done.returncode == 5
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_changes_in_python_2(tmp_path: Path) -> None:
+    # The shims of pyenv are on the PATH, but do not run without a version.
+    in_pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/2.7*/bin/python")
+    pythons = [*map(str, in_pyenv), *filter(shutil.which, ("python2.7", "python2"))]
+    tries = ((one, subprocess.run([one, "-c", "pass"], capture_output=True, check=False)) for one in pythons)
+    python_2 = next((one for one, done in tries if done.returncode == 0), None)
+    if not python_2:
+        pytest.skip("needs Python 2.7 on the PATH, or in pyenv")
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.stdout.write('own\\n')")
+    done = run(tmp_path, python_2, "-c", "print('out')", environment={"PYTHONPATH": str(tmp_path)})
+    assert done.stdout == "own\nout\n"
+    assert done.stderr == f"{NOTHING}\n"
+
+
+def test_what_runs_inside_programs_compiles_in_any_python() -> None:
+    tree = ast.parse(Path(sitecustomize.__file__).read_text(encoding="ascii"))
+    newer = ast.AnnAssign, ast.JoinedStr, ast.NamedExpr, ast.Nonlocal, ast.AsyncFunctionDef, ast.YieldFrom
+    found = [node for node in ast.walk(tree) if isinstance(node, newer)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    assert len(functions) > 10
+    assert [node.lineno for node in found] == []
+    assert [node.name for node in functions if node.returns or node.args.kwonlyargs or node.args.posonlyargs] == []
+    assert [one.arg for node in functions for one in node.args.args if one.annotation] == []

@@ -32,7 +32,7 @@ def run_run(arguments: argparse.Namespace) -> int:
     try:
         status = run_program(command, child_environment(os.environ, folder.path.absolute(), arguments.only), folder.log)
     except CannotStart as error:
-        folder.log.unlink(missing_ok=True)
+        folder.remove_log()
         folder.remove_if_empty()
         print_error(str(error))
         return error.status

@@ -37,22 +37,32 @@ class RunFolder(NamedTuple):
             for folder in self.made:
                 folder.rmdir()
 
+    def remove_log(self) -> None:
+        """Remove the log."""
+        # The program may have made a folder in its place.
+        with suppress(OSError):
+            self.log.unlink()
+
     def remove_notes(self) -> bool:
         """Remove the notes of processes, and return whether one would have used JAX's compilation cache."""
-        is_cache_off = (self.path / CACHE_OFF).exists()
+        is_cache_off = os.path.lexists(self.path / CACHE_OFF)
         for name in (FOLDERS, CACHE_OFF):
-            (self.path / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                (self.path / name).unlink()
         return is_cache_off
 
     def dump_folders(self) -> Iterator[Path]:
         """Yield the folders with dumps of this run, each once. Other runs may have dumped to those that were chosen."""
         yield self.path
-        others = [self.chosen] if self.chosen else []
+        noted = list[str]()
         with suppress(OSError):
-            others += map(Path, os.fsdecode(read_file(self.path / FOLDERS, SMALL_FILE)).splitlines())
+            noted += os.fsdecode(read_file(self.path / FOLDERS, SMALL_FILE)).splitlines()
+        # The program can write into the folder of the run, too: any text, and any number of lines.
+        paths = [path for path in dict.fromkeys(noted) if path and "\0" not in path]
+        others = [*([str(self.chosen)] if self.chosen else []), *paths[:_MOST_FOLDERS]]
         for other in dict.fromkeys(map(os.path.realpath, others)):
             if os.path.isdir(other):
-                yield Path(os.path.relpath(other)) if Path(other).is_relative_to(Path.cwd()) else Path(other)
+                yield _as_shown(Path(other))
 
     def tidy(self, *, is_everything_kept: bool) -> None:
         """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
@@ -72,13 +82,39 @@ class RunFolder(NamedTuple):
                     if not (_NEEDED.search(name) or (is_before and not any(module in one for one in assigned))):
                         with suppress(OSError):
                             os.unlink(os.path.join(folder, name))
-            modules = [match for match in map(_MODULE.match, os.listdir(folder)) if match and match["time"]]
+            left: list[str] = []
+            with suppress(OSError):
+                left += os.listdir(folder)
+            modules = [match for match in map(_MODULE.match, left) if match and match["time"]]
             times = Counter(module for module, _ in {(match["module"], match["time"]) for match in modules})
             for match in modules:
                 target = os.path.join(folder, match.string[match.start("module") :])
                 if times[match["module"]] == 1 and not os.path.exists(target):
                     with suppress(OSError):
                         os.rename(os.path.join(folder, match.string), target)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder. `shutil.rmtree` of Python 3.11 fails where folders are nested a thousand deep."""
+    for here, folders, names in reversed([*walk(folder)]):
+        # What is left of the folders are links.
+        for name in (*names, *folders):
+            with suppress(OSError):
+                os.unlink(os.path.join(here, name))
+        with suppress(OSError):
+            os.rmdir(here)
+
+
+def _as_shown(folder: Path) -> Path:
+    """A folder relative to the current one if it is inside that."""
+    with suppress(OSError):
+        # The program may have removed the current folder.
+        return Path(os.path.relpath(folder)) if folder.is_relative_to(Path.cwd()) else folder
+    return folder
+
+
+_MOST_FOLDERS: Final = 1000
+"""The most folders that the program is believed to have chosen for its dumps."""
 
 
 def create_folder(path: Path, chosen: Path | None) -> RunFolder:
@@ -116,5 +152,8 @@ def _tidy_module(folder: Path) -> None:
     with suppress(OSError):
         for name in os.listdir(folder):
             if not _NEEDED.search(f".{name}"):
-                os.unlink(folder / name)
+                try:
+                    os.unlink(folder / name)
+                except OSError:
+                    _remove(os.path.join(folder, name))
         folder.rmdir()

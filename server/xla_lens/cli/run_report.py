@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+import os
 import re
 import shlex
 import webbrowser
@@ -10,8 +11,8 @@ from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.oom import print_answer, read_log
-from xla_lens.cli.output import open_output, print_error
+from xla_lens.cli.oom import print_answer
+from xla_lens.cli.output import CannotRun, open_output, print_error
 from xla_lens.cli.report import options_of, print_reports
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import DumpSets
@@ -20,10 +21,11 @@ from xla_lens.features.report.options import SHORT_PARTS
 from xla_lens.features.report.ranking import is_selected
 from xla_lens.files import NotADump, SetFiles, cached_modules, file_time, find_sets, load_set
 from xla_lens.model.warrants import Bound
+from xla_lens.reading import DamagedFile, log_blocks, open_file
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.report.answer import headline
 from xla_lens.syntax.file_names import module_number
-from xla_lens.syntax.oom import read_oom_log
+from xla_lens.syntax.oom import OomLog, read_oom_log
 
 
 def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
@@ -31,9 +33,9 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     is_short = arguments.part is None and arguments.output_format in ("text", "markdown")
     if is_short:
         arguments.part = SHORT_PARTS
-    oom = read_log(folder.log, str(folder.log)) if folder.log.exists() else read_oom_log(())
+    oom = _messages(folder.log)
     if not oom.messages:
-        folder.log.unlink(missing_ok=True)
+        folder.remove_log()
     by_folder = {place: [*_sets(place, folder, arguments.only)] for place in folder.dump_folders()}
     dumps = tuple(itertools.chain(*by_folder.values()))
     found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
@@ -57,6 +59,8 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
             print_error(line)
     if dumps and arguments.open:
         page = folder.path / "memory-map.html"
+        if os.path.lexists(page) and not page.is_file():
+            raise CannotRun(f"{page}: cannot be replaced: not a regular file")
         with open_output(page) as output, redirect_stdout(output):
             arguments.output_format = "html"
             print_reports(found, arguments)
@@ -65,19 +69,36 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     folder.remove_if_empty()
 
 
+def _messages(log: Path) -> OomLog:
+    """The out-of-memory messages in the log. The program may have removed it, or put something else in its place."""
+    if os.path.lexists(log):
+        try:
+            with open_file(log) as stream:
+                return read_oom_log(itertools.islice(log_blocks(stream, str(log)), _MOST_BLOCKS))
+        except (OSError, DamagedFile) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            print_error(f"{log}: no out-of-memory messages are explained, because it cannot be read: {reason}")
+    return read_oom_log(())
+
+
+_MOST_BLOCKS: Final = 80
+"""The blocks of a megabyte that are read from the log. It has 64, unless the program has written into it."""
+
 _RUN: Final = re.compile(r"(.+-)\d{8}-(\d\d)(\d\d)\d\d(-\d+)?")
 """The name of a folder: the program, the date and the time."""
 
 
 def _change(folder: RunFolder, report: Report) -> str:
     """How much more or less the module needs than in the last run of the same program, empty if there was none."""
-    this, names = _RUN.fullmatch(folder.path.name), (path.name for path in folder.path.parent.iterdir())
+    this, names = _RUN.fullmatch(folder.path.name), list[str]()
+    with suppress(OSError):
+        names += os.listdir(folder.path.parent)
     runs = [run for run in map(_RUN.fullmatch, names) if run and this and run[1] == this[1] and run[0] < this[0]]
     if not (runs and report.hbm and report.hbm.space.reserved_bound is Bound.EXACT):
         return ""
     run, number = max(runs, key=lambda run: run[0]), module_number(next(iter(report.files.values())))
     before = folder.path.with_name(run[0])
-    with suppress(NotADump):
+    with suppress(NotADump, OSError):
         sets = [one for one in find_sets(before) if one.module == report.module]
         # One of the same number comes first.
         for files in sorted(sets, key=lambda one: module_number(str(one.stem)) != number)[:1]:

@@ -4,7 +4,8 @@ XLA reads `XLA_FLAGS` from the environment of C when it first compiles. `os.envi
 only the environment of C has our flags, whatever the program assigns, and the program sees the variable as its user
 set it. The folder of this file is first on `PYTHONPATH`; the user's own `sitecustomize` runs afterwards.
 
-The Python is the user's, so this file has to work with any Python 3 and imports only what every Python has loaded.
+The Python is the user's, so this file has to work with any Python 3 and imports only what every Python has loaded. In
+Python 2 it does nothing, but it must compile there: types are in comments.
 """
 
 import atexit
@@ -31,12 +32,14 @@ _DUMP_TO = "--xla_dump_to="
 _AS_TEXT = "--xla_dump_hlo_as_text"
 
 
-def quoted(text: str) -> str:
+def quoted(text):
+    # type: (str) -> str
     """Return the value of a flag as XLA reads it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(text) & set(" \t\n\r\"'\\") else text
 
 
-def own_folder(flags: str) -> str:
+def own_folder(flags):
+    # type: (str) -> str
     """Return the folder to which the last --xla_dump_to in some flags dumps, empty without one."""
     value = flags.rpartition(_DUMP_TO)[2] if _DUMP_TO in flags else ""
     if value[:1] not in ("'", '"'):
@@ -49,7 +52,8 @@ def own_folder(flags: str) -> str:
     return found
 
 
-def user_flags(flags: str, ours: str) -> str:
+def user_flags(flags, ours):
+    # type: (str, str) -> str
     """Return flags without ours, which end them. A value that is the name of a file stands for its text, as in XLA."""
     flags = flags.partition(ours)[0]
     if not flags.strip() or flags.lstrip().startswith("-"):
@@ -58,27 +62,31 @@ def user_flags(flags: str, ours: str) -> str:
         return file.read()
 
 
-def completed(flags: str, ours: str, folder: str) -> str:
+def completed(flags, ours, folder):
+    # type: (str, str, str) -> str
     """Return a user's flags with ours, which dump to a folder. A folder that the user has chosen stays."""
     if own_folder(flags):
         return flags if _AS_TEXT in flags else flags + " " + _AS_TEXT
     return (flags.rstrip() + " " + ours + " " + _DUMP_TO + quoted(folder)).lstrip()
 
 
-def process_folder(run: str) -> str:
+def process_folder(run):
+    # type: (str) -> str
     """Return the folder to which this process dumps. XLA makes it."""
     return os.path.join(run, "process-" + str(os.getpid()))
 
 
-def _start() -> None:
+def _start():
+    # type: () -> None
     """Complete the flags in the environment of C now, and whenever this process or a fork of it changes them."""
     run, ours = os.environ[RUN], os.environ[FLAGS]
-    environ: Any = os.environ
+    environ = os.environ  # type: Any
     real_putenv, real_unsetenv = os.putenv, os.unsetenv
     encode, name = environ.encodekey, environ.encodekey("XLA_FLAGS")
     data = environ._data
 
-    def complete(value: "Any") -> None:
+    def complete(value):
+        # type: (Any) -> None
         try:
             flags = user_flags(os.fsdecode(value), ours)
             real_putenv(name, environ.encodevalue(completed(flags, ours, process_folder(run))))
@@ -88,19 +96,20 @@ def _start() -> None:
             return
         if own_folder(flags):
             try:
-                with open(os.path.join(run, FOLDERS), "a") as file:
-                    file.write(os.path.abspath(own_folder(flags)) + "\n")
+                _append(os.path.join(run, FOLDERS), os.path.abspath(own_folder(flags)) + "\n")
             except Exception:
                 # The disk may be full. The report lacks this folder.
                 pass
 
-    def putenv(key: "Any", value: "Any") -> None:
+    def putenv(key, value):
+        # type: (Any, Any) -> None
         if key in (name, "XLA_FLAGS", b"XLA_FLAGS"):
             complete(value)
         else:
             real_putenv(key, value)
 
-    def unsetenv(key: "Any") -> None:
+    def unsetenv(key):
+        # type: (Any) -> None
         if key in (name, "XLA_FLAGS", b"XLA_FLAGS"):
             complete(encode(""))
         else:
@@ -122,23 +131,45 @@ def _start() -> None:
         os.register_at_fork(after_in_child=lambda: complete(data.get(name, encode(""))))
 
 
-def _note_cache(run: str) -> None:
+def _append(path, text):
+    # type: (str, str) -> None
+    """Append a text to a file. If the program has made a FIFO of it, fail instead of waiting for a reader."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+    file = os.open(path, flags, 0o666)
+    try:
+        os.write(file, os.fsencode(text))
+    finally:
+        os.close(file)
+
+
+def _note_cache(run):
+    # type: (str) -> None
     """Note that JAX has a compilation cache that it did not use."""
     try:
-        config: Any = getattr(sys.modules.get("jax"), "config", None)
+        config = getattr(sys.modules.get("jax"), "config", None)  # type: Any
         if getattr(config, "jax_compilation_cache_dir", None) and not config.jax_enable_compilation_cache:
-            open(os.path.join(run, CACHE_OFF), "a").close()
+            _append(os.path.join(run, CACHE_OFF), "")
     except Exception:
         # The disk may be full, or this is an old release of JAX without the flag.
         pass
 
 
-def _run_next() -> None:
+def _run_next():
+    # type: () -> None
     """Run the `sitecustomize` that this one hides."""
-    from importlib.machinery import PathFinder
-
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    if sys.version_info[0] == 2:
+        import imp
+
+        try:
+            found = imp.find_module("sitecustomize")
+        except ImportError:
+            return
+        imp.load_module("sitecustomize", *found)
+        return
+    from importlib.machinery import PathFinder
+
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is not None and spec.loader is not None:
         from importlib.util import module_from_spec
@@ -149,11 +180,11 @@ def _run_next() -> None:
 
 
 if __name__ == "sitecustomize":
-    if RUN in os.environ and FLAGS in os.environ:
+    if sys.version_info[0] > 2 and RUN in os.environ and FLAGS in os.environ:
         try:
             _start()
         except Exception as error:
-            try:  # noqa: SIM105 (`contextlib` may not be loaded)
+            try:
                 sys.stderr.write("xla-lens: no dumps of this process: " + str(error) + "\n")
             except Exception:
                 # Standard error is closed or full.
