@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, on_each_dump
+from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, on_each_dump, slots_text
 from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.columns import NONE
@@ -27,6 +27,11 @@ def _text(analysis: Analysis, ending: Ending) -> str:
     if ending.later_step is not None:
         text += f", later by {dump.instruction_at(ending.later_step)}"
     return text + (f", then {dump.value_label(ending.successor)}" if ending.successor != NONE else "")
+
+
+def test_steps_need_not_fit_into_32_bits() -> None:
+    analysis = analysis_of_text(slots_text([(0, 0, 64, 0, 2**31), (0, 0, 64, 1, 2)]))
+    check(analysis, "v0", "UNKNOWN at 2147483648")
 
 
 def test_real_dumps_have_each_reason() -> None:

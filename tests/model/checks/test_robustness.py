@@ -14,6 +14,7 @@ from xla_lens.model.analysis import analyse
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.messages import message
 from xla_lens.render.report.outline import report_text
+from xla_lens.syntax.file_names import FileKind
 
 _TOO_BIG = (b"9" * 19, b"9" * 20, b"-" + b"9" * 30, b"9" * 5000)
 """Numbers that do not fit into 64 bits, and one with more digits than Python parses."""
@@ -38,3 +39,30 @@ def test_numbers_over_64_bits_are_analyzed_without_errors(path: Path, most: int)
             assert memory_map_data(analysis)["values"]["label"]
             made = report(analysis, dict.fromkeys(files, "a"), ReportOptions(parts=frozenset(Part)))
             assert list(report_text(made, 100))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (FileKind.VALUES, b"<3@\n from instruction:}\n positions:\n  4\n"),
+        (FileKind.BUFFER_ASSIGNMENT, b"Used values:\n<0 size @100000000000000000000>\n uses:"),
+        (FileKind.BUFFER_ASSIGNMENT, b"BufferAssignment:\nallocation x: size 1:\n value: <"),
+        (FileKind.BUFFER_ASSIGNMENT, b"Used values:\n  BufferLiveRange:\n    a{}:0-1\n    a{}:0-1"),
+        (FileKind.VALUES, b"Used values:\n positions:\n  a\n  a\n uses:\n  a, operand 0\n  a, operand 0\n"),
+    ],
+)
+def test_rows_without_any_value_are_analyzed(kind: FileKind, text: bytes) -> None:
+    analysis = analyse([dump_file(text, kind)])
+    assert analysis.findings
+    assert all(map(message, analysis.findings))
+    made = report(analysis, {kind: "a"}, ReportOptions(parts=frozenset(Part)))
+    assert list(report_text(made, 100))
+
+
+@pytest.mark.parametrize(
+    "text", [b"9" * 10**5, b"  a" + b"oper" * 10**5, b"a." * 10**5 + b" ", b"  x oper" + b"a" * 10**5]
+)
+def test_long_unknown_lines_below_a_used_value_are_read_once(text: bytes) -> None:
+    """Patterns that try all ways to divide such a line between their parts would take hours."""
+    values = b"Total bytes used: 0 (0B)\n\nUsed values:\n<0 a @0>\n positions:\n  a\n%s\n" % text
+    assert analyse([dump_file(values, FileKind.VALUES)]).findings

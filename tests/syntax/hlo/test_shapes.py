@@ -26,6 +26,7 @@ from xla_lens.syntax.hlo.shapes import byte_sizes, is_entry_shape, is_tuple, par
         ("()", 0),
         ("(f32[100], (s32[], s32[]))", 16),
         ("newtype[4]", None),
+        ("f32[--1]", None),
     ],
 )
 def test_byte_sizes_match_shape_util(shape: str, byte_size: int | None) -> None:

@@ -161,7 +161,9 @@ class Context:
         """Mark rows; ignores NONE."""
         for marks, rows in ((self.values, values), (self.names, names), (self.allocations, allocations)):
             for row in rows:
-                marks[row] |= row != NONE
+                # Without the test, NONE would be the last row, which an empty table does not have.
+                if row != NONE:
+                    marks[row] = True
 
     def repeats(
         self, table: Table, keys: Iterable[Column], problem: Problem, *facts: Fact, known: Marks | None = None
@@ -175,7 +177,8 @@ class Context:
             related = (table, before, Relation.OTHER_OCCURRENCE)
             yield from self.found(table, [row], problem, *facts, related=related)
             for marks, of in self._about(table):
-                marks[of[before]] |= of[before] != NONE
+                if of[before] != NONE:
+                    marks[of[before]] = True
 
 
 def _of_row(fact: Any, row: int) -> Any:
