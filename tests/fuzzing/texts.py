@@ -13,7 +13,10 @@ Operator: TypeAlias = Callable[[random.Random, bytes, bytes], bytes]
 """Changes a text. The second text is from another dump."""
 
 _NUMBERS = (
-    *(b"%d" % number for number in (0, 1, 7, 255, 10**6, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)),
+    *(b"%d" % number for number in (-1, 0, 1, 7, 255, 10**6, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64)),
+    b"-9223372036854775808",
+    b"%d" % 10**21,
+    b"%d" % 10**30,
     # More digits than Python converts to an integer.
     b"9" * 5000,
 )
@@ -141,6 +144,12 @@ def _spliced(chance: random.Random, text: bytes, other: bytes) -> bytes:
     return text[: _place(chance, text)] + other[_place(chance, other) :]
 
 
+def _few_lines(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    """Leave so few lines that most tables are empty."""
+    lines = _lines(text)
+    return b"".join(lines[row] for row in sorted(chance.choices(range(len(lines)), k=chance.randint(1, 6))))
+
+
 def _numbers(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     share = chance.choice((0.01, 0.1, 1.0))
     return re.sub(rb"\d+", lambda found: chance.choice(_NUMBERS) if chance.random() < share else found[0], text)
@@ -148,6 +157,29 @@ def _numbers(chance: random.Random, text: bytes, _other: bytes) -> bytes:
 
 def _negative(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     return re.sub(rb"\d+", lambda found: b"-" + found[0] if chance.random() < 0.05 else found[0], text)
+
+
+def _frames(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    """Chain all stack frames, make them their own parents or parents of each other, or let them name frames, places
+    and functions that do not exist.
+    """
+    ids = [int(number) for number in re.findall(rb"(?m)^(\d{1,9}) \{file_location_id", text)] or [1]
+    way = chance.randrange(4)
+
+    def parent(found: re.Match[bytes]) -> bytes:
+        frame = int(found[2])
+        other = (frame - 1, frame, chance.choice(ids), chance.choice((0, -1, 10**9, 2**63)))[way]
+        return b"%s%d%s%d" % (found[1], frame, found[3], other)
+
+    text = re.sub(rb"(?m)^()(\d{1,9})( \{file_location_id=\d+ parent_frame_id=)\d+", parent, text)
+    if chance.random() < 0.5:
+        more = b"".join(
+            b"%d {file_location_id=%d parent_frame_id=%d}\n" % (frame, chance.choice(ids), max(1, frame - 1))
+            for frame in range(len(ids) + 1, len(ids) + chance.choice((2, 50, 2000)))
+        )
+        text = text.replace(b"\nStackFrames\n", b"\nStackFrames\n" + more)
+    last = max(ids) + chance.choice((0, 40, 1900))
+    return re.sub(rb"stack_frame_id=\d+", lambda _: b"stack_frame_id=%d" % chance.randint(0, last), text)
 
 
 def _names(chance: random.Random, text: bytes, _other: bytes) -> bytes:
@@ -201,6 +233,18 @@ def _split(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     return re.sub(rb"[ {(,:]", lambda found: b"\n" + found[0] if chance.random() < 0.05 else found[0], text)
 
 
+def _nested(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    """Nest a shape, a computation or the braces of an attribute deeply."""
+    depth = chance.choice((3, 100, 5000))
+    place = _place(chance, text)
+    start = max(text.find(mark, place) for mark in (b"f32[", b"{", b"("))
+    if start < 0:
+        return text
+    one, two = chance.choice(((b"(", b")"), (b"{", b"}"), (b"[", b"]"), (b"(", b""), (b"a(b{", b"}")))
+    end = chance.randint(start, min(len(text), start + 60))
+    return text[:start] + one * depth + text[start:end] + two * depth + text[end:]
+
+
 def _blown_up(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     """Make one line very long, repeat it very often, or nest it deeply."""
     lines = _lines(text)
@@ -242,13 +286,16 @@ OPERATORS: Mapping[str, Operator] = {
         _lines_moved,
         _lines_of_other,
         _spliced,
+        _few_lines,
         _numbers,
         _negative,
+        _frames,
         _names,
         _paths,
         _carriage_returns,
         _glued,
         _split,
+        _nested,
         _blown_up,
         _without_end,
         _on_standard_output,
