@@ -130,7 +130,7 @@ def find_sets(path: Path) -> list[SetFiles]:
 def set_key(path: Path, document: Document | None) -> Path:
     """Return what identifies the set of a file: the stem of its files, or the path of a file that stands alone."""
     stem, kind = split_name(path.name)
-    if kind or (document and kind_of_content(document.data) is FileKind.HLO):
+    if kind or (document and _kind_of(path, {path: document}) is FileKind.HLO):
         return path.parent / stem
     return path
 
@@ -572,7 +572,7 @@ def _sets_in(
 def _set_of(path: Path, opened: Opened, is_there: Callable[[Path], bool]) -> SetFiles:
     """The set of a file. If another file is there both compressed and uncompressed, the set has the latter."""
     stem, kind = split_name(path.name)
-    kind = kind or kind_of_content(_head(path, opened))
+    kind = kind or _kind_of(path, opened)
     if kind is None:
         raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
     siblings: dict[FileKind, Path] = {}
@@ -597,12 +597,24 @@ def _is_readable(path: Path) -> bool:
     return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
+def _kind_of(path: Path, opened: Opened) -> FileKind | None:
+    """What a file is by its content, None if that is nothing of a dump. An open document whose edits hide what it is
+    remains what it is on disk. Raises `OSError` and `DamagedFile`.
+    """
+    kind = kind_of_content(_head(path, opened))
+    if kind is None and path in opened:
+        with suppress(OSError, DamagedFile):
+            return kind_of_content(_head(path, {}))
+    return kind
+
+
 def _matches_its_name(kind: FileKind, path: Path, opened: Opened) -> bool:
     """Whether a file is what its name says. Any text file can have the suffix of an HLO module."""
     try:
-        head = _head(path, opened) if kind is FileKind.HLO else b""
+        if kind is not FileKind.HLO or _kind_of(path, opened) is FileKind.HLO:
+            return True
         # A module may be cut off in its first word.
-        return kind_of_content(head) is FileKind.HLO or b"HloModule ".startswith(head)
+        return b"HloModule ".startswith(_head(path, opened))
     except DamagedFile:
         # Loading it tells what is wrong.
         return True

@@ -1,5 +1,6 @@
 """The server as a process: how it starts, and how it exits whatever happens to the editor."""
 
+import json
 import os
 import re
 import signal
@@ -159,3 +160,60 @@ async def test_allowing_remote_editors_warns_of_the_risk() -> None:
     status, errors = await server.ended()
     assert status == 0
     assert re.fullmatch(r"WARNING .*: other machines can reach 0\.0\.0\.0:\d+, .* can read all dumps .*\n", errors)
+
+
+# ---------------------------------------------------------------- headers
+
+_INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "content-length: %d\r\n\r\n",
+        "CONTENT-LENGTH:%d \r\n\r\n",
+        "Content-Length: %d\n\n",
+        "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\ncontent-length:\t%d\r\n\r\n",
+        "something printed by a shell\nContent-Length: 000%d\r\n\r\n",
+    ],
+)
+async def test_headers_are_read_as_those_of_http(header: str) -> None:
+    server = await Process.start()
+
+    def post(message: object) -> None:
+        body = json.dumps(message).encode()
+        server.write((header % len(body)).encode() + body)
+
+    server._post = post
+    await server.initialize()
+    await server.request("shutdown")
+    server.notify("exit")
+    status, errors = await server.ended()
+    # A warning is logged once.
+    warning = "WARNING xla_lens.lsp.serve: ignored: not a header: something printed by a shell\n"
+    assert (status, errors) == (0, warning if "shell" in header else "")
+
+
+@pytest.mark.parametrize("length", ["99999999999999", "9" * 9999, "-2", "x\33[1m", ""])
+async def test_server_ends_where_a_header_cannot_be_right(length: str) -> None:
+    server = await Process.start()
+    await server.initialize()
+    server.write(f"Content-Length: {length}\r\n\r\n{{}}".encode())
+    status, errors = await server.ended()
+    shown = length[:100].replace("\33", "\N{REPLACEMENT CHARACTER}")
+    assert (status, errors) == (
+        1,
+        f"ERROR xla_lens.lsp.serve: Content-Length: {shown}: expected at most 2147483648 bytes\n",
+    )
+
+
+async def test_server_ends_when_nobody_reads_its_output() -> None:
+    """Even if another process keeps the standard input open."""
+    reading, writing = os.pipe()
+    server = await Process.start(stdout=writing)
+    server._source.feed_eof()
+    os.close(writing)
+    server.send_unchecked({"jsonrpc": "2.0", "method": "$/setTrace", "params": {"value": "off"}})
+    os.close(reading)
+    server.ask("initialize", _INITIALIZE)
+    assert await server.ended() == (1, "")

@@ -216,7 +216,8 @@ def path_of(uri: str) -> Path:
     disk, and `uri_of` turns it back into the URI.
     """
     try:
-        path = Path(file_path(uri))
+        # A URI with `/../` is that of the same file as one without.
+        path = Path(os.path.normpath(file_path(uri)))
         os.fsencode(path)
     except ValueError:
         path = Path()
@@ -237,7 +238,9 @@ def uri_of(path: Path) -> str:
 def file_path(uri: str) -> str:
     """Return the path of a `file:` URI, empty for any other. Raises `ValueError` for some that are malformed."""
     # pygls would drop what follows a semicolon, which some editors do not escape.
-    return to_fs_path(uri.replace(";", "%3B")) or ""
+    path = to_fs_path(uri.replace(";", "%3B")) or ""
+    # The host may be named (RFC 8089).
+    return path.removeprefix("//localhost") if path.startswith("//localhost/") else path
 
 
 def _quoted(text: str) -> str:

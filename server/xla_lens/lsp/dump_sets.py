@@ -14,6 +14,7 @@ from xla_lens.files import set_key
 from xla_lens.lsp.documents import Change, OpenDocument, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.text.document import Document
+from xla_lens.text.edits import Edit
 from xla_lens.text.encoding import Encoding
 
 _CACHE_SIZE: Final = 8
@@ -41,6 +42,10 @@ class DumpSets:
         """By key. The last used is the last."""
         self._documents: dict[str, tuple[DumpSetState, Path]] = {}
         """By the URI of each open document: its set and its path."""
+        self._copies: dict[str, OpenDocument] = {}
+        """Other open documents of files that are open under several URIs, by theirs. Each has a text of its own. Their
+        sets have the document that was opened or changed last.
+        """
 
     def __iter__(self) -> Iterator[DumpSetState]:
         return iter((*self.open, *self.recent))
@@ -63,21 +68,25 @@ class DumpSets:
     # ---------------------------------------------------------------- documents
 
     def open_document(self, uri: str, path: Path, version: int, document: Document) -> None:
-        """Add a document that the editor has opened, in place of one with another URI of the same path."""
-        for known, (_, other) in list(self._documents.items()):
-            if known == uri or other == path:
-                self.close_document(known)
+        """Add a document that the editor has opened."""
+        self.close_document(uri)
+        known = next((state for state, other in self._documents.values() if other == path), None)
         key = set_key(path, document)
-        state = self._sets.get(key) or DumpSetState(key, path, self.events)
+        state = known or self._sets.get(key) or DumpSetState(key, path, self.events)
         if not state.open:
             self._use(state)
         self._documents[uri] = state, path
+        if other := state.open.get(path):
+            self._copies[other.uri] = other
         state.add(OpenDocument(uri, path, version, document, object()))
 
     def change_document(self, uri: str, version: int, changes: Sequence[Change], encoding: Encoding) -> None:
         """Change the text of a document, which stays in its set. Does nothing if it is not open."""
-        if found := self.find(uri):
+        if found := self._documents.get(uri):
             state, path = found
+            if state.open[path].uri != uri:
+                self._copies[state.open[path].uri] = state.open[path]
+                self._show(state, uri)
             opened = state.open[path]
             document, edits = apply_changes(opened.document, changes, encoding)
             state.open[path] = opened = replace(opened, version=version)
@@ -85,18 +94,44 @@ class DumpSets:
                 state.open[path] = replace(opened, document=document, edits=(*opened.edits, *edits))
                 state.reload()
 
+    def _show(self, state: DumpSetState, uri: str) -> None:
+        """Make another document of a file that of its set."""
+        copy = self._copies.pop(uri)
+        before = state.open[copy.path]
+        edits = before.edits
+        if copy.document.data != before.document.data:
+            edits = (*edits, Edit(0, len(before.document.data), len(copy.document.data)))
+            state.reload()
+        shown = replace(before, uri=copy.uri, version=copy.version, document=copy.document, edits=edits)
+        state.open[copy.path] = shown
+
     def close_document(self, uri: str) -> None:
-        """Remove a document that the editor has closed. From now on the file on disk counts."""
+        """Remove a document that the editor has closed. Unless the file is open under another URI, the file on disk
+        counts from now on.
+        """
+        self._copies.pop(uri, None)
         if found := self._documents.pop(uri, None):
             state, path = found
-            state.remove(path)
+            others = [other for other, (_, known) in self._documents.items() if known == path]
+            if not others:
+                state.remove(path)
+            elif state.open[path].uri == uri:
+                self._show(state, others[-1])
             if not state.open:
                 self._use(state)
                 self.events.closed(state)
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
-        """Return the set of an open document and the document's path, None if it is not open."""
-        return self._documents.get(uri)
+        """Return the set of an open document and the document's path, None if it is not open, or if its file is also
+        open under another URI with another text.
+        """
+        found = self._documents.get(uri)
+        if found is None:
+            return None
+        state, path = found
+        shown = state.open[path]
+        is_shown = shown.uri == uri or shown.document.data == self._copies[uri].document.data
+        return found if is_shown else None
 
     def find_set(self, path: Path) -> DumpSetState | None:
         """Return the set with open documents that contains a file, None if there is none."""

@@ -3,13 +3,15 @@
 import ipaddress
 import logging
 import os
+import re
 import signal
 import socket
 import sys
 from contextlib import suppress
-from typing import Final
+from typing import BinaryIO, Final, cast
 
 from xla_lens.lsp.server import Server
+from xla_lens.text.printable import printable_line
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +36,88 @@ def serve(address: tuple[str, int] | None, *, allow_remote: bool = False) -> int
         # A duplicate: whatever is printed by mistake goes to standard error.
         output = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
-        server.start_io(sys.stdin.buffer, output)
+        _serve(server, sys.stdin.buffer, output)
         return server.exit_status
     # The connection may break.
     with _accept_one(_listen(address, allow_remote=allow_remote)) as one, suppress(OSError):
-        server.start_io(one.makefile("rb"), one.makefile("wb"))
+        _serve(server, one.makefile("rb"), one.makefile("wb"))
     return server.exit_status
+
+
+def _serve(server: Server, source: BinaryIO, output: BinaryIO) -> None:
+    server.start_io(cast(BinaryIO, _Input(source)), cast(BinaryIO, _Output(output, server)))
+
+
+class _Input:
+    """What the editor sends, with the length of each message in the one form that pygls reads. The protocol takes its
+    headers from HTTP: their names have no case, and blanks around the value do not count.
+    """
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._has_warned = False
+
+    def readline(self) -> bytes:
+        """Read a line of a header. Empty at the end of the input, and where it cannot be known any more where a message
+        ends.
+        """
+        line = self._source.readline(_LONGEST_HEADER)
+        if length := _CONTENT_LENGTH.match(line):
+            digits = line[length.end() :].strip()
+            size = int(digits) if digits.isdigit() and len(digits) <= _MOST_DIGITS else _MOST_BYTES + 1
+            if size > _MOST_BYTES:
+                logger.error("Content-Length: %s: expected at most %d bytes", _shown(digits), _MOST_BYTES)
+                return b""
+            return b"Content-Length: %d\r\n" % size
+        if line.strip() and not _HEADER.match(line) and not self._has_warned:
+            self._has_warned = True
+            logger.warning("ignored: not a header: %s", _shown(line))
+        return line
+
+    def read(self, size: int) -> bytes:
+        """Read a message."""
+        return self._source.read(size)
+
+
+def _shown(text: bytes) -> str:
+    return printable_line(text[:_MOST_SHOWN].decode("utf-8", "replace").rstrip())
+
+
+_CONTENT_LENGTH: Final = re.compile(rb"content-length[ \t]*:", re.IGNORECASE)
+_HEADER: Final = re.compile(rb"[\w-]+[ \t]*:")
+
+_LONGEST_HEADER: Final = 1 << 16
+_MOST_SHOWN: Final = 100
+
+_MOST_BYTES: Final = 2 << 30
+"""The most bytes of a message. The strings of editors in JavaScript are shorter."""
+
+_MOST_DIGITS: Final = len(str(_MOST_BYTES))
+
+
+class _Output:
+    """What the server sends. Ends the process if nobody reads it any more."""
+
+    def __init__(self, output: BinaryIO, server: Server) -> None:
+        self._output, self._server = output, server
+
+    def write(self, data: bytes) -> None:
+        """Send a message."""
+        try:
+            self._output.write(data)
+            self._output.flush()
+        except ConnectionError:
+            self._server.close()
+            # Nothing can wake the thread that reads, and another process may keep the input open.
+            os._exit(self._server.exit_status)
+
+    def flush(self) -> None:
+        """Do nothing: messages are sent at once."""
+
+    def close(self) -> None:
+        """Close the stream, for a reader that may be gone."""
+        with suppress(OSError):
+            self._output.close()
 
 
 def _listen(address: tuple[str, int], *, allow_remote: bool) -> socket.socket:
