@@ -53,9 +53,9 @@ MOST_SECONDS: Final = 5.0
 """The most CPU time of one step."""
 
 MOST_BYTES: Final = 500 << 20
-"""The most memory by which one dump set lets the process grow."""
+"""The most memory by which a step lets the process grow."""
 
-_LONGEST: Final = 4 << 20
+_LONGEST: Final = 1 << 20
 """Bytes of a damaged file. Longer ones take long for a good reason."""
 
 _LIMIT: Final = 50
@@ -82,7 +82,6 @@ class TooBig(Exception):
 
 def play_set(chance: random.Random, folder: Path, dumps: Sequence[Mapping[str, bytes]]) -> int:
     """Damage a dump set and ask everything about it. Return 1, the number of sets."""
-    before = _most_bytes()
     one = chance.choice(dumps)
     _write(folder / "new", _damaged_set(chance, one, dumps))
     found = _analyses(folder / "new")
@@ -94,8 +93,6 @@ def play_set(chance: random.Random, folder: Path, dumps: Sequence[Mapping[str, b
             _compare(*old, *found[0])
             _compare(*found[0], *old)
     shutil.rmtree(folder)
-    if (grown := _most_bytes() - before) > MOST_BYTES:
-        raise TooBig(f"grown by {grown >> 20} MiB")
     return 1
 
 
@@ -105,14 +102,14 @@ def _most_bytes() -> int:
 
 @contextmanager
 def _step(name: str) -> Iterator[None]:
-    """Limit the CPU time of a step, and name it in errors."""
+    """Limit the CPU time and the memory of a step, and name it in errors."""
 
     def stop(*_: object) -> None:
         raise TooSlow(f"{name} takes more than {MOST_SECONDS} s")
 
     signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
-    started = time.process_time()
+    started, before = time.process_time(), _most_bytes()
     try:
         yield
     except Exception as error:
@@ -122,6 +119,8 @@ def _step(name: str) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
     if time.process_time() - started > MOST_SECONDS:
         stop()
+    if (grown := _most_bytes() - before) > MOST_BYTES:
+        raise TooBig(f"{name} needs {grown >> 20} MiB more than all steps before it")
 
 
 # ---------------------------------------------------------------- sets
@@ -133,8 +132,8 @@ def _damaged_set(
     """Return the files of a dump with damage in some of them, missing, empty or under another's name."""
     files = dict(dump)
     for name in chance.sample(list(files), chance.randint(1, len(files))):
-        text = damaged(chance, files[name], chance.choice(list(chance.choice(dumps).values())))
-        files[name] = text if len(text) <= _LONGEST else text[:_LONGEST]
+        other = chance.choice(list(chance.choice(dumps).values()))
+        files[name] = damaged(chance, files[name], other, _LONGEST)
     names = list(files)
     match chance.randrange(12):
         case 0:

@@ -65,10 +65,10 @@ def dump_sets(folder: Path, longest: int) -> list[dict[str, bytes]]:
     return list(found)
 
 
-def damaged(chance: random.Random, text: bytes, other: bytes) -> bytes:
-    """Return a text with some damage or none."""
+def damaged(chance: random.Random, text: bytes, other: bytes, longest: int | None = None) -> bytes:
+    """Return a text with some damage or none, of at most `longest` bytes."""
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3, 8))):
-        text = OPERATORS[chance.choice(list(OPERATORS))](chance, text, other)
+        text = OPERATORS[chance.choice(list(OPERATORS))](chance, text, other)[:longest]
     return text
 
 
