@@ -3,6 +3,7 @@
 import numpy as np
 
 from xla_lens.model.advice.edits import Edit
+from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 
 
@@ -12,7 +13,7 @@ def live_after(dump: DumpSet, color: int, edit: Edit) -> dict[int, int]:
     columns = (values.allocation, values.offset, values.size_bytes, values.start_step, values.end_step)
     for value, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         allocation, offset, size, start, end = row
-        if allocation < 0 or not 0 <= start <= end or dump.allocations.color[allocation] != color:
+        if allocation < 0 or not 0 <= start <= end or _space(dump, allocation) != color:
             continue
         place = (allocation << 45) + offset
         for piece_start, piece_end, length in edit.get(value, ((start, end, size),)):
@@ -25,6 +26,12 @@ def live_after(dump: DumpSet, color: int, edit: Edit) -> dict[int, int]:
         covered_up_to = np.maximum.accumulate(np.append(0, high[here]))[:-1]
         live[step] = int(np.maximum(0, high[here] - np.maximum(low[here], covered_up_to)).sum())
     return live
+
+
+def _space(dump: DumpSet, allocation: int) -> int:
+    """The color of the memory space of an allocation. On a GPU, all but host memory (5) is the device's (0)."""
+    color = dump.allocations.color.item(allocation)
+    return 0 if dump.backend is Backend.GPU and color != 5 else color
 
 
 def peak_after(dump: DumpSet, color: int, edit: Edit) -> tuple[int, int | None]:

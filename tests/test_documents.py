@@ -1,6 +1,7 @@
 """The examples and lists in the documents match the commands, the library and the code."""
 
 import re
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import xla_lens
 import xla_lens.api
 from documents import DOCS, documents, updated
 from xla_lens.features.report.options import Part
-from xla_lens.model.tables.backend import Backend, SpaceId
+from xla_lens.model.tables.backend import SPACES, Backend, Space, Where
 from xla_lens.syntax.file_names import SUFFIXES
 
 
@@ -41,9 +42,9 @@ def test_every_kind_of_file_is_explained() -> None:
 def test_documented_memory_space_names_match_the_code() -> None:
     text = (DOCS / "what-the-numbers-mean.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
-    start = next(number for number, row in enumerate(rows) if row[0] == "color")
-    backends = [Backend(name.lower()) for name in rows[start][1:]]
-    colors = {int(row[0].partition(",")[0]): row[1:] for row in rows[start + 2 :] if row[0][:1].isdigit()}
-    for color in range(9):
-        for backend, name in zip(backends, colors.get(color, [""] * len(backends)), strict=True):
-            assert SpaceId(color, backend).name == (name or f"memory space {color}")
+    start = next(number for number, row in enumerate(rows) if row[:2] == ["backend", "color"])
+    documented = dict[Backend, dict[int, Space]]()
+    for backend, color, name, where, _ in takewhile(lambda row: len(row) == 5, rows[start + 2 :]):
+        space = Space(name, Where(where.removeprefix("on ")))
+        documented.setdefault(Backend(backend.lower()), {})[int(color)] = space
+    assert documented == SPACES

@@ -8,11 +8,12 @@ from base64 import b64decode
 from gzip import decompress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import xla_lens
-from samples import DUMPS, SPLIT, TPU, facts
+from samples import DUMPS, SPLIT, TPU, facts, space_facts
 from xla_lens.package_files import page_sources
 from xla_lens.render.captures import MOST_ROWS
 
@@ -36,10 +37,9 @@ def _cut(path: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_peaks_are_those_of_the_dump(fact: dict[str, object]) -> None:
+def test_peaks_are_those_of_the_dump(fact: dict[str, Any]) -> None:
     capture = _capture(DUMPS / str(fact["file"]))
-    spaces: list[dict[str, int]] = fact["memory_spaces"]  # type: ignore[assignment]
-    for space, row in zip(spaces, capture.peaks, strict=True):
+    for space, row in zip(space_facts(fact), capture.peaks, strict=True):
         peak = capture.peak(space["color"])
         assert row == peak.to_dict()
         assert (peak.size_bytes, peak.reserved_bytes) == (space.get("peak_live_bytes", 0), space["reserved_bytes"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commands import run
-from samples import DUMPS, GLUED, SEED, SPLIT, TPU, fact_of
+from samples import DUMPS, GLUED, SEED, SPLIT, TPU, fact_of, space_facts
 from xla_lens.files import cached_modules, find_sets
 
 FOLDER = SPLIT.parent
@@ -31,7 +31,7 @@ def _peaks(reports: Any) -> list[list[int | None]]:
 
 
 def _expected_peaks(path: Path) -> list[int | None]:
-    return [space["peak_live_bytes"] for space in fact_of(path)["memory_spaces"]]
+    return [space["peak_live_bytes"] for space in space_facts(fact_of(path))]
 
 
 def _feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from commands import run
-from samples import DUMPS, SPLIT, analysis_of, facts
+from samples import DUMPS, SPLIT, analysis_of, facts, space_facts
 from xla_lens.features.report.options import SortKey
 from xla_lens.features.report.ranking import ranked_module, ranking
 from xla_lens.files import find_sets
@@ -26,7 +26,7 @@ def _json(*arguments: object) -> list[dict[str, Any]]:
 
 
 def _peak(fact: dict[str, Any]) -> int:
-    return max((space.get("peak_live_bytes", 0) for space in fact["memory_spaces"] if space["color"] == 0), default=0)
+    return max((space.get("peak_live_bytes", 0) for space in space_facts(fact) if space["color"] == 0), default=0)
 
 
 def test_folders_are_ranked_by_the_facts() -> None:

@@ -63,11 +63,11 @@ def test_hover_shows_size_and_padding_of_values() -> None:
         analysis_of(TPU),
         "    copy-start{2}:3-4\n     ^",
         """
-**`copy-start{2}`** · 4 B · 50.0 % of the SMEM peak
+**`copy-start{2}`** · 4 B · 50.0 % of the sync flags peak
 
 - live from step 3 to step 4 (last read by `copy-done`)
 - `u32[]{:S(2)}`
-- 4 B at offset 4 of allocation 4 of 8 B (preallocated-temp, SMEM)
+- 4 B at offset 4 of allocation 4 of 8 B (preallocated-temp, sync flags)
 - value 17, defined by `copy-start`
 - shares its bytes with `copy-start.1{2}` (steps 5–6)
 """,
@@ -122,7 +122,7 @@ def test_hover_of_a_step_shows_live_bytes() -> None:
 
 - HBM: 8.00 MiB live (before: 8.00 MiB, after: 8.00 MiB)
 - VMEM: 4.00 MiB live (before: 4.00 MiB, after: 4.00 MiB)
-- SMEM: 8 B live (before: 8 B, after: 8 B)
+- sync flags: 8 B live (before: 8 B, after: 8 B)
 - host memory: 4.00 MiB live (before: 4.00 MiB, after: 4.00 MiB)
 - first live here: `copy-start.1{0}` 4.00 MiB, `copy-start.1{}` 512 B, `copy-start.1{2}` 4 B
 - last live here: nothing
@@ -163,7 +163,7 @@ XLA prints the first step at which its own sum is largest.
 |---|--:|--:|--:|--:|
 | HBM | 12.05 MiB | 12.00 MiB | 8 `fusion.2` | 8.00 MiB |
 | VMEM | 4.00 MiB | 4.00 MiB | 1 `copy-start.2` | 4.00 MiB |
-| SMEM | 8 B | 8 B | 3 `copy-start` | 8 B |
+| sync flags | 8 B | 8 B | 3 `copy-start` | 8 B |
 | host memory | 4.00 MiB | 4.00 MiB | 3 `copy-start` | 4.00 MiB |
 
 What the printed peak counts:

@@ -164,7 +164,7 @@ async def test_allowing_remote_editors_warns_of_the_risk() -> None:
 
 # ---------------------------------------------------------------- headers
 
-_INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+_INITIALIZE: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,11 @@ def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
         assert entries.size_bytes[row] == dump.allocations.size_bytes[allocation]
     values = dump.values
     for space in memory.spaces:
-        at_peak = (entries.kind == EntryKind.VALUE) & (entries.color == space.color) & entries.is_at_peak
+        colors = [part.color for part in space.colors]
+        at_peak = (entries.kind == EntryKind.VALUE) & np.isin(entries.color, colors) & entries.is_at_peak
         step = NONE if space.peak_step is None else space.peak_step
         is_live = (values.start_step <= step) & (step <= values.end_step) & (values.size_bytes > 0) & (step != NONE)
-        is_placed = (values.color == space.color) & (values.slice != NONE)
+        is_placed = np.isin(values.color, colors) & (values.slice != NONE)
         assert summary.is_truncated or np.count_nonzero(at_peak) == np.count_nonzero(is_live & is_placed)
         assert summary.is_truncated or entries.size_bytes[at_peak].sum() >= space.peak_live_bytes
 

@@ -83,8 +83,8 @@ Live in VMEM: 4.00 MiB in 1 value at step 3 (copy-start)
   4.00 MiB  100.0 %  copy-start.2{0}  f32[1024,1024]{1,0:T(8,128)S(1)}  1–8
                      ^^^^^^^^^^^^^^^ <22 copy-start.2{0} @1>
 
-Live in SMEM: 8 B in 2 values at step 3 (copy-start)
-                                 ^^^^^^ copy-start
+Live in sync flags: 8 B in 2 values at step 3 (copy-start)
+                                       ^^^^^^ copy-start
   size   share  value            shape         live
    4 B  50.0 %  copy-start{2}    u32[]{:S(2)}  3–4
                 ^^^^^^^^^^^^^ <17 copy-start{2} @2>

@@ -100,7 +100,7 @@ _SMALLEST_CHANGE: Final = 1000
 def _allocations(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     table, is_exact = analysis.dump.allocations, analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED).is_exact
     for row in rows[table.size_bytes[rows] >= _SMALLEST].tolist():
-        space = analysis.memory.space(table.color.item(row))
+        space = analysis.memory.space(analysis.dump.allocation_spaces.item(row))
         if space is None:
             continue
         is_known = is_exact and space.peak_step is not None
@@ -119,7 +119,7 @@ def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
         size_bytes, is_timed = values.size_bytes.item(value), values.live_range[value] != NONE
         if size_bytes < _SMALLEST and not is_timed:
             continue
-        share = _share(size_bytes, peaks.get(values.color.item(value), 0))
+        share = _share(size_bytes, peaks.get(values.space.item(value), 0))
         share = share if is_live_at_peak(dump, analysis.memory, value) else ""
         size = human(size_bytes) if size_bytes >= _SMALLEST else ""
         live = f"live {values.start_step[value]}–{values.end_step[value]}" if is_timed else ""
@@ -265,7 +265,7 @@ def _on_used_values(analysis: Analysis, file: DumpFile, limit: int) -> Iterator[
     values = dump.value_of_used_value[rows]
     for row, value, offset in cells(rows, values, _lines(file, table, rows)):
         yield Lens(offset, _uses(analysis, row), Value(value))
-        space, size_bytes = analysis.memory.space(dump.values.color.item(value)), dump.values.size_bytes.item(value)
+        space, size_bytes = analysis.memory.space(dump.values.space.item(value)), dump.values.size_bytes.item(value)
         is_big = space is not None and size_bytes > _SMALLEST_SHARE * space.peak_live_bytes
         if is_big and space and space.peak_step is not None and is_live_at_peak(dump, analysis.memory, value):
             peak = f"the {space.id.name} peak"
@@ -420,10 +420,10 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
 
 
 def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
-    """The real peak to go to from a step or a value: that of the memory space of the value, else of memory space 0."""
+    """The real peak to go to: that of the memory space of a value, from a step that of the device's memory."""
     target, color = mention.target, DEFAULT_COLOR
     if step is None and isinstance(target, Value):
-        color = analysis.dump.values.color.item(target.row)
+        color = analysis.dump.values.space.item(target.row)
     space = analysis.memory.space(color) if step is not None or isinstance(target, Value) else None
     if space and space.peak_step not in (None, step) and space.live_bound is not Bound.UNKNOWN:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step or 0))

@@ -32,7 +32,7 @@ from xla_lens.render.explained import RULE, padding_cause, padding_part, printed
 from xla_lens.render.markdown import code, table
 from xla_lens.render.numbers import apart, counted, human, percent, shortened
 from xla_lens.render.sources import call_chain, source_suffix
-from xla_lens.render.terms import REMAT, kind_sentence
+from xla_lens.render.terms import REMAT, kind_sentence, place_name
 from xla_lens.render.warrants import bounded, bounded_size, reasons
 from xla_lens.syntax.columns import NONE, Column, cells
 from xla_lens.syntax.file_names import FileKind
@@ -183,7 +183,7 @@ def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
 
 def _share(context: _Context, value: int, size_bytes: int | None) -> str:
     dump, memory, bound = context.dump, context.analysis.memory, context.bound(Quantity.LIVE)
-    space = memory.space(dump.values.color.item(value))
+    space = memory.space(dump.values.space.item(value))
     if space is None or not space.peak_live_bytes:
         return ""
     peak = f"the {space.id.name} peak"
@@ -291,7 +291,7 @@ def _placement(context: _Context, value: int, size_bytes: int | None, origin: Or
     dump, row = context.dump, context.dump.values.allocation.item(value)
     index, whole_bytes = dump.allocations.index.item(row), dump.allocations.size_bytes.item(row)
     size = "unknown size" if size_bytes is None else human(size_bytes) + _exact_bytes(size_bytes, " ({})")
-    space = dump.space_id(dump.values.color.item(value)).name
+    space = place_name(dump.space_id(dump.values.color.item(value)))
     details = ", ".join(filter(None, (kind_text(kind_of(dump, row)), space)))
     part = ", all of it" if size_bytes == whole_bytes else f" of {apart(whole_bytes, size_bytes or 0)}"
     allocation = context.links.history(f"allocation {index}", index)
@@ -322,7 +322,7 @@ def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
     """The size and kind of an allocation, how full it gets, and its largest values."""
     dump, allocations, memory = context.dump, context.dump.allocations, context.analysis.memory
     index, size_bytes = allocations.index.item(allocation), allocations.size_bytes.item(allocation)
-    live, space = memory.allocation(allocation), memory.space(allocations.color.item(allocation))
+    live, space = memory.allocation(allocation), memory.space(dump.allocation_spaces.item(allocation))
     if space is None:
         return
     kind, peak = kind_of(dump, allocation), f"the {space.id.name} peak"
@@ -333,7 +333,8 @@ def _allocation_lines(context: _Context, allocation: int) -> Iterator[str]:
     yield f"**allocation {index}** · {human(size_bytes)}{share}"
     yield ""
     meaning = f": {sentence}" if (sentence := kind_sentence(kind)) else ""
-    words = f"{kind_text(kind) or 'no kind'} in {space.id.name}"
+    place = place_name(dump.space_id(allocations.color.item(allocation)))
+    words = f"{kind_text(kind) or 'no kind'} in {place}"
     yield f"- {words}{_exact_bytes(size_bytes, ', {}')}{meaning}"
     if allocations.parameter[allocation] != NONE:
         element, path = decode(dump.indices[allocations.parameter_index[allocation]]), parameter_path(dump, allocation)

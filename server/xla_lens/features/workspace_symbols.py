@@ -157,7 +157,8 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     entries = summary.entries
     cells = (entries.file, entries.row, entries.column, entries.width, entries.color, entries.allocation_kind)
     file, line, start, width, color, allocation_kind = (column.item(row) for column in cells)
-    peaks = (space.peak_live_bytes for space in summary.spaces if space.color == color and entries.is_at_peak[row])
+    space = SpaceId(color, summary.backend) if color != NONE else None
+    peaks = (one.peak_live_bytes for one in summary.spaces if space and one.id == space.memory)
     return WorkspaceSymbol(
         name=entries.label(row),
         kind=EntryKind(entries.kind.item(row)),
@@ -168,8 +169,8 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         start_column=start,
         end_column=start + width,
         size_bytes=entries.size_bytes.item(row),
-        space=SpaceId(color, summary.backend) if color != NONE else None,
+        space=space,
         allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else "",
-        peak_bytes=next(peaks, NONE),
+        peak_bytes=next(peaks, NONE) if entries.is_at_peak[row] else NONE,
         warrants=summary.warrants,
     )

@@ -64,7 +64,8 @@ _FAR: Final = 2
 
 _TOTALS: Final = frozenset({DumpSum.RESERVED, DumpSum.TEMPORARIES, DumpSum.PROGRAM, DumpSum.PEAK})
 
-_COLORS: Final = {"vmem": 1, "smem": 2, "host": 5}
+_COLORS: Final = {"vmem": 1, "sflag": 2, "cmem": 3, "smem": 4, "host": 5}
+"""The colors of the memory spaces that libtpu names; others are in the device's memory."""
 
 _MEANT: Final = {
     "Used": DumpSum.RESERVED,

@@ -99,7 +99,7 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
         backend=dump.backend,
         files=tuple((file.label, file.kind) for file in dump.files),
         # The steps would take most of the memory.
-        spaces=tuple(replace(space, live=NEVER_LIVE) for space in analysis.memory.spaces),
+        spaces=tuple(replace(space, live=NEVER_LIVE, colors=()) for space in analysis.memory.spaces),
         entries=_entries(dump, analysis.memory, encoding),
         is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
         warrants=analysis.warrants,

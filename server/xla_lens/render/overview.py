@@ -103,7 +103,7 @@ def _allocations(analysis: Analysis, top: int, locate: Locate) -> Iterator[contr
             "allocation": row,
             "index": table.index.item(row),
             "kind": KIND_NAMES[kinds[row]],
-            "color": table.color.item(row),
+            "color": dump.allocation_spaces.item(row),
             "sizeBytes": table.size_bytes.item(row),
             "mostLiveBytes": NONE if live.peak_step is None else live.peak_bytes,
             "location": locate.place(row_place(dump.assignment, table, row)),

@@ -28,6 +28,7 @@ from xla_lens.render.report.outline import missing_step, report_outline
 from xla_lens.render.report.sections import live_at_step_sections
 from xla_lens.render.report.text import text_lines
 from xla_lens.render.report.values import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link
+from xla_lens.render.terms import place_name
 from xla_lens.render.warrants import gap_lines, suffix
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind
@@ -224,7 +225,7 @@ def _history(analysis: Analysis, index: int, limit: int) -> Outline:
         for value, offset, end in cells(history.value[biggest], history.offset[biggest], history.end_offset[biggest])
     )
     shown = table("start offset | end offset | size | <live | <value", rows)
-    size = f"{exact(history.size_bytes)} in {dump.space_id(dump.allocations.color.item(row)).name}"
+    size = f"{exact(history.size_bytes)} in {place_name(dump.space_id(dump.allocations.color.item(row)))}"
     count = f"{len(history.value):,}"
     if len(biggest) < len(history.value):
         count = f"the {len(biggest):,} biggest of {count}"

@@ -70,9 +70,25 @@ def _sentence(dump: DumpSet, match: "re.Match[bytes]") -> str:
     return _WORDS[match["word"].decode()] if match["word"] else REMAT
 
 
-def _space(space: SpaceId) -> str:
-    name, number = space.name, f"memory space {space.color}"
-    return f"the array is in {name}{'' if name == number else f', {number}'}"
+def color_name(color: SpaceId) -> str:
+    """Return the name of a color that shares a memory space with others: ``collective memory (color 7)``, and
+    ``color 0`` for the one that stands for the memory space.
+    """
+    if color.memory == color:
+        return f"color {color.color}"
+    return f"{color.name} (color {color.color})" if color.is_known else f"color {color.color} (unknown use)"
+
+
+def place_name(color: SpaceId) -> str:
+    """Return the name of the memory space of a color, and that of the color if it does not stand for the memory space:
+    ``HBM, collective memory (color 7)``.
+    """
+    return color.name if color.memory == color else f"{color.memory.name}, {color_name(color)}"
+
+
+def _space(color: SpaceId) -> str:
+    name, number = place_name(color), f"memory space {color.color}"
+    return f"the array is in {name}{'' if name == number or color.memory != color else f', {number}'}"
 
 
 def _tiles(tiles: Sequence[Sequence[int]]) -> str:

@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps
+from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps, space_facts
 from xla_lens.model.attribution.breakdowns import BytesNode, bytes_by_op
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, moment_of, path_parts
 
@@ -72,8 +73,8 @@ def _check(path: Path, step: int) -> None:
     assert _leaves(tree) == by_path
 
 
-_PEAKS = {
-    fact["file"]: fact["memory_spaces"][0].get("peak_step")
+_PEAKS: dict[str, Any] = {
+    fact["file"]: space_facts(fact)[0].get("peak_step")
     for folder in (DUMPS, SHARED_DUMPS)
     if (folder / "FACTS.jsonl").exists()
     for fact in facts(folder)

@@ -20,6 +20,7 @@ from samples import (
     analysis_of_text,
     facts,
     on_all_dumps,
+    space_facts,
 )
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
@@ -33,10 +34,10 @@ def _codes(analysis: Analysis) -> list[tuple[Code, Severity]]:
 
 
 def _expected(fact: dict[str, Any]) -> list[tuple[Code, Severity]]:
-    """The findings of a dump of XLA: at most that its printed peak is understated in memory space 0."""
+    """The findings of a dump of XLA: at most that its printed peak is understated in the device's memory."""
     is_understated = any(
         space["live_bytes_at_printed_peak"] < space["peak_live_bytes"]
-        for space in fact["memory_spaces"]
+        for space in space_facts(fact)
         if space["color"] == 0 and "live_bytes_at_printed_peak" in space
     )
     return [(Code.PEAK_UNDERSTATED, Severity.INFORMATION)] if is_understated else []

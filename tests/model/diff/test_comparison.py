@@ -24,6 +24,7 @@ from samples import (
     malformed_texts,
     needs_shared_dumps,
     on_each_dump,
+    space_facts,
     sweep,
 )
 from xla_lens.api import compare
@@ -70,7 +71,7 @@ def test_comparison_adds_up_and_is_the_opposite_of_its_opposite(old: Path, new: 
     compared = _compared(old, new)
     _check(compared, _compared(new, old))
     for side, path in (("old", old), ("new", new)):
-        spaces = {space["color"]: space for space in fact_of(path)["memory_spaces"]}
+        spaces = {space["color"]: space for space in space_facts(fact_of(path))}
         assert spaces.keys() <= {space.color for space in compared.memory_spaces}
         for space in compared.memory_spaces:
             fact = spaces.get(space.color, {"peak_live_bytes": 0, "reserved_bytes": 0})

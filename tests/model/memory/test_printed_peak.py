@@ -62,7 +62,7 @@ def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:
     live = np.flatnonzero(
         (dump.values.live_range != NONE) & (dump.values.start_step <= step) & (step <= dump.values.end_step)
     )
-    here = live[dump.values.color[live] == color]
+    here = live[dump.values.space[live] == color]
     assert explained.other_space_bytes + dump.logical_bytes[here].sum() == dump.logical_bytes[live].sum()
     assert explained.padding_bytes == (dump.values.size_bytes[here] - dump.logical_bytes[here]).sum()
     assert explained.unplaced_bytes == 0

@@ -44,9 +44,9 @@ def test_memory_spaces_have_the_names_of_their_backend() -> None:
     assert [tpu.space_id(color).name for color in (0, 1, 2, 5, 7)] == [
         "HBM",
         "VMEM",
-        "SMEM",
+        "sync flags",
         "host memory",
-        "memory space 7",
+        "SparseCore stack",
     ]
     assert seed.backend is None
     assert seed.space_id(0).name == "memory space 0"

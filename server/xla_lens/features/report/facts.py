@@ -343,8 +343,8 @@ def padding_at_peak(report: Report, one: SpaceReport) -> tuple[PaddingAtStep, li
 
 def arenas_in(report: Report, space: MemorySpace) -> Iterator[AllocationHistory]:
     """Yield the preallocated temps of a memory space."""
-    color, found = report.dump.allocations.color, arenas(report.dump, report.analysis.memory)
-    return (history for history in found if color[history.allocation] == space.color)
+    spaces, found = report.dump.allocation_spaces, arenas(report.dump, report.analysis.memory)
+    return (history for history in found if spaces[history.allocation] == space.color)
 
 
 def known_donation(report: Report) -> Donation | None:

@@ -84,7 +84,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
         number=next((number for file in files if (number := module_number(file)) is not None), None),
         name=module_of(dump.files),
         files=tuple(files),
-        space=replace(space, live=NEVER_LIVE),
+        space=replace(space, live=NEVER_LIVE, colors=()),
         peak_bytes=space.peak_live_bytes if is_known else None,
         temp_bytes=dict(reserved_parts(dump, space.color)).get("temp", 0),
         value_count=len(dump.values),

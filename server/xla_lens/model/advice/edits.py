@@ -60,7 +60,7 @@ class EditableSpace:
     def slots(self) -> Slots:
         """The slots of all values that ever cover bytes of the memory space, by allocation."""
         placed = placed_values(self.dump)
-        return slots_of(self.dump, placed[self.dump.values.color[placed] == self.space.color])
+        return slots_of(self.dump, placed[self.dump.values.space[placed] == self.space.color])
 
     def rows(self, values: Collection[int]) -> Column:
         """Return the rows of `slots` that are of some values, in the same order."""

@@ -118,7 +118,7 @@ class Facts:
         live at once that they take a part of the peak.
         """
         values, placed = self.dump.values, placed_values(self.dump)
-        found = placed[values.color[placed] == self.space.color]
+        found = placed[values.space[placed] == self.space.color]
         start, end, size = values.start_step[found], values.end_step[found], values.size_bytes[found]
         sizes, which = np.unique(size, return_inverse=True)
         deltas, most = np.repeat((1, -1), len(found)), np.zeros(len(sizes), np.int64)
@@ -159,7 +159,7 @@ class Facts:
     @cached_property
     def arguments(self) -> Rows:
         """The arguments of the program that are in the memory space."""
-        return tuple(value for value in self.all_arguments if self.dump.values.color[value] == self.space.color)
+        return tuple(value for value in self.all_arguments if self.dump.values.space[value] == self.space.color)
 
     @cached_property
     def tokens(self) -> tuple[tuple[int, ...], ...]:

@@ -36,7 +36,7 @@ def donate(facts: Facts) -> Iterator[Change]:
     is live only until it is read for the last time.
     """
     dump, color = facts.dump, facts.space.color
-    rows = [row for row in missed_donations(dump) if dump.values.color[row.parameter] == color]
+    rows = [row for row in missed_donations(dump) if dump.values.space[row.parameter] == color]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     # What reads an argument while it writes the output, but not in place, reads a copy then.
     copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]
@@ -47,7 +47,7 @@ def donate(facts: Facts) -> Iterator[Change]:
         end = min(last, last if row.last_read is None else row.last_read)
         # Where the buffers of loops have the same initial value, XLA on a CPU leaves the first of them where it is.
         is_left = dump.backend is not Backend.TPU and any(read.name in copies for read in facts.reads(row.first))
-        is_unneeded = dump.values.color[row.output] == color and not is_left
+        is_unneeded = dump.values.space[row.output] == color and not is_left
         outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
         yield Change(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
 

@@ -20,6 +20,7 @@ from xla_lens.model.checks.problems import (
 )
 from xla_lens.model.checks.structure import misplaced_allocation
 from xla_lens.model.places.places import Place, row_place, total_place
+from xla_lens.model.tables.backend import GPU_TEMPORARIES, Backend
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
@@ -214,6 +215,9 @@ def memory_spaces_agree(dump: DumpSet, context: Context) -> Findings:
     slices, allocations, used = dump.slices, dump.allocations, dump.used_values
     owner, used_value = slices.allocation, dump.values.used_value[dump.value_of_slice]
     header = taken(allocations.color, owner)
+    if dump.backend is Backend.GPU:
+        is_temporary = (allocations.kind & int(Kind.PREALLOCATED_TEMP) != 0) & (allocations.color == GPU_TEMPORARIES)
+        header[is_temporary[owner] & (slices.color != GPU_TEMPORARIES)] = 0
     printed = header, taken(used.color, used_value), slices.color
     known = (header != NONE) & context.free(values=dump.value_of_slice, allocations=owner)
     if dump.assignment:

@@ -13,7 +13,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max_peak_bytes: int | None) -> Findings:
-    """Findings for exceeded limits on the needed bytes of memory space 0 and on its peak; None is no limit.
+    """Findings for exceeded limits on the needed bytes of the device's memory and on its peak; None is no limit.
 
     A dump that lacks the data to compare with a limit has a finding, too.
     """
@@ -28,7 +28,7 @@ def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max
         elif over:
             # The largest allocation of the memory space.
             table = dump.allocations
-            sizes = np.where(table.color == DEFAULT_COLOR, table.size_bytes, NONE)
+            sizes = np.where(dump.allocation_spaces == DEFAULT_COLOR, table.size_bytes, NONE)
             place = row_place(dump.assignment, table, int(sizes.argmax()))
             yield error(place, Problem.MEMORY_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes))
     if max_peak_bytes is not None:

@@ -17,8 +17,8 @@ from xla_lens.syntax.columns import NONE
 def may_overlap(dump: DumpSet, value: int) -> bool:
     """Whether a value may share its bytes with another one while both are live.
 
-    This holds for the private state of asynchronous operations, elements `{2,...}` of their tuple. Outside of memory
-    space 0, it also holds for values that are passed into a called computation, which may reuse their bytes.
+    This holds for the private state of asynchronous operations, elements `{2,...}` of their tuple. Outside of the
+    device's memory, it also holds for values that are passed into a called computation, which may reuse their bytes.
     """
     values = dump.values
     index = values.index.item(value)
@@ -26,7 +26,7 @@ def may_overlap(dump: DumpSet, value: int) -> bool:
         opcode = dump.opcode(values.name.item(value))
         if opcode is None or opcode.endswith((b"-start", b"-update", b"-done")):
             return True
-    return values.color[value] != 0 and is_passed_on(dump, value)
+    return values.space[value] != 0 and is_passed_on(dump, value)
 
 
 def is_passed_on(dump: DumpSet, value: int) -> bool:
@@ -71,6 +71,6 @@ def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) 
         allocation = dump.allocations.index[values.allocation[value]]
         facts = *map(dump.value_label, both), shared_steps, shared_bytes, allocation, len(others) - 1
         related = slices, values.slice[others[:MAXIMUM_RELATED]].tolist(), Relation.OVERLAPPED_SLICE
-        severity = Severity.WARNING if values.color[value] else Severity.ERROR
+        severity = Severity.WARNING if values.space[value] else Severity.ERROR
         rows = [values.slice.item(value)]
         yield from context.found(slices, rows, Problem.OVERLAPPING_SLICES, *facts, severity=severity, related=related)

@@ -19,7 +19,7 @@ from xla_lens.syntax.columns import NONE
 
 
 def printed_peak_is_highest(dump: DumpSet, context: Context, memory: Memory) -> Findings:
-    """No step has more live bytes of memory space 0 than the printed one, if that follows XLA's rule."""
+    """No step has more live bytes of the device's memory than the printed one, if that follows XLA's rule."""
     space = memory.space(DEFAULT_COLOR)
     if len(dump.peaks) != 1 or space is None or space.peak_step is None:
         return

@@ -137,8 +137,9 @@ def _copies(dump: DumpSet, parameters: Column, is_unmatched: Mask) -> tuple[str,
 def _outputs(compared: Comparison) -> Iterator[ChangeCause]:
     """Allocations in the default memory space that hold outputs, if more of them have more bytes."""
     sides = []
-    for table in (compared.old.dump.allocations, compared.new.dump.allocations):
-        is_output = (table.kind & int(Kind.MAYBE_LIVE_OUT) != 0) & (table.color == DEFAULT_COLOR)
+    for dump in (compared.old.dump, compared.new.dump):
+        table = dump.allocations
+        is_output = (table.kind & int(Kind.MAYBE_LIVE_OUT) != 0) & (dump.allocation_spaces == DEFAULT_COLOR)
         sides.append(table.size_bytes[is_output].tolist())
     found = _cause("outputs", sides)
     if found.size_bytes and found.count.change * found.size_bytes.change > 0:
@@ -152,7 +153,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
     values, old, new = compared.values, compared.old.dump, compared.new.dump
     is_resized = (values.change & Change.SHAPE != 0) & (values.change & Change.SIZE != 0)
     is_resized &= (values.change & Change.MEMORY_SPACE == 0) & values.is_at_old_peak & values.is_at_new_peak
-    is_resized &= taken(old.values.color, values.old) == DEFAULT_COLOR
+    is_resized &= taken(old.values.space, values.old) == DEFAULT_COLOR
     sizes: defaultdict[CauseKind, list[tuple[int, int]]] = defaultdict(list)
     examples: defaultdict[CauseKind, Counter[str]] = defaultdict(Counter)
     for one, other in cells(values.old[is_resized], values.new[is_resized]):
@@ -203,7 +204,7 @@ def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str
     dump, sizes, found = program[0], Counter[tuple[str, bytes]](), Counter[str]()
     for value in values.tolist():
         instruction, shape = dump.instruction(dump.name_of(value)), dump.shape(value)
-        if instruction and instruction.op_name and shape and dump.values.color[value] == DEFAULT_COLOR:
+        if instruction and instruction.op_name and shape and dump.values.space[value] == DEFAULT_COLOR:
             sizes[instruction.op_name, without_layout(shape)] += dump.values.size_bytes.item(value)
     for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
         here, there = (_operations(module, op_name, shape) for _, module in (program, other))

@@ -181,7 +181,7 @@ def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection
     for space in one.memory.spaces:
         color, step = space.color, space.peak_step
         padding = padding_at(dump, *owned_bytes(dump, step, color)) if step is not None else None
-        rows = np.flatnonzero(table.color == color)
+        rows = np.flatnonzero(dump.allocation_spaces == color)
         sizes = cells(table.size_bytes[rows], kinds[rows])
         found[color] = SpaceSide(
             peak_live_bytes=space.peak_live_bytes,
@@ -192,7 +192,7 @@ def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection
             needed_bytes=space.needed_bytes,
             owners=owners_at(dump, module, step, color, other_paths) if step is not None else (),
             reserved=tuple(Owner(size_bytes, KIND_NAMES[kind]) for size_bytes, kind in sizes),
-            values=int((dump.values.color == color).sum()),
+            values=int((dump.values.space == color).sum()),
             allocations=len(rows),
             padding_bytes=padding.total_bytes if padding else 0,
             unknown_padding_bytes=padding.unknown_bytes if padding else 0,

@@ -96,7 +96,7 @@ def allocation_history(dump: DumpSet, memory: Memory, allocation: int) -> Alloca
     values = dump.values
     rows = np.flatnonzero(values.allocation == allocation)
     rows = rows[np.lexsort((rows, values.start_step[rows], values.offset[rows]))]
-    live, space = memory.allocation(allocation), memory.space(dump.allocations.color.item(allocation))
+    live, space = memory.allocation(allocation), memory.space(dump.allocation_spaces.item(allocation))
     return AllocationHistory(
         allocation=allocation,
         size_bytes=dump.allocations.size_bytes.item(allocation),

@@ -43,26 +43,30 @@ def kind_bytes(dump: DumpSet, color: int, kind: Kind) -> int:
     """Return the bytes of the allocations of a kind in a memory space."""
     table = dump.allocations
     is_of_kind = (np.maximum(table.kind, 0) & int(kind)) == int(kind)
-    return sum(table.size_bytes[is_of_kind & (table.color == color)].tolist())
+    return sum(table.size_bytes[is_of_kind & (dump.allocation_spaces == color)].tolist())
 
 
 def reserved_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
     """Return the reserved bytes of a memory space by the kind of the allocation, without kinds that have none. They add
     up to the reserved bytes.
     """
-    table = dump.allocations
-    return _by_kind(dump, np.where(table.color == color, table.size_bytes, 0))
+    return _by_kind(dump, np.where(dump.allocation_spaces == color, dump.allocations.size_bytes, 0))
+
+
+def color_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
+    """Return `reserved_parts` of the allocations of one color."""
+    return _by_kind(dump, np.where(dump.allocations.color == color, dump.allocations.size_bytes, 0))
 
 
 def not_live_parts(dump: DumpSet, memory: Memory, space: MemorySpace) -> tuple[tuple[str, int], ...]:
     """Return the bytes that a memory space needs but that are not live at its peak, by the kind of the allocation. They
     add up to the needed bytes minus the peak; the thread-local ones, which are live but not needed, are negative.
     """
-    table, changes = dump.allocations, memory.changes
-    bytes_now = np.where(table.color == space.color, table.size_bytes, 0)
+    is_here, changes = dump.allocation_spaces == space.color, memory.changes
+    bytes_now = np.where(is_here, dump.allocations.size_bytes, 0)
     bytes_now[is_thread_local(dump)] = 0
     if space.peak_step is not None:
-        is_counted = (changes.steps <= space.peak_step) & (table.color[changes.allocation] == space.color)
+        is_counted = (changes.steps <= space.peak_step) & is_here[changes.allocation]
         np.subtract.at(bytes_now, changes.allocation[is_counted], changes.deltas[is_counted])
     return _by_kind(dump, bytes_now)
 

@@ -1,5 +1,7 @@
 """Live bytes over time and the peak of each memory space:
 
+- A *memory space* has one color, XLA's number, or several: on a GPU, all colors but that of host memory are in the
+  device's memory. One of the colors stands for it (`SpaceId.memory`).
 - A value is *live* at the steps of its live range, both ends included.
 - The *live bytes* of a memory space at a step are the bytes that the slices of live values cover in its allocations.
   Each byte counts once.
@@ -60,9 +62,25 @@ NEVER_LIVE: Final = LiveBytes(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ColorPart:
+    """What one color takes of a memory space over time. The numbers mean the same as those of `MemorySpace`."""
+
+    id: SpaceId
+    reserved_bytes: int
+    needed_bytes: int
+    live: LiveBytes
+
+    @property
+    def color(self) -> int:
+        """XLA's number."""
+        return self.id.color
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MemorySpace:
     """A memory space over time. `peak_step` is None if nothing is ever live.
 
+    `id` has the color that stands for it, and `colors` are all of its colors that have allocations.
     `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `peak_live_bytes`
     and `live`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are the
     reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
@@ -74,13 +92,19 @@ class MemorySpace:
     peak_step: int | None
     peak_live_bytes: int
     live: LiveBytes
+    colors: tuple[ColorPart, ...] = ()
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
 
     @property
     def color(self) -> int:
-        """XLA's number for the memory space."""
+        """The color that stands for the memory space: XLA's number, 0 for the memory of the device."""
         return self.id.color
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there are bytes of other colors than the one that stands for the memory space."""
+        return any(part.reserved_bytes for part in self.colors if part.color != self.color)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,8 +120,9 @@ class Memory:
     changes: Coverage
 
     def space(self, color: int) -> MemorySpace | None:
-        """Return the memory space of a color, None if no allocation has that color."""
-        return next((space for space in self.spaces if space.color == color), None)
+        """Return the memory space that has a color, None if it has no allocations."""
+        found = (one for one in self.spaces if one.color == color or any(part.color == color for part in one.colors))
+        return next(found, None)
 
     def allocation(self, row: int) -> LiveBytes:
         """Return the live bytes of an allocation, by its row."""
@@ -125,14 +150,14 @@ def placed_values(dump: DumpSet) -> Column:
 def covering(dump: DumpSet, step: int, color: int) -> Column:
     """Return the values that cover the live bytes of a memory space at a step, by id."""
     values, live = dump.values, live_values(dump, step)
-    in_space: Column = live[(dump.values.color[live] == color) & (values.allocation[live] != NONE)]
+    in_space: Column = live[(values.space[live] == color) & (values.allocation[live] != NONE)]
     return in_space[values.size_bytes[in_space] > 0]
 
 
 def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
     """Return the live values at a step that are in an allocation of a memory space, the biggest first."""
     values, live = dump.values, live_values(dump, step)
-    live = live[(values.color[live] == color) & (values.allocation[live] != NONE)]
+    live = live[(values.space[live] == color) & (values.allocation[live] != NONE)]
     return ordered(live, -values.size_bytes)
 
 
@@ -142,13 +167,13 @@ def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> Mask:
     for space in memory.spaces:
         if space.peak_step is not None:
             live = live_values(dump, space.peak_step)
-            is_live |= np.isin(values, live[dump.values.color[live] == space.color])
+            is_live |= np.isin(values, live[dump.values.space[live] == space.color])
     return is_live
 
 
 def is_live_at_peak(dump: DumpSet, memory: Memory, value: int) -> bool:
     """Return whether a value is live at the peak of its memory space."""
-    values, space = dump.values, memory.space(dump.values.color.item(value))
+    values, space = dump.values, memory.space(dump.values.space.item(value))
     if space is None or space.peak_step is None or values.live_range[value] == NONE:
         return False
     return bool(values.start_step[value] <= space.peak_step <= values.end_step[value])
@@ -187,15 +212,22 @@ def slots_of(dump: DumpSet, values: Column) -> Slots:
 
 
 def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
-    colors, sizes = dump.allocations.color, dump.allocations.size_bytes
+    table, spaces = dump.allocations, dump.allocation_spaces
     is_needed = ~is_thread_local(dump)
-    for color in distinct(colors[colors != NONE]).tolist():
-        here = colors[changes.allocation] == color
+
+    def part(color: int, is_here: Mask) -> ColorPart:
+        sizes, here = table.size_bytes, is_here[changes.allocation]
         live = accumulated(changes.steps[here], changes.deltas[here])
-        reserved_bytes = sum(sizes[colors == color].tolist())
-        needed_bytes = sum(sizes[(colors == color) & is_needed].tolist())
-        space = dump.space_id(color)
-        yield MemorySpace(space, reserved_bytes, needed_bytes, live.peak_step, live.peak_bytes, live)
+        reserved_bytes, needed_bytes = (sum(sizes[rows].tolist()) for rows in (is_here, is_here & is_needed))
+        return ColorPart(dump.space_id(color), reserved_bytes, needed_bytes, live)
+
+    for space in distinct(spaces[spaces != NONE]).tolist():
+        is_here = spaces == space
+        whole, colors = part(space, is_here), distinct(table.color[is_here]).tolist()
+        parts = (whole,) if colors == [space] else tuple(part(color, table.color == color) for color in colors)
+        live = whole.live
+        sizes = whole.reserved_bytes, whole.needed_bytes, live.peak_step, live.peak_bytes
+        yield MemorySpace(whole.id, *sizes, live, parts)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

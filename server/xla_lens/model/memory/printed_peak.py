@@ -19,6 +19,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
 
 DEFAULT_COLOR: Final = 0
+"""The color that stands for the memory of the device (`SpaceId.memory`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,9 @@ class PrintedPeak:
     """The printed peak compared with the recomputed one.
 
     `listed` explains the sum of the printed list. `counted_at_printed` and `counted_at_peak` explain the sums by which
-    XLA chose the step, at that step and at the recomputed peak of memory space 0. They are None if a shape is unknown,
-    the list differs from the live values, or nothing is ever live. `is_understated` is whether fewer bytes of memory
-    space 0 are live at the printed step than at its peak; None if there is no such memory space.
+    XLA chose the step, at that step and at the recomputed peak of the device's memory. They are None if a shape is
+    unknown, the list differs from the live values, or nothing is ever live. `is_understated` is whether fewer bytes
+    of the device's memory are live at the printed step than at its peak; None if the program needs none.
     """
 
     step: int
@@ -93,8 +94,8 @@ def xla_peak_step(dump: DumpSet) -> int | None:
 
 
 def explain_counted(dump: DumpSet, memory: Memory, step: int) -> CountedBytes | None:
-    """Compare what XLA counts at a step, the values live there or one step earlier, with the live bytes of memory space
-    0. None if the shape of a counted value, or the value of a live range, is unknown.
+    """Compare what XLA counts at a step, the values live there or one step earlier, with the live bytes of the
+    device's memory. None if the shape of a counted value, or the value of a live range, is unknown.
     """
     live = live_values(dump, step)
     counted, ranges = (
@@ -133,8 +134,8 @@ def _explained(
     space, logical, assigned = memory.space(DEFAULT_COLOR), dump.logical_bytes[live], dump.values.size_bytes[live]
     if np.any(logical == NONE):
         return None
-    colors = taken(dump.allocations.color, dump.values.allocation[live])
-    is_here, is_unplaced = colors == DEFAULT_COLOR, colors == NONE
+    spaces = taken(dump.allocation_spaces, dump.values.allocation[live])
+    is_here, is_unplaced = spaces == DEFAULT_COLOR, spaces == NONE
     live_bytes, assigned_bytes = space.live.at(step) if space else 0, sum(assigned[is_here].tolist())
     return CountedBytes(
         step=step,

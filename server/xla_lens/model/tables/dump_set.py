@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xla_lens.model.tables.backend import Backend, SpaceId, backend_of
+from xla_lens.model.tables.backend import Backend, SpaceId, backend_of, memories
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, distinct, first_rows, found, ordered, taken
 from xla_lens.syntax.columns import (
@@ -50,7 +50,7 @@ EMPTY_INDEX = 0
 class Values(Columns):
     """One row for each value, by id. `slice`, `used_value` and `live_range` are rows of the tables with these names,
     NONE if the table lacks the value; then the columns that come from the table are NONE too. `index` is NONE if the
-    instruction has no tuple shape.
+    instruction has no tuple shape. `space` is the color that stands for its memory space (`SpaceId.memory`).
     """
 
     id: Column
@@ -61,6 +61,7 @@ class Values(Columns):
     live_range: Column
     allocation: Column
     color: Column
+    space: Column
     offset: Column
     size_bytes: Column
     start_step: Column
@@ -107,8 +108,13 @@ class DumpSet:
         return backend_of(self.files)
 
     def space_id(self, color: int) -> SpaceId:
-        """The memory space of a color."""
+        """The color with the backend, which has its name."""
         return SpaceId(color, self.backend)
+
+    @cached_property
+    def allocation_spaces(self) -> Column:
+        """The color that stands for the memory space of each row of `allocations` (`SpaceId.memory`)."""
+        return memories(self.allocations.color, self.backend)
 
     def prepare(self) -> None:
         """Build all derived tables now, so that the first request does not pay for them."""
@@ -137,6 +143,7 @@ class DumpSet:
         )
         allocation = taken(slices.allocation, slice_row)
         color = taken(self.allocations.color, allocation)
+        color = np.where(color != NONE, color, np.maximum(printed_color, 0))
         return Values(
             id=ids,
             name=name,
@@ -145,7 +152,8 @@ class DumpSet:
             used_value=used_row,
             live_range=live_range,
             allocation=allocation,
-            color=np.where(color != NONE, color, np.maximum(printed_color, 0)),
+            color=color,
+            space=memories(color, self.backend),
             offset=taken(slices.offset, slice_row),
             size_bytes=taken(slices.size_bytes, slice_row),
             start_step=taken(self.live_ranges.start_step, live_range),

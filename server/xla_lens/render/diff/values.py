@@ -16,6 +16,7 @@ from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.diff.words import steps_longer
 from xla_lens.render.markdown import code
 from xla_lens.render.numbers import differing_parts, human
+from xla_lens.render.terms import place_name
 from xla_lens.syntax.columns import NONE, Table, cells
 from xla_lens.text.positions import decode
 
@@ -102,7 +103,7 @@ def other_title(other: OtherValue, quoted: Callable[[str], str] = str) -> str:
         shape = decode(other.dump.shape(other.value) or b"")
         how = quoted(differing_parts(shape, decode(other.own_shape), _MAX_SHAPE)[0])
     elif found.change & Change.MEMORY_SPACE:
-        how = f"in {other.dump.space_id(table.color.item(other.value)).name}"
+        how = f"in {place_name(other.dump.space_id(table.color.item(other.value)))}"
     parts = [f"{was} {how}"] if how else []
     if found.longer_by:
         parts.append(f"{lived} {steps_longer(-found.longer_by if other.is_old else found.longer_by, 'less')}")

@@ -66,7 +66,7 @@ def memory_map_data(analysis: Analysis) -> contract.MemoryMap:
         "printedPeak": printed_peak_data(first_printed_peak(dump)),
         "allocations": {
             "index": allocations.index.tolist(),
-            "color": allocations.color.tolist(),
+            "color": dump.allocation_spaces.tolist(),
             "sizeBytes": allocations.size_bytes.tolist(),
             "kind": indices(kinds),
         },

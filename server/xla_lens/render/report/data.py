@@ -27,6 +27,7 @@ from xla_lens.model.attribution.owned import owners
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
+from xla_lens.model.memory.over_time import ColorPart
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
@@ -43,6 +44,7 @@ _LINE: Final = "file=frame.file line=frame.line function=frame.function"
 _FACTS: Final = {
     "Report": "module files complete=warrants.is_complete incomplete=warrants.gaps left_out",
     "MemorySpace": "reserved_bytes needed_bytes",
+    "ColorPart": "reserved_bytes needed_bytes",
     "ProgramBytes": "parameter_bytes=argument_bytes output_bytes temporary_bytes aliased_bytes",
     "Gap": "quantity bound cause file=kind finding=code",
     "LineReport": "size_bytes count rest_bytes unresolved_bytes lines without_source",
@@ -186,6 +188,9 @@ def _space(report: Report, one: SpaceReport) -> Json:
     }
     known = {
         "color": space.color,
+        "name": one.name,
+        "is_device": space.id.is_device,
+        "colors": [_color(report, one, part) for part in space.colors],
         "fits": None if over is None else not over,
         "peak_step": one.peak and one.peak.step,
         "peak_instruction": one.peak and dump.instruction_at(one.peak.step),
@@ -204,6 +209,18 @@ def _space(report: Report, one: SpaceReport) -> Json:
             "live": _live_values(report, live_set.values),
         }
     return known | {name: part_data(report, one, name) for name in _PARTS if _PARTS[name][0] in options.parts}
+
+
+def _color(report: Report, one: SpaceReport, part: ColorPart) -> Json:
+    """The numbers of one color of a memory space, whose bounds hold for them too."""
+    is_known = report.has_live_ranges and one.space.live_bound is not Bound.UNKNOWN
+    live = {
+        "peak_live_bytes": part.live.peak_bytes if report.has_live_ranges else None,
+        "live_bytes_at_printed_peak": part.live.at(report.printed[0]) if report.printed and is_known else None,
+    }
+    numbers = _bounded((one.space.reserved_bound, _facts(report.dump, part)), (one.space.live_bound, live))
+    peak_step = part.live.peak_step if is_known else None
+    return {"color": part.color, "name": part.id.name, "peak_step": peak_step, **numbers}
 
 
 def part_data(report: Report, one: SpaceReport, name: str) -> Any:

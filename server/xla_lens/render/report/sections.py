@@ -24,7 +24,8 @@ from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
 from xla_lens.model.hlo.stack_frames import MAX_FRAMES
-from xla_lens.model.memory.needed import reserved_parts
+from xla_lens.model.memory.needed import color_parts, reserved_parts
+from xla_lens.model.memory.over_time import ColorPart, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
@@ -63,20 +64,25 @@ from xla_lens.render.report.values import (
     value_link,
 )
 from xla_lens.render.sources import PARAMETERS, short_frame
+from xla_lens.render.terms import color_name
 from xla_lens.render.warrants import bounded, bounded_size, peak_size, share, suffix
 from xla_lens.syntax.columns import cells
 
 
 def totals_sections(report: Report) -> Sections:
-    """The reserved bytes of each memory space, by what the allocations are for."""
+    """The reserved bytes of each memory space and of its colors, by what the allocations are for."""
     if not report.spaces or Part.TOTALS not in report.options.parts:
         return ()
     rows, warrant = list[Cells](), report.warrants.of(Quantity.RESERVED)
+
+    def row(name: str, one: MemorySpace | ColorPart, by_kind: dict[str, int]) -> Cells:
+        sizes = (one.needed_bytes, one.reserved_bytes, *map(by_kind.get, KIND_NAMES))
+        return name, *("" if size is None else bounded_size(size, warrant.bound) for size in sizes)
+
     for one in report.spaces:
-        space = one.space
-        parts = dict(reserved_parts(report.dump, space.color))
-        sizes = (space.needed_bytes, space.reserved_bytes, *map(parts.get, KIND_NAMES))
-        rows.append((one.name, *("" if size is None else bounded_size(size, warrant.bound) for size in sizes)))
+        rows.append(row(one.name, one.space, dict(reserved_parts(report.dump, one.space.color))))
+        for part in one.space.colors if one.space.is_mixed else ():
+            rows.append(row(f"  of it {color_name(part.id)}", part, dict(color_parts(report.dump, part.color))))
     shown = table(" | ".join(("<", "needed", "reserved", *KIND_NAMES)), rows)
     return section(f"Memory space{suffix(warrant)}", shown)
 
