@@ -34,7 +34,7 @@ _STEPS = 300
 _MOST_LOST = 10
 """The number of failures after which a process stops."""
 
-_BETWEEN_LINES = 10_000
+_BETWEEN_LINES = 1_000
 """Seeds between two lines that show how far a process is."""
 
 

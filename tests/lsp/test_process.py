@@ -164,8 +164,6 @@ async def test_allowing_remote_editors_warns_of_the_risk() -> None:
 
 # ---------------------------------------------------------------- headers
 
-_INITIALIZE: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
-
 
 @pytest.mark.parametrize(
     "header",
@@ -215,5 +213,5 @@ async def test_server_ends_when_nobody_reads_its_output() -> None:
     os.close(writing)
     server.send_unchecked({"jsonrpc": "2.0", "method": "$/setTrace", "params": {"value": "off"}})
     os.close(reading)
-    server.ask("initialize", _INITIALIZE)
+    server.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
     assert await server.ended() == (1, "")

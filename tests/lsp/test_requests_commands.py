@@ -131,12 +131,14 @@ async def test_pages_cannot_follow_links_out_of_the_workspace(reader: Reader, tm
     os.symlink(target, link)
     (inside / "folder").symlink_to(outside)
     await reader.start(FULL, inside)
-    for path in (link, inside / "folder" / target.name, inside / ".." / "outside" / target.name, target):
+    for path in (link, inside / "folder" / target.name, target, inside / ".." / "outside" / target.name):
         page = f"xla-lens:{str(path).removesuffix('-buffer-assignment.txt')}/summary.txt"
         assert await read_page(reader, page) == NO_PAGE
         shown = await reader.run("showSummary", {"uri": path.as_uri()})
-        assert unquote(shown["uri"]) == page
-        assert await read_page(reader, page) == shown["text"]
+        # In the URI of a document, `..` is resolved.
+        own = page.replace("/inside/..", "")
+        assert unquote(shown["uri"]) == own
+        assert await read_page(reader, own) == shown["text"]
 
 
 async def test_commands_work_on_dumps_outside_the_workspace(reader: Reader, loads: Loads, tmp_path: Path) -> None:

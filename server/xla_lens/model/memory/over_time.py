@@ -13,7 +13,7 @@ Values without a live range count as reserved bytes only.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -107,7 +107,7 @@ class MemorySpace:
         return any(part.reserved_bytes for part in self.colors if part.color != self.color)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Memory:
     """The memory spaces of a dump set, by color.
 
@@ -121,8 +121,13 @@ class Memory:
 
     def space(self, color: int) -> MemorySpace | None:
         """Return the memory space that has a color, None if it has no allocations."""
-        found = (one for one in self.spaces if one.color == color or any(part.color == color for part in one.colors))
-        return next(found, None)
+        return self._by_color.get(color)
+
+    @cached_property
+    def _by_color(self) -> dict[int, MemorySpace]:
+        # No color is in two memory spaces.
+        colors = ((part.color, space) for space in self.spaces for part in space.colors)
+        return {**{space.color: space for space in self.spaces}, **dict(colors)}
 
     def allocation(self, row: int) -> LiveBytes:
         """Return the live bytes of an allocation, by its row."""
