@@ -39,7 +39,7 @@ def test_folders_are_ranked_by_the_facts() -> None:
     assert len(report.splitlines()) <= 40
     assert report.count("of it is live at once, at step ") == 1
     assert human(max(known)) in table
-    command = re.search(r"^`xla-lens (report .*)` shows the whole report\.$", report, re.MULTILINE)
+    command = re.search(r"^`xla-lens (report .*)`\s+shows\s+the\s+whole\s+report\.$", report, re.MULTILINE)
     assert command
     assert run(*shlex.split(command[1]))[1].startswith("\n".join(report.splitlines()[:4]))
     reports = _json(DUMPS)
