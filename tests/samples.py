@@ -330,6 +330,8 @@ def malformed_texts() -> Iterator[bytes]:
 def _with_moved_lines(text: bytes, chance: random.Random) -> bytes:
     lines = text.splitlines(keepends=True)
     for _ in range(chance.randrange(1, 9)):
+        if not lines:
+            break
         place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
         lines[other:other] = lines[place : place + chance.randrange(1, 9)]
         del lines[place : place + chance.randrange(9)]
