@@ -216,8 +216,8 @@ def memory_spaces_agree(dump: DumpSet, context: Context) -> Findings:
     owner, used_value = slices.allocation, dump.values.used_value[dump.value_of_slice]
     header = taken(allocations.color, owner)
     if dump.backend is Backend.GPU:
-        is_temporary = (allocations.kind & int(Kind.PREALLOCATED_TEMP) != 0) & (allocations.color == GPU_TEMPORARIES)
-        header[is_temporary[owner] & (slices.color != GPU_TEMPORARIES)] = 0
+        is_temporary = (taken(allocations.kind, owner) & int(Kind.PREALLOCATED_TEMP) != 0) & (header == GPU_TEMPORARIES)
+        header[is_temporary & (slices.color != GPU_TEMPORARIES)] = 0
     printed = header, taken(used.color, used_value), slices.color
     known = (header != NONE) & context.free(values=dump.value_of_slice, allocations=owner)
     if dump.assignment:
