@@ -2,12 +2,13 @@
 
 import random
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from goldens import files_of
-from samples import PALLAS, SEED, SPLIT, TPU, dump_file, sweep
+from samples import FORMS, PALLAS, SEED, SPLIT, TPU, dump_file, sweep
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import analyse
@@ -57,6 +58,42 @@ def test_rows_without_any_value_are_analyzed(kind: FileKind, text: bytes) -> Non
     assert all(map(message, analysis.findings))
     made = report(analysis, {kind: "a"}, ReportOptions(parts=frozenset(Part)))
     assert list(report_text(made, 100))
+
+
+_ROWS = (
+    rb"BufferAssignment:",
+    rb"allocation ",
+    rb" value: ",
+    rb"Total bytes used|Used values:",
+    rb"<\d+ ",
+    rb"  [^ ]",
+    rb" from instruction",
+    rb"HloLiveRange|  InstructionSequence:",
+    rb"    \d+:",
+    rb"  BufferLiveRange:",
+    rb"    \S+:\d+-\d+",
+    rb"  Live ranges at",
+    rb"    \S+: \d+ bytes",
+    rb"Memory Space|Total bytes|  cumulative_size",
+)
+"""What the rows of most tables begin with."""
+
+
+@pytest.mark.parametrize(("one", "other"), sweep(combinations(_ROWS, 2), 9))
+def test_tables_may_be_empty(one: bytes, other: bytes) -> None:
+    """Rows that refer to rows of other tables do not find any."""
+    missing = re.compile(rb"^(?:%s|%s).*\n" % (one, other), re.MULTILINE)
+    for form in FORMS:
+        files = [
+            dump_file(missing.sub(b"", path.read_bytes()), kind)
+            for kind, path in form.paths.items()
+            if kind is not FileKind.HLO
+        ]
+        analysis = analyse(files)
+        assert all(map(message, analysis.findings))
+        assert len(memory_map_data(analysis)["values"]["label"]) == len(analysis.dump.values)
+        made = report(analysis, form.labels, ReportOptions(parts=frozenset(Part), budget_bytes=1024))
+        assert list(report_text(made, 100))
 
 
 @pytest.mark.parametrize(
