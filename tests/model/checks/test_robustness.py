@@ -47,6 +47,10 @@ def test_numbers_over_64_bits_are_analyzed_without_errors(path: Path, most: int)
     [
         (FileKind.VALUES, b"<3@\n from instruction:}\n positions:\n  4\n"),
         (FileKind.BUFFER_ASSIGNMENT, b"Used values:\n<0 size @100000000000000000000>\n uses:"),
+        (
+            FileKind.BUFFER_ASSIGNMENT,
+            b"BufferAssignment:\nallocation 0: size 0, constant:\n\nUsed values:\n positions:\n  a\n",
+        ),
         (FileKind.BUFFER_ASSIGNMENT, b"BufferAssignment:\nallocation x: size 1:\n value: <"),
         (FileKind.BUFFER_ASSIGNMENT, b"Used values:\n  BufferLiveRange:\n    a{}:0-1\n    a{}:0-1"),
         (FileKind.VALUES, b"Used values:\n positions:\n  a\n  a\n uses:\n  a, operand 0\n  a, operand 0\n"),

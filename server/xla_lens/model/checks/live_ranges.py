@@ -103,9 +103,9 @@ def values_have_one_live_range(dump: DumpSet, context: Context) -> Findings:
     spare = len(ranges) - (values.live_range != NONE).sum() + (~is_free).sum()
     if context.is_whole(file) and is_missing.sum() > spare:
         table, value = (dump.used_values, dump.value_of_used_value) if dump.used else (dump.slices, dump.value_of_slice)
-        rows = (value != NONE) & is_missing[value]
-        facts = context.values_in(value), taken(dump.schedule.step, step_row)[value]
-        related = dump.schedule, step_row[value], Relation.STEP
+        rows = taken(is_missing, value) == 1
+        facts = context.values_in(value), taken(dump.schedule.step, taken(step_row, value))
+        related = dump.schedule, taken(step_row, value), Relation.STEP
         yield from context.found(table, rows, Problem.MISSING_LIVE_RANGE, *facts, related=related)
 
 

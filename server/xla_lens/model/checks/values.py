@@ -96,7 +96,7 @@ def values_are_in_both_lists(dump: DumpSet, context: Context) -> Findings:
         yield from context.found(slices, is_lost, Problem.UNDEFINED_VALUE, label, slices.id)
     if dump.used and context.is_whole(dump.assignment):
         value, label = dump.value_of_used_value, context.labels(table)
-        is_lost, is_view = (value != NONE) & (values.slice[value] == NONE), views_in_used_values(dump)
+        is_lost, is_view = (value != NONE) & (taken(values.slice, value) == NONE), views_in_used_values(dump)
         yield from context.found(table, is_lost & is_view, Problem.VIEW, label, severity=Severity.HINT)
         yield from context.found(table, is_lost & ~is_view, Problem.UNASSIGNED_VALUE, label, table.id)
 
