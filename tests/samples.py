@@ -26,6 +26,9 @@ from xla_lens.text.document import Document
 
 ROOT = Path(__file__).parent.parent
 DUMPS = Path(__file__).parent / "dumps"
+FIELD = Path(__file__).parent / "field"
+"""Incomplete dumps and dumps with other files beside them, as people have them."""
+
 SHARED_DUMPS = Path(os.environ.get("XLA_LENS_DUMPS", ROOT.parent / "shared" / "dumps"))
 
 needs_shared_dumps = pytest.mark.collection

@@ -41,6 +41,7 @@ from xla_lens.syntax.file_names import (
     FlagFile,
     changelist,
     is_from_cache,
+    is_proto,
     module_name,
     module_prefix,
     split_name,
@@ -88,8 +89,20 @@ class SetFiles:
 
     @property
     def module(self) -> str | None:
-        """The name of the HLO module, None if the names of the files contain none."""
-        return next((name for label in self.labels.values() if (name := module_name(label))), None)
+        """The name of the HLO module, from the names of the files or else from the HLO file. None if neither has it."""
+        name = next((name for label in self.labels.values() if (name := module_name(label))), None)
+        return name or _name_in_header(self.paths.get(FileKind.HLO))
+
+
+_HEADER: Final = re.compile(rb"\s*HloModule ([^\s,]+)")
+
+
+def _name_in_header(path: Path | None) -> str | None:
+    """The name at the start of an HLO file, None if it cannot be read."""
+    with suppress(OSError, DamagedFile):
+        header = _HEADER.match(_head(path, {})) if path else None
+        return header[1].decode("utf-8", "replace") if header else None
+    return None
 
 
 def find_set(path: Path, opened: Opened = MappingProxyType({})) -> SetFiles:
@@ -122,8 +135,10 @@ def find_sets(path: Path) -> list[SetFiles]:
     for folder, _, names in walk(path):
         found += _sets_in(folder, names, lambda _: True, lambda: False)
     if not found:
-        cached = cached_modules(path)
-        raise NotADump(f"{cached[0]}: {CACHED}" if cached else f"{path}: {_NO_DUMPS}")
+        cached, proto = cached_modules(path), _first_proto(path)
+        raise NotADump(
+            f"{cached[0]}: {CACHED}" if cached else f"{proto}: {_ONLY_PROTOS}" if proto else f"{path}: {_NO_DUMPS}"
+        )
     return found
 
 
@@ -154,6 +169,12 @@ _NO_DUMPS: Final = (
     "this folder contains no dumps. `xla-lens run COMMAND` writes them, or XLA with --xla_dump_to=DIR "
     "--xla_dump_hlo_as_text"
 )
+_NOT_A_DUMP: Final = "not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps"
+_PROTO: Final = "a protocol buffer. XLA Lens reads the texts that XLA writes with --xla_dump_hlo_as_text"
+_ONLY_PROTOS: Final = (
+    "this folder has protocol buffers but no texts, which XLA Lens reads. Run the program again with the flag "
+    "--xla_dump_hlo_as_text"
+)
 _WITHOUT_ASSIGNMENT: Final = "this HLO module has no *-buffer-assignment.txt file beside it"
 CACHED: Final = (
     "loaded from JAX's compilation cache. XLA did not compile it, so it wrote no buffer assignment. Run the program "
@@ -172,6 +193,13 @@ def cached_modules(folder: Path) -> list[Path]:
     XLA writes no buffer assignment.
     """
     return [Path(below, name) for below, _, names in walk(folder) for name in names if is_from_cache(name, names)]
+
+
+def _first_proto(folder: Path) -> Path | None:
+    """The first protocol buffer in a folder and its subfolders that XLA wrote for a module, None without one."""
+    return next(
+        (Path(below, name) for below, _, names in walk(folder) for name in sorted(names) if is_proto(name)), None
+    )
 
 
 def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]:
@@ -305,7 +333,7 @@ def load_set(
         is_cancelled,
         lambda done: report_progress(_READING + (1 - _READING) * done),
     )
-    return loaded, replace(analysis, capacity=capacity)
+    return loaded, replace(analysis, name=files.module, capacity=capacity)
 
 
 # ---------------------------------------------------------------- dumps that are being written
@@ -345,7 +373,7 @@ def _capacity_beside(files: SetFiles) -> Capacity | None:
         # Standard input and unsaved documents are in no folder.
         return None
     try:
-        module = module_name(files.stem.name)
+        module = files.module
         logs = _logs_in(files.stem.parent, files.stem.parent.stat().st_mtime_ns)
         found = (stated_capacity(_messages_in(path, _stamp(path)), module, str(path)) for path in logs)
         stated = [one for one in found if one]
@@ -574,7 +602,8 @@ def _set_of(path: Path, opened: Opened, is_there: Callable[[Path], bool]) -> Set
     stem, kind = split_name(path.name)
     kind = kind or _kind_of(path, opened)
     if kind is None:
-        raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
+        why = _PROTO if is_proto(path.name) else _NOT_A_DUMP
+        raise NotADump(f"{path}: {why}")
     siblings: dict[FileKind, Path] = {}
     for other, suffix in itertools.product(FileKind, ("", *COMPRESSED)):
         sibling = path.with_name(f"{stem}{SUFFIXES[other]}{suffix}")

@@ -216,7 +216,7 @@ class Capture:
     @property
     def name(self) -> str:
         """The name of the HLO module, such as jit_train_step."""
-        return module_of(self.analysis.dump.files)
+        return module_of(self.analysis)
 
     # ------------------------------------------------------------ peaks and tables
 

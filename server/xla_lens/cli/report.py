@@ -51,7 +51,7 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
     if pattern is None:
         return found
     try:
-        files = tuple(one for one in found.files if is_selected(map(str, one.paths.values()), pattern))
+        files = tuple(one for one in found.files if is_selected(map(str, one.paths.values()), pattern, one.module))
     except re.error as error:
         raise CannotRun(f"--module {pattern}: not a regular expression: {error}") from error
     if not files:

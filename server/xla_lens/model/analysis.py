@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
-    `warrants` say which numbers are exact. `capacity` is the device's, None if no file beside the dump states it.
-    `module` is the HLO module, None if there is none or it is not read.
+    `warrants` say which numbers are exact. `name` is that of the HLO module, None if it is unknown. `capacity` is the
+    device's, None if no file beside the dump states it. `module` is the HLO module, None if there is none or it is not
+    read.
     """
 
     dump: DumpSet
     memory: Memory
     findings: tuple[Finding, ...]
     warrants: Warrants
+    name: str | None = None
     capacity: Capacity | None = None
     module: "HloModule | None" = None
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity
-from xla_lens.model.memory.over_time import NEVER_LIVE, Memory, MemorySpace, covering
+from xla_lens.model.memory.over_time import NEVER_LIVE, MemorySpace, covering
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -95,29 +95,31 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     """Return the summary of a dump set, with columns and widths in units of `encoding`."""
     dump = analysis.dump
     return SetSummary(
-        module=module_of(dump.files),
+        module=module_of(analysis),
         backend=dump.backend,
         files=tuple((file.label, file.kind) for file in dump.files),
         # The steps would take most of the memory.
         spaces=tuple(replace(space, live=NEVER_LIVE, colors=()) for space in analysis.memory.spaces),
-        entries=_entries(dump, analysis.memory, encoding),
+        entries=_entries(analysis, encoding),
         is_truncated=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
         warrants=analysis.warrants,
         capacity=analysis.capacity,
     )
 
 
-def module_of(files: tuple[DumpFile, ...]) -> str:
-    """Return the name of the HLO module in the file names of a set, or else their stem."""
+def module_of(analysis: Analysis) -> str:
+    """Return the name of the HLO module of a set, or else the stem of its files."""
+    files = analysis.dump.files
     names = [module_name(file.label) for file in files]
     stems = [split_name(re.split(r"[/\\]", file.label)[-1])[0] for file in files]
-    name = next((name for name in (*names, *stems) if name), "")
+    name = next((name for name in (analysis.name, *names, *stems) if name), "")
     # A file name can contain line ends and bytes that are not valid text.
     return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
-def _entries(dump: DumpSet, memory: Memory, encoding: Encoding) -> Entries:
+def _entries(analysis: Analysis, encoding: Encoding) -> Entries:
     """The entries of all kinds, the biggest first. A set without files has none for its module."""
+    dump, memory = analysis.dump, analysis.memory
     table, values, kinds = dump.allocations, dump.values, allocation_kinds(dump)
     at_peak = np.zeros(len(values), bool)
     for space in memory.spaces:
@@ -127,7 +129,7 @@ def _entries(dump: DumpSet, memory: Memory, encoding: Encoding) -> Entries:
     allocations = readable[biggest(table.size_bytes[readable], ENTRY_LIMIT)]
     rows = biggest(values.size_bytes, ENTRY_LIMIT)
     file, start, texts = _values(dump, rows)
-    labels = [module_of(dump.files).encode() for _ in dump.files[:1]]
+    labels = [module_of(analysis).encode() for _ in dump.files[:1]]
     counts = len(labels), len(allocations), len(rows)
     labels += [b"allocation %d" % index for index in table.index[allocations].tolist()] + texts
     peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)

@@ -43,7 +43,7 @@ def overview_data(analysis: Analysis, top: int, locate: Locate) -> contract.Over
     place = row_place(dump.live, dump.peaks, 0) if dump.live and len(dump.peaks) else None
     return {
         "uri": "",
-        "module": module_of(dump.files),
+        "module": module_of(analysis),
         "incomplete": reasons(analysis.warrants.gaps),
         "gap": gap_word(analysis.warrants),
         "files": [],

@@ -119,7 +119,7 @@ def peak_by_line(analysis: Analysis) -> PeakByLine | None:
         return None
     advice = advise(analysis, analysis.module, one.space.color)
     return PeakByLine(
-        module=module_of(analysis.dump.files),
+        module=module_of(analysis),
         origins=made.origins,
         space=one.space,
         lines=tuple(line for line in one.lines.lines if line.frame),

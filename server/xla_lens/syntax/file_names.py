@@ -77,7 +77,9 @@ class FlagFile(StrEnum):
 
 
 def module_name(name: str) -> str | None:
-    """Return the name of the HLO module from the name or path of a file, None if it contains none."""
+    """Return the name of the HLO module from the name or path of a file, None if it contains none: XLA leaves out names
+    that are longer than a file name may be.
+    """
     match = _MODULE.search(name)
     return match[1] if match else None
 
@@ -115,6 +117,11 @@ def is_from_cache(name: str, names: Iterable[str]) -> bool:
     return not any(other.startswith(written) for other in names)
 
 
+def is_proto(name: str) -> bool:
+    """Whether a file, by its name, is a protocol buffer of an HLO module (`--xla_dump_hlo_as_proto`)."""
+    return bool(_ANY_MODULE.match(name)) and uncompressed_name(name).endswith(".pb")
+
+
 _CACHED_STAGE: Final = "after_optimizations"
 
 _ANY_MODULE: Final = re.compile(r"module_\d{4,}\.")
@@ -124,6 +131,6 @@ _CHANGELIST: Final = re.compile(r"\.cl_(\d{1,18})\.[^/\\]*$")
 _NUMBER: Final = re.compile(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
 
 _MODULE: Final = re.compile(
-    r"(?:^|[/\\.])module_\d{4,}\.(?P<module>.+?)(?:\.cl_\d+)?"
+    r"(?:^|[/\\.])module_\d{4,}\.(?P<module>(?!cl_\d+\.after_optimizations).+?)(?:\.cl_\d+)?"
     r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?after_optimizations[^/\\]*$"
 )

@@ -152,8 +152,8 @@ class Report:
 
     @property
     def module(self) -> str | None:
-        """The name of the HLO module from the names of the files, None if they do not contain it."""
-        return next((name for label in self.files.values() if (name := module_name(label))), None)
+        """The name of the HLO module, None if it is unknown."""
+        return next((name for label in self.files.values() if (name := module_name(label))), self.analysis.name)
 
     @property
     def instruction_count(self) -> int | None:

@@ -82,7 +82,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
     severities = Counter(finding.severity for finding in analysis.findings)
     return RankedModule(
         number=next((number for file in files if (number := module_number(file)) is not None), None),
-        name=module_of(dump.files),
+        name=module_of(analysis),
         files=tuple(files),
         space=replace(space, live=NEVER_LIVE, colors=()),
         peak_bytes=space.peak_live_bytes if is_known else None,
@@ -147,11 +147,13 @@ def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny
 _SLASH: Final = re.compile(r"[/\\]")
 
 
-def is_selected(files: Iterable[str], pattern: str) -> bool:
-    """Return whether a set with some files has a number, or a match of a pattern in its name. Raises `re.error`."""
+def is_selected(files: Iterable[str], pattern: str, name: str | None = None) -> bool:
+    """Return whether a set with some files has a number, or a match of a pattern in its name, which is `name` or else
+    in the names of the files. Raises `re.error`.
+    """
     files = tuple(files)
     if pattern.isdecimal():
         return any(module_number(file) == int(pattern) for file in files)
-    names = {module_name(file) for file in files} - {None} or {split_name(_SLASH.split(file)[-1])[0] for file in files}
+    names = {name, *map(module_name, files)} - {None} or {split_name(_SLASH.split(file)[-1])[0] for file in files}
     search = re.compile(pattern).search
     return any(search(name) for name in names if name is not None)

@@ -135,10 +135,12 @@ def _checked(
             run(() if has_view else peak.printed_peak_matches_live_ranges(dump, context))
             run(reports.reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else ())
 
-    if foreign := [*values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]:
-        findings = [finding for finding in findings if finding.code is Code.SYNTAX] + foreign
-    else:
+    foreign = [*values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]
+    if not foreign:
         run_all()
+        foreign = [*values.files_are_of_one_compilation(dump, findings)]
+    if foreign:
+        findings = [finding for finding in findings if finding.code is Code.SYNTAX] + foreign
     return sorted(findings, key=lambda finding: (order.index(finding.place.file), finding.place.start))
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import numpy as np
+
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem, Sizes
 from xla_lens.model.checks.resemblance import Row, section_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
 from xla_lens.syntax.columns import Section
 from xla_lens.syntax.file_names import FileKind
@@ -59,6 +62,7 @@ _OF_CODE: Final = {code: quantities for quantities, codes in _DOUBTS for code in
 
 _OF_PROBLEM: Final[dict[Problem, tuple[Quantity, ...]]] = {
     Problem.FOREIGN_FILE: tuple(Quantity),
+    Problem.FOREIGN_VALUES: tuple(Quantity),
     # These files count as missing.
     Problem.EMPTY_FILE: (),
     Problem.NO_DUMP_LINES: (),
@@ -97,7 +101,32 @@ def warrants(dump: DumpSet, findings: Iterable[Finding]) -> Warrants:
     for finding in findings:
         if finding.severity.is_alarm:
             gaps += _gaps(finding)
+    if any(gap.quantity is RESERVED for gap in gaps) and _are_allocations_complete(dump):
+        gaps = [gap for gap in gaps if gap.quantity is not RESERVED or _is_in_allocations(gap)]
     return Warrants().with_gaps(gaps)
+
+
+def _are_allocations_complete(dump: DumpSet) -> bool:
+    """Whether the allocations are numbered without gaps and add up to a total that XLA prints behind them or in the
+    memory usage report.
+    """
+    table = dump.allocations
+    if not np.array_equal(table.index, np.arange(len(table))):
+        return False
+    reserved = {color: sum(table.size_bytes[table.color == color].tolist()) for color in distinct(table.color).tolist()}
+    totals = dump.totals.size_bytes.tolist()
+    for file in dump.files:
+        if file.kind is FileKind.MEMORY_USAGE_REPORT:
+            spaces = file.columns.report_spaces
+            if dict(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)) == reserved:
+                return bool(reserved)
+            totals += file.columns.totals.size_bytes.tolist()
+    return bool(reserved) and sum(reserved.values()) in totals
+
+
+def _is_in_allocations(gap: Gap) -> bool:
+    """Whether a gap is a contradiction in the buffer assignment itself, which a matching total does not resolve."""
+    return gap.kind is FileKind.BUFFER_ASSIGNMENT and gap.cause not in (Cause.CUT_OFF, Cause.MISSING)
 
 
 def _missing(dump: DumpSet) -> Iterator[Gap]:
@@ -107,6 +136,9 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
         found = files.get(kind)
         cause = Cause.MISSING if found is None else Cause.NO_DUMP if found.document.data.strip() else Cause.EMPTY
         for quantity in _OF_KIND[kind]:
+            if quantity is TOTAL and len(dump.totals):
+                # The file is cut off behind the total.
+                continue
             is_count = quantity in (VALUES, SCHEDULE)
             yield Gap(quantity, Bound.AT_LEAST if is_count else Bound.UNKNOWN, cause, kind)
     if dump.used is None and dump.assignment:

@@ -151,6 +151,11 @@ class Problem(Enum):
         "The printed total is {printed_bytes:bytes}, but the {allocations:# allocation|# allocations} add up to "
         "{reserved_bytes:bytes}, {difference_bytes:less or more}.",
     )
+    FOREIGN_VALUES = _row(
+        Code.TOTAL_MISMATCH,
+        "The list of values and the allocations differ in {differences:,} places. The two files are of different "
+        "compilations: copy all files of one compilation.",
+    )
     HUMAN_SIZE_MISMATCH = _row(
         Code.HUMAN_SIZE_MISMATCH, "{size_bytes:bytes} are {expected}, but the dump prints {printed}."
     )

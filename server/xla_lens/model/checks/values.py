@@ -1,5 +1,6 @@
 """Checks of the values: both lists have the same ones, and they fit the instructions that the dump quotes."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -8,7 +9,7 @@ import numpy as np
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, Fact, Marks, Named, RelatedRows, marked
-from xla_lens.model.checks.problems import Findings, Problem, Relation, error
+from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation, error, of_another_compilation
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
@@ -61,6 +62,17 @@ def files_are_of_one_dump(dump: DumpSet, *, is_cut: bool) -> Findings:
         if dump.live and unknown > _MAXIMUM_EDITED and 2 * unknown > len(ranges):
             problem = Problem.FOREIGN_FILE(unknown, len(ranges), "live ranges", "of unknown values")
             yield error(row_place(dump.live, ranges, 0), problem)
+
+
+def files_are_of_one_compilation(dump: DumpSet, findings: Sequence[Finding]) -> Findings:
+    """The total and the shapes in the list of values are those of the allocations. If both differ, by the `findings` of
+    the other checks, the two files are of different compilations of a program, of which one replaced some files of the
+    other.
+    """
+    totals = [finding for finding in findings if finding.problem.kind is Problem.TOTAL_MISMATCH]
+    shapes = [finding for finding in findings if finding.problem.kind is Problem.SHAPE_MISMATCH]
+    if dump.used is not dump.assignment and totals and len(shapes) > _MAXIMUM_EDITED:
+        yield of_another_compilation([*totals, *shapes], Problem.FOREIGN_VALUES)
 
 
 def first_positions_define_values(dump: DumpSet, context: Context) -> Findings:

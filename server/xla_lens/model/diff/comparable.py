@@ -31,8 +31,8 @@ class DiffSide:
 
     @property
     def name(self) -> str | None:
-        """The name of the HLO module, None if the names of the files do not contain it."""
-        return next(filter(None, map(module_name, self.files.values())), None)
+        """The name of the HLO module, None if it is unknown."""
+        return next(filter(None, map(module_name, self.files.values())), self.analysis.name)
 
     @property
     def changelist(self) -> int | None:

@@ -51,7 +51,7 @@ def memory_map_data(analysis: Analysis) -> contract.MemoryMap:
     arguments = {value: f"{PARAMETERS} {name}" for value, name in arguments_of(origins, rows).items()}
     call_of, calls = _calls(found)
     data: contract.MemoryMap = {
-        "module": module_of(dump.files),
+        "module": module_of(analysis),
         "incomplete": reasons(analysis.warrants.gaps),
         "strings": [],
         "steps": indices(steps),

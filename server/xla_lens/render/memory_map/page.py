@@ -35,7 +35,7 @@ def _packed(text: str) -> str:
 
 def memory_map_page(analysis: Analysis, script: str, style: str, *, is_script_packed: bool = False) -> Iterator[str]:
     """Yield the lines of the page of a dump set. `script` and `style` are the bundles of the extension."""
-    title, maps = f"{module_of(analysis.dump.files)}: memory map", [packed_map(memory_map_data(analysis))]
+    title, maps = f"{module_of(analysis)}: memory map", [packed_map(memory_map_data(analysis))]
     return memory_maps_page(title, (), maps, script, style, is_script_packed=is_script_packed)
 
 
