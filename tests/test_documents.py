@@ -10,6 +10,7 @@ import xla_lens
 import xla_lens.api
 from documents import DOCS, documents, updated
 from xla_lens.features.report.options import Part
+from xla_lens.model.chip import HBM, HBM_RELEASE
 from xla_lens.model.tables.backend import SPACES, Backend, Space, Where
 from xla_lens.syntax.file_names import SUFFIXES
 
@@ -48,3 +49,12 @@ def test_documented_memory_space_names_match_the_code() -> None:
         space = Space(name, Where(where.removeprefix("on ")))
         documented.setdefault(Backend(backend.lower()), {})[int(color)] = space
     assert documented == SPACES
+
+
+def test_documented_memory_of_chips_matches_the_code() -> None:
+    text = (DOCS / "what-the-numbers-mean.md").read_text(encoding="utf-8")
+    assert f"by libtpu {HBM_RELEASE}" in text
+    for name, sizes in HBM.items():
+        parts = (f"{size:.2f}: {', '.join(f'`{config}`' for config in names.split())}" for size, names in sizes.items())
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| {name} |"))
+        assert row.endswith(f" | {'; '.join(parts)} |")

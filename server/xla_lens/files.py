@@ -17,8 +17,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.capacity import Capacity, CapacitySource, device_memory, stated_capacity
+from xla_lens.model.capacity import (
+    Capacity,
+    CapacitySource,
+    LoggedSize,
+    chip_capacity,
+    flag_capacity,
+    logged_capacity,
+    logged_sizes,
+)
 from xla_lens.model.checks.problems import Problem
+from xla_lens.model.chip import gpu_in, tpu_in
 from xla_lens.model.flags import Flags, flags_in
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
@@ -54,7 +63,6 @@ from xla_lens.text.document import Document, IsCancelled, ReportProgress, docume
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule
-    from xla_lens.syntax.oom import OomMessage
 
 _HEAD: Final = 4096
 
@@ -272,7 +280,7 @@ def _beside(files: SetFiles, file: FlagFile) -> Path:
     number = changelist(name)
     if number is not None and name.startswith(f"{prefix}cl_{number}."):
         prefix += f"cl_{number}."
-    if file is FlagFile.COMPILE_OPTIONS:
+    if file in (FlagFile.COMPILE_OPTIONS, FlagFile.TOPOLOGY):
         return files.stem.parent / prefix.rstrip(".") / file
     return files.stem.with_name(prefix + file)
 
@@ -325,15 +333,16 @@ def load_set(
     Raises `Cancelled`.
     """
     loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done), share=share)
-    capacity = _capacity_beside(files)
-    if before and before.capacity == capacity and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
+    chip, capacity = _device_beside(files)
+    is_same_device = before and (before.chip, before.capacity) == (chip, capacity)
+    if before and is_same_device and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
         return loaded, before
     analysis = analyse(
         (file.dump_file for file in loaded.values()),
         is_cancelled,
         lambda done: report_progress(_READING + (1 - _READING) * done),
     )
-    return loaded, replace(analysis, name=files.module, capacity=capacity)
+    return loaded, replace(analysis, name=files.module, chip=chip, capacity=capacity)
 
 
 # ---------------------------------------------------------------- dumps that are being written
@@ -365,25 +374,52 @@ _RECENT_SECONDS: Final = 2.0
 # ---------------------------------------------------------------- the device
 
 
-def _capacity_beside(files: SetFiles) -> Capacity | None:
-    """The capacity of the device that a file beside the dump states, None without one. The message of a compiler that
-    ran out of memory counts more than the size of the GPU, because it is what programs may use.
+def _device_beside(files: SetFiles) -> tuple[str | None, Capacity | None]:
+    """The name of the chip and the capacity of the device that the files beside the dump state. What the compiler says
+    counts more than the size of the chip, because it is what programs may use.
     """
     if not any(map(_is_readable, files.paths.values())):
         # Standard input and unsaved documents are in no folder.
-        return None
+        return None, None
+    chip, of_chip = _chip_beside(files)
+    flag = flag_capacity(*_text_beside(files, FlagFile.TPU_ENVIRONMENT))
+    if flag and of_chip and flag.size_bytes >= of_chip.size_bytes:
+        # libtpu takes the memory of the chip then.
+        flag = None
+    found = flag or _capacity_in_logs(files) or of_chip
+    return chip, replace(found, chip=chip) if found else None
+
+
+def _chip_beside(files: SetFiles) -> tuple[str | None, Capacity | None]:
+    """The name and the capacity of the chip that XLA compiled for."""
+    (config, gpu_file), (arguments, tpu_file), (topology, topology_file) = (
+        _text_beside(files, file) for file in (FlagFile.TARGET_CONFIG, FlagFile.TARGET_ARGUMENTS, FlagFile.TOPOLOGY)
+    )
+    if chip := gpu_in(config) if config else None:
+        return chip.name, chip_capacity(chip, CapacitySource.TARGET_CONFIG, gpu_file)
+    if chip := tpu_in(arguments, topology) if arguments or topology else None:
+        return chip.name, chip_capacity(chip, CapacitySource.LIBTPU, tpu_file if arguments else topology_file)
+    return None, None
+
+
+def _text_beside(files: SetFiles, file: FlagFile) -> tuple[str, str]:
+    """The text of a file beside a set, empty if it cannot be read, and its path."""
+    path = _beside(files, file)
     try:
-        module = files.module
+        return read_file(path, SMALL_FILE).decode("utf-8", "replace"), str(path)
+    except OSError:
+        return "", str(path)
+
+
+def _capacity_in_logs(files: SetFiles) -> Capacity | None:
+    """The capacity that the logs beside a set state for its module, None if they state none, or several."""
+    try:
         logs = _logs_in(files.stem.parent, files.stem.parent.stat().st_mtime_ns)
-        found = (stated_capacity(_messages_in(path, _stamp(path)), module, str(path)) for path in logs)
-        stated = [one for one in found if one]
-        if len({one.size_bytes for one in stated}) == 1:
-            return stated[0]
-        config = _beside(files, FlagFile.TARGET_CONFIG)
-        size_bytes = device_memory(read_file(config, SMALL_FILE))
-        return Capacity(size_bytes, CapacitySource.TARGET_CONFIG, str(config)) if size_bytes else None
-    except (OSError, DamagedFile):
+        found = [logged_capacity(_sizes_in(path, _stamp(path)), files.module, str(path)) for path in logs]
+    except OSError:
         return None
+    stated = [one for one in found if one]
+    return stated[0] if len({one.size_bytes for one in stated}) == 1 else None
 
 
 _LOG_NAME: Final = re.compile(
@@ -411,16 +447,14 @@ def _logs_in(folder: Path, _stamp_of_folder: int) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=256)
-def _messages_in(path: Path, _stamp_of_file: Stamp) -> "tuple[OomMessage, ...]":
-    """The out-of-memory messages in a file that may be a log. Cached until the file changes."""
-    from xla_lens.syntax.oom import read_oom_log
-
+def _sizes_in(path: Path, _stamp_of_file: Stamp) -> tuple[LoggedSize, ...]:
+    """The sizes of HBM in a file that may be a log. Cached until the file changes."""
     try:
         with open_file(path) as stream:
             if kind_of_content(stream.read(_HEAD)):
                 return ()
             stream.seek(0)
-            return read_oom_log(log_blocks(stream, str(path), SMALL_FILE)).messages
+            return tuple(logged_sizes(b"".join(log_blocks(stream, str(path), SMALL_FILE))))
     except (OSError, DamagedFile):
         # A file that merely looks like a log has nothing to do with the dump.
         return ()

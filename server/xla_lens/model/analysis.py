@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
-    `warrants` say which numbers are exact. `name` is that of the HLO module, None if it is unknown. `capacity` is the
-    device's, None if no file beside the dump states it. `module` is the HLO module, None if there is none or it is not
-    read.
+    `warrants` say which numbers are exact. `name` is that of the HLO module, `chip` that of the chip that XLA
+    compiled for, and `capacity` the device's; None if no file states them. `module` is the HLO module, None if there is
+    none or it is not read.
     """
 
     dump: DumpSet
@@ -37,6 +37,7 @@ class Analysis:
     findings: tuple[Finding, ...]
     warrants: Warrants
     name: str | None = None
+    chip: str | None = None
     capacity: Capacity | None = None
     module: "HloModule | None" = None
 
@@ -44,7 +45,7 @@ class Analysis:
         """Return this analysis with the capacity that the user states, which counts more than that of any file. None
         leaves it as it is.
         """
-        capacity = given_capacity(size_bytes)
+        capacity = given_capacity(size_bytes, self.chip)
         return replace(self, capacity=capacity) if capacity else self
 
     def with_module(self, module: "HloModule | None", is_cancelled: IsCancelled | None = None) -> "Analysis":

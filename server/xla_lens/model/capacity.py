@@ -1,22 +1,20 @@
 """How much memory the device has, and whether a program fits.
 
-The capacity is never guessed. The user states it, or a file beside the dump does: an out-of-memory message of the same
-module, or the description of the GPU that XLA compiled for. No text of a TPU dump names the generation of the chip.
+The capacity is never guessed. The user states it, or a file beside the dump does: a flag of the compiler, what the
+compiler logged about the same module, or the chip that it compiled for.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
+from xla_lens.model.chip import Chip
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
-
-if TYPE_CHECKING:
-    from xla_lens.syntax.oom import OomMessage
 
 
 class CapacitySource(StrEnum):
@@ -24,21 +22,28 @@ class CapacitySource(StrEnum):
 
     GIVEN = "given"
     """The user, in a setting or an option."""
+    FLAG = "flag"
+    """The flag `xla_tpu_max_hbm_size_mib` of the compiler for TPUs."""
     OOM_MESSAGE = "oom-message"
     """An out-of-memory message of the compiler, which prints what programs may use, in two decimals."""
+    COMPILE_LOG = "compile-log"
+    """What the compiler for TPUs logs about a program that fits: what programs may use, in two decimals."""
     TARGET_CONFIG = "target-config"
     """The GPU that XLA compiled for. This is all its memory, of which the runtime reserves some."""
+    LIBTPU = "libtpu"
+    """The TPU that XLA compiled for, and what libtpu lets programs use of its memory (`chip.HBM`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The bytes of the default memory space of the device. `file` is the path of the file that states them, None if
-    the user does.
+    """The bytes of the default memory space of the device. `file` is the path of the file that states them, or that
+    names the chip, None if the user does. `chip` is the name of the chip, None if it is unknown.
     """
 
     size_bytes: int
     source: CapacitySource
     file: str | None = None
+    chip: str | None = None
 
 
 def main_space(spaces: Sequence[MemorySpace]) -> MemorySpace | None:
@@ -48,19 +53,51 @@ def main_space(spaces: Sequence[MemorySpace]) -> MemorySpace | None:
     return next((space for space in spaces if space.id.color == DEFAULT_COLOR), next(iter(spaces), None))
 
 
-def given_capacity(size_bytes: int | None) -> Capacity | None:
+def given_capacity(size_bytes: int | None, chip: str | None = None) -> Capacity | None:
     """Return the capacity that the user states, None without one."""
-    return Capacity(size_bytes, CapacitySource.GIVEN) if size_bytes is not None else None
+    return Capacity(size_bytes, CapacitySource.GIVEN, None, chip) if size_bytes is not None else None
 
 
-def stated_capacity(messages: "Iterable[OomMessage]", module: str | None, file: str) -> Capacity | None:
-    """Return the capacity in the messages of a file about a module, None if they state none, or several."""
-    sizes = {
-        message.hbm_capacity.size_bytes
-        for message in messages
-        if message.hbm_capacity and (message.module is None or message.module == module)
-    }
-    return Capacity(sizes.pop(), CapacitySource.OOM_MESSAGE, file) if len(sizes) == 1 else None
+class LoggedSize(NamedTuple):
+    """The size of HBM that a program may use, as a log states it. `module` is None if the log does not name it."""
+
+    module: str | None
+    size_bytes: int
+    source: CapacitySource
+
+
+def logged_sizes(log: bytes) -> Iterator[LoggedSize]:
+    """Yield the sizes of HBM that a log states, of programs that fit and of those that do not."""
+    # Most dumps have no log beside them.
+    from xla_lens.syntax.compile_log import read_compile_log
+    from xla_lens.syntax.oom import read_oom_log
+
+    for message in read_oom_log([log]).messages:
+        if message.hbm_capacity:
+            yield LoggedSize(message.module, message.hbm_capacity.size_bytes, CapacitySource.OOM_MESSAGE)
+    for program in read_compile_log(log):
+        yield LoggedSize(program.module, program.hbm_capacity.size_bytes, CapacitySource.COMPILE_LOG)
+
+
+def logged_capacity(sizes: Iterable[LoggedSize], module: str | None, file: str) -> Capacity | None:
+    """Return the capacity that a log states for a module, None if it states none, or several."""
+    found = [size for size in sizes if size.module in (None, module)]
+    is_one = len({size.size_bytes for size in found}) == 1
+    return Capacity(found[0].size_bytes, found[0].source, file) if is_one else None
+
+
+_MAX_HBM: Final = re.compile(r"^xla_tpu_max_hbm_size_mib:\s*([1-9]\d{0,8})\s*$", re.MULTILINE)
+
+
+def flag_capacity(environment: str, file: str) -> Capacity | None:
+    """Return the limit that a flag sets, None if the flags of the compiler for TPUs set none."""
+    match = _MAX_HBM.search(environment)
+    return Capacity(int(match[1]) << 20, CapacitySource.FLAG, file) if match else None
+
+
+def chip_capacity(chip: Chip, source: CapacitySource, file: str) -> Capacity | None:
+    """Return the capacity of a chip, None if it is unknown."""
+    return Capacity(chip.memory_bytes, source, file) if chip.memory_bytes else None
 
 
 def capacity_of(space: MemorySpace, *candidates: Capacity | None) -> Capacity | None:
@@ -86,12 +123,3 @@ def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     ]
     over = max(known, default=0) - limit_bytes
     return over if over > 0 else None
-
-
-_MEMORY: Final = re.compile(rb"\bdevice_memory_size:\s*(\d{1,18})\b")
-
-
-def device_memory(text: bytes) -> int | None:
-    """Return all bytes of the GPU's memory from a `FlagFile.TARGET_CONFIG`, None if the text does not have them."""
-    match = _MEMORY.search(text)
-    return int(match[1]) if match and int(match[1]) else None

@@ -74,6 +74,8 @@ class FlagFile(StrEnum):
     """The TPU."""
     COMPILE_OPTIONS = "compile_options.textproto"
     """A `CompileOptionsProto`, in a folder with the name of the module. It has all flags of XLA."""
+    TOPOLOGY = "topology.textproto"
+    """A `PjRtTopologyDescriptionProto`, which names the TPU, in the same folder."""
 
 
 def module_name(name: str) -> str | None:

@@ -164,15 +164,19 @@ def report_data(report: Report) -> Json:
 
 
 def _device(report: Report) -> Json | None:
-    """The capacity of the device, and what takes it."""
-    if report.hbm is None or report.capacity is None:
+    """The device, its capacity, and what takes it."""
+    chip, capacity = report.analysis.chip, report.capacity
+    if report.hbm is None or (chip is None and capacity is None):
         return None
-    space, capacity = report.hbm.space, report.capacity
+    space = report.hbm.space
     is_known = space.reserved_bound is not Bound.UNKNOWN
     reserved = reserved_parts(report.dump, space.color) if is_known else ()
     return {
-        **_facts(report.dump, capacity),
-        "over_bytes": over_bytes(space, capacity.size_bytes),
+        "chip": chip,
+        "size_bytes": capacity and capacity.size_bytes,
+        "source": capacity and capacity.source,
+        "file": capacity and capacity.file,
+        "over_bytes": over_bytes(space, capacity.size_bytes) if capacity else None,
         "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in reserved],
         "bounds": _bounds(space.reserved_bound, "over_bytes", "reserved"),
     }

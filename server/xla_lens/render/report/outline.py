@@ -122,6 +122,8 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
             yield "not needed", line
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
+    elif report.analysis.chip:
+        yield "device", f"{report.analysis.chip}, of unknown capacity"
     counts = (
         (report.value_count, "value", report.warrants.of(Quantity.VALUES)),
         (report.instruction_count, "scheduled instruction", report.warrants.of(Quantity.SCHEDULE)),
