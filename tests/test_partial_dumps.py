@@ -164,11 +164,49 @@ def test_stage_is_not_taken_for_a_name(tmp_path: Path, stage: str) -> None:
 # ---------------------------------------------------------------- folders without text
 
 
-def test_folder_with_protos_names_the_missing_flag(tmp_path: Path) -> None:
+PROTOS = "this folder has protocol buffers but no texts, which XLA Lens reads."
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (None, "Run the program again with --xla_dump_hlo_as_text"),
+        (
+            "xla_dump_hlo_as_proto: true\nxla_dump_hlo_as_dot: true\n",
+            "By module_0000.jit_f.debug_options, XLA ran with --xla_dump_hlo_as_proto --xla_dump_hlo_as_dot. Run the "
+            "program again with --xla_dump_hlo_as_text",
+        ),
+        (
+            "xla_dump_hlo_as_proto: true\nxla_dump_hlo_as_text: true\n",
+            "By module_0000.jit_f.debug_options, XLA wrote texts, too: copy them",
+        ),
+    ],
+)
+def test_folder_with_protos_names_the_missing_flag(tmp_path: Path, flags: str | None, why: str) -> None:
     proto = tmp_path / "module_0000.jit_f.cpu_after_optimizations.hlo.pb"
     proto.write_bytes(b"\n\x00")
-    status, _, error = run("report", tmp_path)
-    assert status == 2
-    assert error.startswith(f"xla-lens: {proto}: this folder has protocol buffers but no texts")
-    assert "--xla_dump_hlo_as_text" in error
+    if flags:
+        (tmp_path / "module_0000.jit_f.debug_options").write_text(flags)
+    assert run("report", tmp_path) == (2, "", f"xla-lens: {proto}: {PROTOS} {why}\n")
     assert "--xla_dump_hlo_as_text" in run("report", proto)[2]
+
+
+# ---------------------------------------------------------------- flags that leave something out
+
+
+def test_flag_that_leaves_out_values_and_live_ranges_is_named() -> None:
+    flag = "--xla_dump_buffer_assignment_analysis=false"
+    assert f"the list of values is missing; XLA ran with {flag}" in run("report", NO_ANALYSIS)[1]
+    gaps = report(NO_ANALYSIS)["incomplete"]
+    assert {(gap["file"], gap["flag"]) for gap in gaps} == {("values", flag), ("live-range", flag)}
+
+
+def test_flag_that_leaves_out_source_lines_is_named(tmp_path: Path) -> None:
+    here = shutil.copytree(FIELD / "no_metadata", tmp_path / "dump")
+    flag = "--xla_dump_disable_metadata=true"
+    text = "32.0 KiB have a source line that the dump does not contain: XLA ran with {}."
+    assert text.format(flag) in run("report", here)[1]
+    assert report(here, "--part", "line")["memory_spaces"][0]["lines"]["left_out_by"] == flag
+    next(here.glob("*.debug_options")).unlink()
+    assert "the HLO module contains, and that file is missing or lacks the line." in run("report", here)[1]
+    assert report(here, "--part", "line")["memory_spaces"][0]["lines"]["left_out_by"] is None

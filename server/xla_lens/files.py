@@ -28,6 +28,7 @@ from xla_lens.model.capacity import (
 )
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.chip import gpu_in, tpu_in
+from xla_lens.model.dump_flags import formats_of_modules, left_out_by_flags
 from xla_lens.model.flags import Flags, flags_in
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
@@ -143,10 +144,8 @@ def find_sets(path: Path) -> list[SetFiles]:
     for folder, _, names in walk(path):
         found += _sets_in(folder, names, lambda _: True, lambda: False)
     if not found:
-        cached, proto = cached_modules(path), _first_proto(path)
-        raise NotADump(
-            f"{cached[0]}: {CACHED}" if cached else f"{proto}: {_ONLY_PROTOS}" if proto else f"{path}: {_NO_DUMPS}"
-        )
+        cached = cached_modules(path)
+        raise NotADump(f"{cached[0]}: {CACHED}" if cached else _only_protos(path) or f"{path}: {_NO_DUMPS}")
     return found
 
 
@@ -179,10 +178,6 @@ _NO_DUMPS: Final = (
 )
 _NOT_A_DUMP: Final = "not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps"
 _PROTO: Final = "a protocol buffer. XLA Lens reads the texts that XLA writes with --xla_dump_hlo_as_text"
-_ONLY_PROTOS: Final = (
-    "this folder has protocol buffers but no texts, which XLA Lens reads. Run the program again with the flag "
-    "--xla_dump_hlo_as_text"
-)
 _WITHOUT_ASSIGNMENT: Final = "this HLO module has no *-buffer-assignment.txt file beside it"
 CACHED: Final = (
     "loaded from JAX's compilation cache. XLA did not compile it, so it wrote no buffer assignment. Run the program "
@@ -203,11 +198,27 @@ def cached_modules(folder: Path) -> list[Path]:
     return [Path(below, name) for below, _, names in walk(folder) for name in names if is_from_cache(name, names)]
 
 
-def _first_proto(folder: Path) -> Path | None:
-    """The first protocol buffer in a folder and its subfolders that XLA wrote for a module, None without one."""
-    return next(
-        (Path(below, name) for below, _, names in walk(folder) for name in sorted(names) if is_proto(name)), None
-    )
+def _only_protos(folder: Path) -> str | None:
+    """What a folder and its subfolders without texts lack, if XLA wrote protocol buffers there, None if it did not."""
+    for below, _, names in walk(folder):
+        if proto := next((name for name in sorted(names) if is_proto(name)), None):
+            path, flags = Path(below, proto), [name for name in names if name.endswith(f".{FlagFile.DEBUG_OPTIONS}")]
+            return f"{path}: {_why_no_text(Path(below, min(flags)) if flags else None)}"
+    return None
+
+
+def _why_no_text(flags: Path | None) -> str:
+    """Why a folder has only protocol buffers, by the flags of a module in it."""
+    formats: list[str] = []
+    with suppress(OSError):
+        formats = formats_of_modules(read_file(flags, SMALL_FILE).decode("utf-8", "replace")) if flags else []
+    protos = "this folder has protocol buffers but no texts, which XLA Lens reads"
+    if not flags or not formats:
+        return f"{protos}. Run the program again with --xla_dump_hlo_as_text"
+    if "xla_dump_hlo_as_text" in formats:
+        return f"{protos}. By {flags.name}, XLA wrote texts, too: copy them"
+    ran_with = " ".join(f"--{name}" for name in formats)
+    return f"{protos}. By {flags.name}, XLA ran with {ran_with}. Run the program again with --xla_dump_hlo_as_text"
 
 
 def printed_files(path: Path, data: bytes) -> Iterator[tuple[Path, PrintedFile]]:
@@ -334,13 +345,15 @@ def load_set(
     """
     loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done), share=share)
     chip, capacity = _device_beside(files)
-    is_same_device = before and (before.chip, before.capacity) == (chip, capacity)
-    if before and is_same_device and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
+    left_out = left_out_by_flags(_text_beside(files, FlagFile.DEBUG_OPTIONS)[0]) if _has_folder(files) else {}
+    is_same = before and (before.chip, before.capacity, before.left_out) == (chip, capacity, left_out)
+    if before and is_same and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
         return loaded, before
     analysis = analyse(
         (file.dump_file for file in loaded.values()),
         is_cancelled,
         lambda done: report_progress(_READING + (1 - _READING) * done),
+        left_out,
     )
     return loaded, replace(analysis, name=files.module, chip=chip, capacity=capacity)
 
@@ -378,8 +391,7 @@ def _device_beside(files: SetFiles) -> tuple[str | None, Capacity | None]:
     """The name of the chip and the capacity of the device that the files beside the dump state. What the compiler says
     counts more than the size of the chip, because it is what programs may use.
     """
-    if not any(map(_is_readable, files.paths.values())):
-        # Standard input and unsaved documents are in no folder.
+    if not _has_folder(files):
         return None, None
     chip, of_chip = _chip_beside(files)
     flag = flag_capacity(*_text_beside(files, FlagFile.TPU_ENVIRONMENT))
@@ -388,6 +400,11 @@ def _device_beside(files: SetFiles) -> tuple[str | None, Capacity | None]:
         flag = None
     found = flag or _capacity_in_logs(files) or of_chip
     return chip, replace(found, chip=chip) if found else None
+
+
+def _has_folder(files: SetFiles) -> bool:
+    """Whether a set may have other files beside it. Standard input and unsaved documents are in no folder."""
+    return any(map(_is_readable, files.paths.values()))
 
 
 def _chip_beside(files: SetFiles) -> tuple[str | None, Capacity | None]:

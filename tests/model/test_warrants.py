@@ -73,6 +73,9 @@ def test_missing_values_make_reserved_bytes_a_bound() -> None:
     files = next(iter(find_sets(DUMPS / "tpu-v5e2x2-libtpu0.0.51/mlp_train")))
     texts = texts_of(files)
     del texts[FileKind.VALUES]
+    # The memory usage report confirms the allocations.
+    assert analysed(texts).warrants.of(Quantity.RESERVED).bound is Bound.EXACT
+    del texts[FileKind.MEMORY_USAGE_REPORT]
     one = analysed(texts)
     assert one.warrants.of(Quantity.RESERVED).bound is Bound.AT_LEAST
     assert {gap.kind for gap in one.warrants.gaps} == {FileKind.VALUES}

@@ -1,7 +1,8 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tree_sitter_xla_dump import release_memory
@@ -18,6 +19,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import IsCancelled, ReportProgress
 
 if TYPE_CHECKING:
@@ -27,15 +29,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
-    `warrants` say which numbers are exact. `name` is that of the HLO module, `chip` that of the chip that XLA
-    compiled for, and `capacity` the device's; None if no file states them. `module` is the HLO module, None if there is
-    none or it is not read.
+    `warrants` say which numbers are exact. `left_out` has the flag of XLA because of which the facts of a file are
+    missing. `name` is that of the HLO module, `chip` that of the chip that XLA compiled for, and `capacity` the
+    device's; None if no file states them. `module` is the HLO module, None if there is none or it is not read.
     """
 
     dump: DumpSet
     memory: Memory
     findings: tuple[Finding, ...]
     warrants: Warrants
+    left_out: Mapping[FileKind, str] = field(default_factory=dict)
     name: str | None = None
     chip: str | None = None
     capacity: Capacity | None = None
@@ -63,7 +66,7 @@ class Analysis:
             return one
         # Once more from the start, because what the module shows may explain what the dump alone shows.
         findings = tuple(check(self.dump, self.memory, is_cancelled, module=module))
-        found = warrants(self.dump, findings)
+        found = warrants(self.dump, findings, self.left_out)
         return replace(one, findings=findings, memory=with_bounds(self.memory, found), warrants=found)
 
     def with_unreadable(self, module: DumpFile) -> "Analysis":
@@ -100,9 +103,10 @@ def analyse(
     files: Iterable[DumpFile],
     is_cancelled: IsCancelled = lambda: False,
     report_progress: ReportProgress = lambda _: None,
+    left_out: Mapping[FileKind, str] = MappingProxyType({}),
 ) -> Analysis:
     """Analyse the files of one dump set. Missing and broken parts become findings. `report_progress` is called with the
-    fraction that is done. Raises nothing but `Cancelled`.
+    fraction that is done. `left_out` is that of `Analysis`. Raises nothing but `Cancelled`.
     """
     # Every step leaves freed memory between the tables that it keeps. Without this, it would add up.
     release_memory()
@@ -115,5 +119,5 @@ def analyse(
         check(dump, memory, is_cancelled, lambda done: report_progress(_MEASURED + (1 - _MEASURED) * done))
     )
     release_memory()
-    found = warrants(dump, findings)
-    return Analysis(dump, with_bounds(memory, found), findings, found)
+    found = warrants(dump, findings, left_out)
+    return Analysis(dump, with_bounds(memory, found), findings, found, left_out)

@@ -67,7 +67,7 @@ class Cause(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Gap:
     """One reason why a quantity is not exact. `kind` is the file in which the facts are missing or wrong; `code` is
-    that of the finding, None for a missing file.
+    that of the finding, None for a missing file; `flag` is the flag of XLA that left the file out, None if unknown.
     """
 
     quantity: Quantity
@@ -75,6 +75,7 @@ class Gap:
     cause: Cause
     kind: FileKind
     code: str | None = None
+    flag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,4 +131,5 @@ def reasons(gaps: Iterable[Gap]) -> str:
     codes = dict.fromkeys(gap.code or "" for gap in gaps if gap.cause is Cause.CONTRADICTION)
     if codes:
         found.append(f"the dump contradicts itself ({', '.join(filter(None, codes))})")
+    found += [f"XLA ran with {gap.flag}" for gap in gaps if gap.flag]
     return "; ".join(dict.fromkeys(found))

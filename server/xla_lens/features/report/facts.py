@@ -62,7 +62,8 @@ class LineReport:
 
     `lines` are at most `top` lines and arguments and the bytes without a source, most bytes first. `count` is the
     number of all of them, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack
-    frame that only the HLO module could resolve, but it is missing or lacks the frame. `arguments` are all arguments,
+    frame that only the HLO module could resolve, but it is missing or lacks the frame, perhaps because of the flag
+    `left_out_by`. `arguments` are all arguments,
     also those that `lines` leaves out. `without_source` are the bytes without a source by the kind of their allocation.
     """
 
@@ -71,6 +72,7 @@ class LineReport:
     lines: tuple[LineBytes, ...]
     rest_bytes: int
     unresolved_bytes: int
+    left_out_by: str | None
     arguments: tuple[LineBytes, ...]
     without_source: tuple[KindBytes, ...]
 
@@ -290,6 +292,7 @@ def _lines(one: Report, space: MemorySpace, step: int) -> LineReport:
         lines=tuple(sorted((*lines[:top], *unknown), key=lambda line: -line.size_bytes)),
         rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
         unresolved_bytes=found.unresolved_bytes,
+        left_out_by=one.analysis.left_out.get(FileKind.HLO) if found.unresolved_bytes else None,
         arguments=tuple(line for line in lines if line.argument is not None),
         without_source=_by_kind(one.dump, {value for line in unknown for value in line.values}, step, space.color),
     )

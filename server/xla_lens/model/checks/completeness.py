@@ -1,6 +1,7 @@
 """Which numbers of a dump set are exact, by its files and findings."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -95,9 +96,9 @@ _AT_LEAST: Final = frozenset(
 """What is missing can only make numbers larger. Other contradictions may change them in any way."""
 
 
-def warrants(dump: DumpSet, findings: Iterable[Finding]) -> Warrants:
-    """Return which numbers of a dump set with some findings are exact."""
-    gaps = [*_missing(dump)]
+def warrants(dump: DumpSet, findings: Iterable[Finding], left_out: Mapping[FileKind, str]) -> Warrants:
+    """Return which numbers of a dump set with some findings are exact. `left_out` has the flags that left files out."""
+    gaps = [replace(gap, flag=left_out.get(gap.kind)) if gap.cause is Cause.MISSING else gap for gap in _missing(dump)]
     for finding in findings:
         if finding.severity.is_alarm:
             gaps += _gaps(finding)

@@ -225,10 +225,10 @@ def derived_part(line: LineBytes) -> str:
 
 def unresolved_text(lines: LineReport) -> str:
     """How many bytes have a source line that the files do not contain."""
-    return (
-        f"{human(lines.unresolved_bytes)} have a source line that only the HLO module contains, and that file is "
-        "missing or lacks the line."
-    )
+    size = human(lines.unresolved_bytes)
+    if lines.left_out_by:
+        return f"{size} have a source line that the dump does not contain: XLA ran with {lines.left_out_by}."
+    return f"{size} have a source line that only the HLO module contains, and that file is missing or lacks the line."
 
 
 def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int) -> Iterator[Cells]:
