@@ -4,6 +4,8 @@
 """
 
 import json
+import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ from typing import Any
 import pytest
 
 from commands import run
-from samples import DUMPS, FIELD
-from xla_lens.files import find_sets, load_set
+from samples import DUMPS, FIELD, SHARED_DUMPS, needs_shared_dumps
+from xla_lens.files import SetFiles, find_sets, load_set
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.reported import reported_spaces
 from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.syntax.file_names import FileKind
 
 ONE_FILE = DUMPS / "cpu-jaxlib0.6.2" / "donation" / "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt"
 
@@ -189,6 +193,96 @@ def test_folder_with_protos_names_the_missing_flag(tmp_path: Path, flags: str | 
         (tmp_path / "module_0000.jit_f.debug_options").write_text(flags)
     assert run("report", tmp_path) == (2, "", f"xla-lens: {proto}: {PROTOS} {why}\n")
     assert "--xla_dump_hlo_as_text" in run("report", proto)[2]
+
+
+# ---------------------------------------------------------------- a memory usage report alone
+
+USAGE = FIELD / "usage_report_alone"
+
+
+def test_usage_report_alone_bounds_what_the_program_needs() -> None:
+    text = run("report", USAGE)[1]
+    # Which buffers are thread-local is unknown, so it may be less.
+    assert "It needs ≤ 813.86 MiB of HBM." in text
+    assert "The peak of HBM is unknown: the buffer assignment is missing" in text
+    assert re.search(r"^  VMEM +15\.30 MiB +15\.30 MiB$", text, re.MULTILINE)
+    assert len(re.findall(r"^ +195\.31 MiB +HBM +1 +f32\[4000,100,100\]$", text, re.MULTILINE)) == 4
+    found = report(USAGE)
+    hbm, vmem, _ = found["memory_spaces"]
+    assert (hbm["needed_bytes"], hbm["bounds"]["needed_bytes"]) == (853397504, "at_most")
+    assert (vmem["needed_bytes"], vmem["bounds"].get("needed_bytes")) == (16039936, None)
+    assert hbm["peak_live_bytes"] is None
+    assert hbm["parameter_bytes"] is None
+    # All that several values take at several offsets is not thread-local: 819,232,768 B and the last 512 B.
+    needed = found["usage_report"]["memory_spaces"][0]["needed"]
+    assert needed == {"least_bytes": 819233280, "most_bytes": 853397504}
+
+
+@pytest.mark.parametrize(
+    ("limit", "finding"),
+    [
+        ("853397504", ""),
+        ("853397503", "cannot be compared with the limit"),
+        ("819233280", "cannot be compared with the limit"),
+        ("819233279", "the program needs at least 781.28 MiB (819,233,280 bytes) of HBM, more than the limit of"),
+    ],
+)
+def test_usage_report_alone_is_compared_with_a_limit_as_far_as_it_proves(limit: str, finding: str) -> None:
+    status, text, _ = run("check", USAGE, "--max-memory", limit)
+    assert status == int(bool(finding))
+    assert finding in text
+
+
+def test_usage_report_with_kinds_has_exact_bytes(tmp_path: Path) -> None:
+    # 25,760 B without thread-local allocations, as the allocations beside it say.
+    (usage,) = ONE_FILE.parent.glob("module_0001*memory-usage-report.txt")
+    shutil.copy(usage, tmp_path)
+    expected = report(ONE_FILE)["memory_spaces"][0]
+    found = report(tmp_path)
+    (space,) = found["memory_spaces"]
+    assert space["needed_bytes"] == expected["needed_bytes"] == 25760
+    assert "needed_bytes" not in space["bounds"]
+    kinds = {
+        one["kind"]: (one["least_bytes"], one["most_bytes"])
+        for one in found["usage_report"]["memory_spaces"][0]["kinds"]
+    }
+    least, most = kinds["parameter"]
+    assert least <= expected["parameter_bytes"] <= most
+    assert run("check", tmp_path, "--max-memory", "25760")[0] == 0
+    assert run("check", tmp_path, "--max-memory", "25759")[0] == 1
+
+
+@pytest.mark.slow
+@needs_shared_dumps
+def test_usage_reports_bound_the_allocations_of_all_dumps() -> None:
+    count = 0
+    for usage in sorted(SHARED_DUMPS.rglob("*-memory-usage-report.txt")):
+        assignment = usage.with_name(usage.name.replace("memory-usage-report", "buffer-assignment"))
+        if not assignment.exists() or "mixed_compilations" in str(usage):
+            continue
+        whole, alone = (
+            load_set(SetFiles(path, {kind: path}), {}, {})[1]
+            for path, kind in ((assignment, FileKind.BUFFER_ASSIGNMENT), (usage, FileKind.MEMORY_USAGE_REPORT))
+        )
+        spaces = {space.color: space for space in reported_spaces(alone.dump)}
+        for space in whole.memory.spaces:
+            reserved, needed, _ = spaces[space.color][1:]
+            assert reserved.least <= space.reserved_bytes <= reserved.most, usage
+            assert needed.least <= space.needed_bytes <= needed.most, usage
+            count += 1
+    assert count > 700
+
+
+def test_damaged_usage_reports_are_no_error(tmp_path: Path) -> None:
+    (usage,) = USAGE.glob("*")
+    text = usage.read_text()
+    chance = random.Random(0)
+    for _ in range(200):
+        start, end = sorted(chance.randrange(len(text)) for _ in range(2))
+        edits = text[:end], text[:start] + text[end:], text[:start] + text[start:end].replace(";", "", 3) + text[end:]
+        (tmp_path / usage.name).write_text(chance.choice(edits))
+        status, _, error = run("report", tmp_path)
+        assert status in (0, 1, 2), error
 
 
 # ---------------------------------------------------------------- flags that leave something out

@@ -12,7 +12,19 @@ from typing import Any
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from commands import printed_json
-from samples import DUMPS, ROOT, SEED, analysis_of, damaged, dump_file, fact_of, on_all_dumps, on_each_dump, space_facts
+from samples import (
+    DUMPS,
+    FIELD,
+    ROOT,
+    SEED,
+    analysis_of,
+    damaged,
+    dump_file,
+    fact_of,
+    on_all_dumps,
+    on_each_dump,
+    space_facts,
+)
 from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
@@ -89,6 +101,9 @@ def test_every_described_field_is_printed() -> None:
 
     arguments = ("--all", "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
     seen.update(printed_fields(printed_json("report", DUMPS, *arguments)))
+    incomplete = printed_json("report", FIELD, "--all")
+    validator("reports").validate(incomplete)
+    seen.update(printed_fields(incomplete))
     on_device = analysis_of(SEED).on_device(1 << 30)
     found = json.loads(
         json.dumps(report_data(report(on_device, {FileKind.BUFFER_ASSIGNMENT: "a.txt"}, ReportOptions())))

@@ -40,9 +40,9 @@ export interface SpaceSummary {
   name: string;
   reservedBytes: number;
   neededBytes: number;
-  reservedBound: "exact" | "at_least" | "unknown";
+  reservedBound: "exact" | "at_least" | "at_most" | "unknown";
   peakLiveBytes: number;
-  peakBound: "exact" | "at_least" | "unknown";
+  peakBound: "exact" | "at_least" | "at_most" | "unknown";
   peakStep: number;
   capacity: Capacity | null;
   needed: string;
@@ -103,7 +103,7 @@ export interface ValueGroup {
   detail: string;
   sourceLine: SourceLine | null;
   sizeBytes: number;
-  bound: "exact" | "at_least" | "unknown";
+  bound: "exact" | "at_least" | "at_most" | "unknown";
   count: number;
   groups: ValueGroup[];
   values: number[];

@@ -115,6 +115,10 @@ def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:
     """
     if space.reserved_bound is Bound.EXACT:
         return max(0, space.needed_bytes - limit_bytes)
+    if space.reserved_bound is Bound.AT_MOST:
+        if space.needed_bytes <= limit_bytes:
+            return 0
+        return max(0, (space.surely_needed_bytes or 0) - limit_bytes) or None
     # What is live at once must be provided, too. Bounds can prove that the program does not fit, but not that it does.
     known = [
         size_bytes

@@ -17,13 +17,16 @@ class Bound(StrEnum):
     EXACT = "exact"
     AT_LEAST = "at_least"
     """The true number is the same or larger."""
+    AT_MOST = "at_most"
+    """The true number is the same or smaller."""
     UNKNOWN = "unknown"
     """The true number may be smaller or larger, so the computed one is not shown."""
 
 
 def worst(*bounds: Bound) -> Bound:
     """The bound of a number that is computed from others."""
-    return max(bounds, key=list(Bound).index)
+    found = {*bounds} - {Bound.EXACT}
+    return Bound.UNKNOWN if len(found) > 1 else next(iter(found), Bound.EXACT)
 
 
 class Quantity(StrEnum):

@@ -85,7 +85,7 @@ class SpaceSummary(TypedDict):
     """What the device must provide: the reserved bytes without thread-local allocations."""
     reservedBound: Bound
     """How `reservedBytes` and `neededBytes` relate to the true numbers. `at_least`: the true one is the same or larger.
-    `unknown`: it may be smaller or larger, so they must not be shown.
+    `at_most`: it is the same or smaller. `unknown`: it may be smaller or larger, so they must not be shown.
     """
     peakLiveBytes: int
     peakBound: Bound

@@ -91,7 +91,7 @@ def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int
         bounded_size(peak, bound[Quantity.LIVE]) if peak is not None else UNKNOWN,
         f"{module.number:04}" if module.number is not None else "",
         Name(module.name, map_link(rank)),
-        bounded_size(module.temp_bytes, reserved),
+        bounded_size(module.temp_bytes, reserved) if module.temp_bytes is not None else UNKNOWN,
         bounded(f"{module.value_count:,}", bound[Quantity.VALUES]),
         bounded(apart(module.printed_bytes or 0, peak or 0), printed) if is_printed else "",
         _findings(module),

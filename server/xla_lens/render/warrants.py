@@ -11,7 +11,7 @@ from xla_lens.syntax.file_names import FileKind
 
 UNKNOWN: Final = "unknown"
 
-_PREFIX: Final = {Bound.EXACT: "", Bound.AT_LEAST: "≥ "}
+_PREFIX: Final = {Bound.EXACT: "", Bound.AT_LEAST: "≥ ", Bound.AT_MOST: "≤ "}
 
 _FACTS: Final = {
     FileKind.BUFFER_ASSIGNMENT: "the buffer assignment is",
@@ -109,7 +109,7 @@ _QUANTITIES: Final = {
     Quantity.USES: "the readers of values",
 }
 
-_BOUNDS: Final = {Bound.AT_LEAST: "lower bounds", Bound.UNKNOWN: "unknown"}
+_BOUNDS: Final = {Bound.AT_LEAST: "lower bounds", Bound.AT_MOST: "upper bounds", Bound.UNKNOWN: "unknown"}
 
 
 def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:

@@ -25,10 +25,10 @@ from xla_lens.syntax.file_names import module_name, module_number, split_name
 class RankedModule:
     """One dump set with the numbers of its main memory, `space`.
 
-    `number` is the one in the names of the files, None if they have none. `peak_bytes` is None if it is unknown.
-    `printed_bytes` is the printed peak if it is at a step with fewer live bytes. `files` are the paths of the files,
-    `unreadable` those that cannot be read, with the reasons. `over_bytes` are those by which the program exceeds the
-    budget, or else the `capacity` of the device, 0 if it fits, None if unknown.
+    `number` is the one in the names of the files, None if they have none. `peak_bytes` and `temp_bytes` are None if
+    they are unknown. `printed_bytes` is the printed peak if it is at a step with fewer live bytes. `files` are the
+    paths of the files, `unreadable` those that cannot be read, with the reasons. `over_bytes` are those by which the
+    program exceeds the budget, or else the `capacity` of the device, 0 if it fits, None if unknown.
     """
 
     number: int | None
@@ -36,7 +36,7 @@ class RankedModule:
     files: tuple[str, ...]
     space: MemorySpace
     peak_bytes: int | None
-    temp_bytes: int
+    temp_bytes: int | None
     value_count: int
     printed_bytes: int | None
     error_count: int
@@ -86,7 +86,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
         files=tuple(files),
         space=replace(space, live=NEVER_LIVE, colors=()),
         peak_bytes=space.peak_live_bytes if is_known else None,
-        temp_bytes=dict(reserved_parts(dump, space.color)).get("temp", 0),
+        temp_bytes=dict(reserved_parts(dump, space.color)).get("temp", 0) if dump.assignment else None,
         value_count=len(dump.values),
         printed_bytes=printed[1] if printed and is_off else None,
         error_count=severities[Severity.ERROR],
@@ -110,7 +110,7 @@ def sort_key(one: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ..
         SortKey.NEEDED: (-one.space.needed_bytes,),
         SortKey.VALUES: (-one.value_count,),
         SortKey.NAME: (one.name, NONE if one.number is None else one.number),
-        SortKey.TEMP: (-one.temp_bytes,),
+        SortKey.TEMP: (-(one.temp_bytes or 0),),
         SortKey.FINDINGS: (-one.error_count, -one.warning_count),
         SortKey.FILE: one.files,
     }

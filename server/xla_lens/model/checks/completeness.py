@@ -9,6 +9,7 @@ import numpy as np
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem, Sizes
 from xla_lens.model.checks.resemblance import Row, section_at
+from xla_lens.model.memory.reported import reported_spaces
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct
@@ -141,7 +142,11 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
                 # The file is cut off behind the total.
                 continue
             is_count = quantity in (VALUES, SCHEDULE)
-            yield Gap(quantity, Bound.AT_LEAST if is_count else Bound.UNKNOWN, cause, kind)
+            bound = Bound.AT_LEAST if is_count else Bound.UNKNOWN
+            if quantity is RESERVED and (spaces := reported_spaces(dump)):
+                bound = Bound.EXACT if all(one.needed.is_exact for one in spaces) else Bound.AT_MOST
+            if bound is not Bound.EXACT:
+                yield Gap(quantity, bound, cause, kind)
     if dump.used is None and dump.assignment:
         # Without the total and the list of all values, nothing shows whether the assignment was cut off.
         for quantity in _MEMORY:

@@ -6,6 +6,7 @@ from xla_lens.model.capacity import over_bytes
 from xla_lens.model.checks.problems import Findings, Lack, Problem, error
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.memory.reported import usage_report
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
@@ -21,16 +22,19 @@ def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max
         return
     space, name, first_byte = memory.space(DEFAULT_COLOR), dump.space_id(DEFAULT_COLOR), Place(dump.files[0], 0, 0)
     if max_memory_bytes is not None:
-        over = over_bytes(space, max_memory_bytes) if space else 0
-        if dump.assignment is None or over is None:
-            lack = Lack.ALLOCATIONS if dump.assignment is None else Lack.PARTS
+        over = over_bytes(space, max_memory_bytes) if space else 0 if dump.assignment else None
+        if over is None:
+            lack = Lack.PARTS if dump.assignment else Lack.KINDS if space else Lack.ALLOCATIONS
             yield error(first_byte, Problem.MEMORY_UNKNOWN(max_memory_bytes, lack))
-        elif over:
+        elif over and dump.assignment:
             # The largest allocation of the memory space.
             table = dump.allocations
             sizes = np.where(dump.allocation_spaces == DEFAULT_COLOR, table.size_bytes, NONE)
             place = row_place(dump.assignment, table, int(sizes.argmax()))
             yield error(place, Problem.MEMORY_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes))
+        elif over:
+            place = Place(usage_report(dump) or dump.files[0], 0, 0)
+            yield error(place, Problem.REPORT_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes))
     if max_peak_bytes is not None:
         peak, step, bound = 0, NONE, Bound.EXACT
         if space and space.peak_step is not None:

@@ -47,6 +47,7 @@ class Lack(StrEnum):
     ALLOCATIONS = "has no allocations"
     LIVE_RANGES = "has no live ranges or no allocations"
     PARTS = "is incomplete or contradicts itself"
+    KINDS = "has only a memory usage report, which does not say which buffers are thread-local"
 
 
 def _row(code: Code, message: str, /, **if_empty: str) -> tuple[Code, str, tuple[tuple[str, str], ...]]:
@@ -344,6 +345,11 @@ class Problem(Enum):
         Code.MAX_MEMORY,
         "The program needs {size_bytes:size} of {space:space name}, more than the limit of {limit_bytes:limit}. This "
         "is the largest allocation.",
+    )
+    REPORT_ABOVE_LIMIT = _row(
+        Code.MAX_MEMORY,
+        "By its memory usage report, the program needs at least {size_bytes:size} of {space:space name}, more than the "
+        "limit of {limit_bytes:limit}.",
     )
     PEAK_ABOVE_LIMIT = _row(
         Code.MAX_PEAK,

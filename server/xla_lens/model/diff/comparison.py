@@ -1,7 +1,7 @@
 """The comparison of two dumps: totals, where the change of each peak comes from, and what happened to each value."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -191,12 +191,16 @@ def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection
             reserved_bound=space.reserved_bound,
             needed_bytes=space.needed_bytes,
             owners=owners_at(dump, module, step, color, other_paths) if step is not None else (),
-            reserved=tuple(Owner(size_bytes, KIND_NAMES[kind]) for size_bytes, kind in sizes),
-            values=int((dump.values.space == color).sum()),
-            allocations=len(rows),
             padding_bytes=padding.total_bytes if padding else 0,
             unknown_padding_bytes=padding.unknown_bytes if padding else 0,
         )
+        if dump.assignment:
+            found[color] = replace(
+                found[color],
+                reserved=tuple(Owner(size_bytes, KIND_NAMES[kind]) for size_bytes, kind in sizes),
+                values=int((dump.values.space == color).sum()),
+                allocations=len(rows),
+            )
     return found
 
 

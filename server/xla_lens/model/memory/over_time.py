@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.memory.reported import ReportedSpace, reported_spaces
 from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
@@ -84,6 +85,7 @@ class MemorySpace:
     `reserved_bound` says how `reserved_bytes` relates to the true number, `live_bound` the same for `peak_live_bytes`
     and `live`. Where `live_bound` is not exact, the true peak may also be at another step. `needed_bytes` are the
     reserved bytes without thread-local allocations (`model/memory/needed.py`); `reserved_bound` holds for them too.
+    Where they are an upper bound, `surely_needed_bytes` is a lower one.
     """
 
     id: SpaceId
@@ -95,6 +97,7 @@ class MemorySpace:
     colors: tuple[ColorPart, ...] = ()
     reserved_bound: Bound = Bound.EXACT
     live_bound: Bound = Bound.EXACT
+    surely_needed_bytes: int | None = None
 
     @property
     def color(self) -> int:
@@ -188,7 +191,7 @@ def measure(dump: DumpSet, may_overlap: Callable[[int], bool]) -> Memory:
     """Compute the live bytes of a dump set over all steps. Values for which `may_overlap` is true never collide."""
     slots = slots_of(dump, placed_values(dump))
     changes = coverage(slots)
-    spaces = _spaces(dump, changes)
+    spaces = _spaces(dump, changes) if dump.assignment else _reported_spaces(dump)
     return Memory(tuple(spaces), tuple(collisions(slots, cache(may_overlap))), changes)
 
 
@@ -197,8 +200,10 @@ def with_bounds(memory: Memory, warrants: Warrants) -> Memory:
     if warrants.is_complete:
         return memory
     reserved, live = warrants.of(Quantity.RESERVED).bound, warrants.live.bound
-    spaces = tuple(replace(space, reserved_bound=reserved, live_bound=live) for space in memory.spaces)
-    return replace(memory, spaces=spaces)
+    # A memory usage report bounds each memory space by itself.
+    bounds = [space.reserved_bound if reserved is Bound.AT_MOST else reserved for space in memory.spaces]
+    both = zip(memory.spaces, bounds, strict=True)
+    return replace(memory, spaces=tuple(replace(space, reserved_bound=bound, live_bound=live) for space, bound in both))
 
 
 def slots_of(dump: DumpSet, values: Column) -> Slots:
@@ -233,6 +238,28 @@ def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
         live = whole.live
         sizes = whole.reserved_bytes, whole.needed_bytes, live.peak_step, live.peak_bytes
         yield MemorySpace(whole.id, *sizes, live, parts)
+
+
+def _reported_spaces(dump: DumpSet) -> Iterator[MemorySpace]:
+    """The memory spaces by the memory usage report alone."""
+    by_memory: dict[SpaceId, list[ReportedSpace]] = {}
+    for one in reported_spaces(dump):
+        by_memory.setdefault(dump.space_id(one.color).memory, []).append(one)
+    for memory, parts in by_memory.items():
+        is_exact = all(one.reserved.is_exact and one.needed.is_exact for one in parts)
+        yield MemorySpace(
+            id=memory,
+            reserved_bytes=sum(one.reserved.most for one in parts),
+            needed_bytes=sum(one.needed.most for one in parts),
+            peak_step=None,
+            peak_live_bytes=0,
+            live=NEVER_LIVE,
+            colors=tuple(
+                ColorPart(dump.space_id(one.color), one.reserved.most, one.needed.most, NEVER_LIVE) for one in parts
+            ),
+            reserved_bound=Bound.EXACT if is_exact else Bound.AT_MOST,
+            surely_needed_bytes=sum(one.needed.least for one in parts),
+        )
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

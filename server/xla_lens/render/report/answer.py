@@ -61,8 +61,6 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
     """Yield what a program needs of its main memory, and whether that fits the budget or the device."""
     space, limit_bytes, bound = one.space, report.limit_bytes, one.space.reserved_bound
     words = f"{program} needs {bounded_size(space.needed_bytes, bound)} of "
-    if not report.dump.assignment:
-        return
     if bound is Bound.UNKNOWN:
         if limit_bytes is not None:
             why = reasons(report.warrants.of(Quantity.RESERVED).gaps)
@@ -81,7 +79,8 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
     elif over:
         yield f"{words} and does not fit {where}: {human(over)} too much."
     else:
-        yield f"{words} and fits {where}: {human(limit_bytes - space.needed_bytes)} stay free."
+        least = "at least " if bound is Bound.AT_MOST else ""
+        yield f"{words} and fits {where}: {least}{human(limit_bytes - space.needed_bytes)} stay free."
 
 
 def _at_peak(report: Report, one: SpaceReport) -> Text:

@@ -34,6 +34,7 @@ from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import Json, finding_data
 from xla_lens.render.report.actions import snippet_of, what_to_do
 from xla_lens.render.report.blocks import plain_text
+from xla_lens.render.report.usage_report import usage_report_data
 from xla_lens.render.report.values import reader_names, shape_text
 from xla_lens.syntax.columns import NONE, Column, pairs
 
@@ -154,6 +155,7 @@ def report_data(report: Report) -> Json:
         ),
         "printed": printed,
         "device": _device(report),
+        "usage_report": usage_report_data(report),
     }
     if Part.DONATION in parts:
         donation = known_donation(report)
@@ -199,7 +201,12 @@ def _space(report: Report, one: SpaceReport) -> Json:
         "peak_step": one.peak and one.peak.step,
         "peak_instruction": one.peak and dump.instruction_at(one.peak.step),
         **_bounded(
-            (space.reserved_bound, {**_facts(dump, space), **_facts(dump, program_bytes(dump, space.color))}),
+            (space.reserved_bound, _facts(dump, space)),
+            # A memory usage report has the parts only as rounded sizes, if at all.
+            (
+                space.reserved_bound if dump.assignment else Bound.UNKNOWN,
+                _facts(dump, program_bytes(dump, space.color)),
+            ),
             (space.live_bound, live),
         ),
     }

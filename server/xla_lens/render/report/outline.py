@@ -30,6 +30,7 @@ from xla_lens.render.report.sections import (
     totals_sections,
 )
 from xla_lens.render.report.text import text_lines
+from xla_lens.render.report.usage_report import usage_report_sections
 from xla_lens.render.report.values import steps_text
 from xla_lens.render.warrants import bounded, bounded_size, gap_lines
 
@@ -51,7 +52,12 @@ _SMALL_SPACE_PARTS: Final = _USER_PARTS[1:3]
 _ACCOUNTING_PARTS: Final[tuple[_SpacePart, ...]] = ((Part.CURVE, curve_sections), (Part.ARENAS, arenas_sections))
 """What is shown of a memory space about XLA's own accounting, after what is about the user's program."""
 
-_REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
+_REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (
+    totals_sections,
+    usage_report_sections,
+    peak_sections,
+    printed_peak_sections,
+)
 
 BIG_BYTES: Final = 1 << 16
 """Memory spaces other than the default one need this many live bytes at their peak to have all parts, and this many

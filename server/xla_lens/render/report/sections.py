@@ -71,7 +71,7 @@ from xla_lens.syntax.columns import cells
 
 def totals_sections(report: Report) -> Sections:
     """The reserved bytes of each memory space and of its colors, by what the allocations are for."""
-    if not report.spaces or Part.TOTALS not in report.options.parts:
+    if not report.dump.assignment or Part.TOTALS not in report.options.parts:
         return ()
     rows, warrant = list[Cells](), report.warrants.of(Quantity.RESERVED)
 
