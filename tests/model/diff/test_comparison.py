@@ -2,6 +2,7 @@
 the dumps of one program by different releases.
 """
 
+import os
 import random
 import re
 from collections import defaultdict
@@ -286,20 +287,37 @@ def _fraction(compared: Comparison) -> tuple[int, int]:
     return sum(size for size, is_matched in sizes if is_matched), sum(size for size, _ in sizes)
 
 
+_SHARES = Path(__file__).parent / "matched_shares.txt"
+
+
 @needs_shared_dumps
 def test_most_bytes_at_the_peaks_of_all_releases_are_matched() -> None:
+    """`matched_shares.txt` has the share of each program. `XLA_LENS_GOLDENS=keep` writes it again."""
     misses, matched_bytes, all_bytes, count = {}, 0, 0, 0
-    for (backend, program), paths in _programs().items():
-        for old, new in combinations(paths, 2):
+    lines = []
+    for (backend, program), paths in sorted(_programs().items()):
+        shares = []
+        for old, new in combinations(sorted(paths), 2):
             compared = compare(old, new)
             _check_sums(compared)
             matched, both = _fraction(compared)
             count += 1
+            shares.append((round(100 * matched / both, 1) if both else 100.0, f"{_release(old)} – {_release(new)}"))
             if both > _SMALL and matched < _ENOUGH * both:
                 misses[backend, program, old.parent.parent.name, new.parent.parent.name] = matched / both
             if program not in _DIFFERENT:
                 matched_bytes += matched
                 all_bytes += both
+        least, releases = min(shares)
+        mean = sum(share for share, _ in shares) / len(shares)
+        lines.append(f"{backend} {program}: {len(shares)} pairs, mean {mean:.1f} %, least {least} % ({releases})\n")
+    if os.environ.get("XLA_LENS_GOLDENS"):
+        _SHARES.write_text("".join(lines), encoding="utf-8")
+    assert lines == _SHARES.read_text(encoding="utf-8").splitlines(keepends=True)
     assert count > 100
     assert {program for _, program, *_ in misses} == _DIFFERENT, misses
     assert matched_bytes >= 0.98 * all_bytes
+
+
+def _release(path: Path) -> str:
+    return path.parent.parent.name.partition("-")[2]

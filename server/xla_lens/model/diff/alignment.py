@@ -2,15 +2,24 @@
 
 The elements of both sequences get keys, which are equal for elements that may correspond. Anchors are pairs in the same
 order in both sequences; they divide the sequences into gaps. Equal keys are paired within the gaps, first keys that are
-unique in their gap (patience diff), then all others, in order. The longest chain of pairs in the same order becomes new
+unique in their gap (patience diff), then the others, in order. The longest chain of pairs in the same order becomes new
 anchors. This takes O(n log n), whatever the keys are.
 """
 
 from bisect import bisect_left
+from enum import Enum
 
 import numpy as np
 
 from xla_lens.syntax.columns import NONE, Column, Pairs
+
+
+class Often(Enum):
+    """How often a key has to occur in both sequences, so that the n-th element with it belongs to the n-th one."""
+
+    ONCE = "once"
+    EQUALLY = "equally"
+    ANY = "any"
 
 
 class Alignment:
@@ -26,34 +35,34 @@ class Alignment:
         self.old_partner = np.full(new_count, NONE)
         self.is_anchor = np.zeros(old_count, np.bool_)
 
-    def align(self, old_keys: Column, new_keys: Column, level: int) -> None:
+    def align(self, old_keys: Column, new_keys: Column, level: int, often: Often = Often.ANY) -> None:
         """Pair equal keys between the anchors, as new anchors. Elements with the key NONE stay alone."""
-        for is_unique in (True, False):
-            old, new = self._equal(old_keys, new_keys, self.anchors(), is_unique=is_unique)
+        for in_gap in (Often.ONCE, often):
+            old, new = self._equal(old_keys, new_keys, self.anchors(), in_gap)
             kept = longest_chain(new)
             self._add(old[kept], new[kept], level)
             self.is_anchor[old[kept]] = True
 
-    def pair_anywhere(self, old_keys: Column, new_keys: Column, level: int) -> None:
+    def pair_anywhere(self, old_keys: Column, new_keys: Column, level: int, often: Often = Often.ANY) -> None:
         """Pair the remaining equal keys in order, wherever they are."""
-        self._add(*self._equal(old_keys, new_keys, np.zeros((2, 0), np.int64), is_unique=False), level)
+        self._add(*self._equal(old_keys, new_keys, np.zeros((2, 0), np.int64), often), level)
 
     def anchors(self) -> Column:
         """Return the anchors as ascending elements of both sequences."""
         old = np.flatnonzero(self.is_anchor)
         return np.stack((old, self.partner[old]))
 
-    def _equal(self, old_keys: Column, new_keys: Column, anchors: Column, *, is_unique: bool) -> Pairs:
-        """The elements that are free and have equal keys between the same anchors, in the order of the old ones: the
-        n-th belongs to the n-th; or only those that each side has once.
-        """
+    def _equal(self, old_keys: Column, new_keys: Column, anchors: Column, often: Often) -> Pairs:
+        """The elements that are free and have equal keys between the same anchors, in the order of the old ones."""
         sides = (self.partner, old_keys, anchors[0]), (self.old_partner, new_keys, anchors[1])
         free = [np.flatnonzero((partner == NONE) & (keys != NONE)) for partner, keys, _ in sides]
         parts = [(of.searchsorted(rows), keys[rows]) for (_, keys, of), rows in zip(sides, free, strict=True)]
         both = combined([np.concatenate(columns) for columns in zip(*parts, strict=True)])
         keys = np.split(both, [len(free[0])])
         counts = np.stack([np.bincount(of_side, minlength=len(both)) for of_side in keys])
-        count = np.where(is_unique & (counts.max(axis=0) > 1), 0, counts.min(axis=0))
+        fewest, most = counts.min(axis=0), counts.max(axis=0)
+        is_certain = {Often.ONCE: most <= 1, Often.EQUALLY: most == fewest, Often.ANY: True}[often]
+        count = np.where(is_certain, fewest, 0)
         found = []
         for rows, of_side in zip(free, keys, strict=True):
             order = np.argsort(of_side, kind="stable")

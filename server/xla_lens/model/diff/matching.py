@@ -1,7 +1,7 @@
 """Which values of two dumps correspond.
 
 The values of each dump are a sequence in the order of the schedule. They are paired from strict keys to lenient ones
-(`_LEVELS`), at each level first between the pairs found so far, so that an inserted layer shifts nothing, and then
+(`_Level`), at each level first between the pairs found so far, so that an inserted layer shifts nothing, and then
 anywhere. No level uses the numbers in the names of instructions, because each compilation numbers them anew.
 """
 
@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.diff.alignment import Alignment, combined
+from xla_lens.model.diff.alignment import Alignment, Often, combined
 from xla_lens.model.diff.traits import Traits
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, Pairs
 
 
 class Confidence(IntEnum):
@@ -76,49 +76,114 @@ def _partners(alignment: Alignment, old: Traits, new: Traits) -> tuple[Column, C
     )
 
 
-_LEVELS: Final = (
-    (Confidence.HIGH, ("index", "opcode", "shape", "op_name"), ()),
-    (Confidence.HIGH, ("index", "opcode", "bare_shape", "op_name"), ()),
-    (Confidence.HIGH, ("parameter",), ("parameter",)),
-    (Confidence.MEDIUM, ("bare_shape", "op_name"), ("bare_shape", "op_name")),
-    (Confidence.MEDIUM, ("index", "opcode", "op_name"), ("op_name",)),
-    (Confidence.MEDIUM, ("index", "opcode", "bare_shape", "operand", "reader"), ("bare_shape", "reader")),
-    (Confidence.LOW, ("bare_shape", "operation"), ("bare_shape", "operation")),
-    (Confidence.LOW, ("index", "opcode", "bare_shape"), ("bare_shape",)),
+class _Level(NamedTuple):
+    """What two values have in common. The traits that are `required` have to be known; pairs are searched `anywhere`,
+    or only between those found so far.
+    """
+
+    confidence: Confidence
+    traits: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    often: Often = Often.ANY
+    anywhere: bool = True
+
+
+_SAME: Final = (
+    _Level(Confidence.HIGH, ("parameter", "bare_shape", "op_name"), ("parameter",)),
+    _Level(Confidence.HIGH, ("index", "opcode", "shape", "op_name")),
+    _Level(Confidence.HIGH, ("index", "opcode", "bare_shape", "op_name")),
+    _Level(Confidence.HIGH, ("parameter", "bare_shape"), ("parameter",)),
+    _Level(Confidence.HIGH, ("parameter", "op_name"), ("parameter", "op_name")),
+    _Level(Confidence.HIGH, ("parameter", "rank", "unnamed"), ("parameter", "unnamed")),
+    _Level(Confidence.MEDIUM, ("index", "wrapped", "bare_shape", "path")),
+    _Level(Confidence.MEDIUM, ("bare_shape", "op_name"), ("bare_shape", "op_name")),
+    _Level(Confidence.MEDIUM, ("bare_shape", "path"), ("bare_shape", "path")),
 )
-"""The traits that pair values at each level, and those of them that have to be known. What they have in common is
-little at a level of low confidence, so it pairs values only between others that are matched.
+"""What values say of themselves."""
+
+_NEIGHBORS: Final = tuple(
+    _Level(Confidence.MEDIUM, ("index", opcode, "bare_shape", *neighbor), ("bare_shape", neighbor[0]))
+    for opcode in ("wrapped", "opcode")
+    for neighbor in (("reader", "read_as"), ("operand", "reads_as"))
+)
+"""A matched value that is computed from them, or that they are computed from. Each round finds pairs next to those of
+the round before.
 """
+
+_ROUNDS: Final = 8
+"""At most so many rounds of neighbors: a chain of twice as many values between two matched ones is found."""
+
+_OTHER_SHAPES: Final = (
+    _Level(Confidence.MEDIUM, ("index", "opcode", "path", "dimensions"), ("path",), Often.EQUALLY),
+    _Level(Confidence.MEDIUM, ("index", "opcode", "path", "rank"), ("path",), Often.EQUALLY),
+)
+"""Values that an edit retyped or resized. Many operations have the same op_name, so the order is evidence only if both
+dumps have equally many with the same rank.
+"""
+
+_SIMILAR: Final = (
+    _Level(Confidence.LOW, ("bare_shape", "operation"), ("bare_shape", "operation"), anywhere=False),
+    _Level(Confidence.LOW, ("index", "wrapped", "bare_shape"), ("bare_shape",), anywhere=False),
+    _Level(Confidence.LOW, ("index", "opcode", "bare_shape"), ("bare_shape",), anywhere=False),
+    _Level(Confidence.LOW, ("index", "opcode", "bare_shape", "called"), ("bare_shape", "called")),
+)
+"""What is between the same matched values. Computations that are called have no place in the schedule."""
 
 
 def _aligned(old: Side, new: Side) -> Alignment:
-    old_order, new_order = old[1]["order"], new[1]["order"]
-    alignment = Alignment(len(old_order), len(new_order))
-    for level, names, required in _LEVELS:
-        columns = [old[1], new[1]]
-        if "reader" in names:
-            new_of_old, old_of_new = _partners(alignment, *columns)
-            # A matched value has the number of the old one on both sides.
-            numbers = np.where(new_of_old != NONE, np.arange(len(new_of_old)), NONE), old_of_new
-            columns = [traits | _readers(dump, of) for (dump, traits), of in zip((old, new), numbers, strict=True)]
-        both = {name: np.concatenate([of_side[name] for of_side in columns]) for name in names}
-        keys = combined([*both.values()])
-        for name in required:
-            keys[both[name] == NONE] = NONE
-        ordered = keys[: len(old_order)][old_order], keys[len(old_order) :][new_order]
-        alignment.align(*ordered, level)
-        if level is not Confidence.LOW:
-            alignment.pair_anywhere(*ordered, level)
+    alignment = Alignment(len(old[1]["order"]), len(new[1]["order"]))
+    # If only one of the releases prints transformations around nothing, they do not tell values apart.
+    has_them = [bool((traits["path"] != traits["bare_path"]).any()) for _, traits in (old, new)]
+    path = "path" if has_them[0] == has_them[1] else "bare_path"
+    columns = old[1] | {"path": old[1][path]}, new[1] | {"path": new[1][path]}
+    for level in _SAME:
+        _pair(alignment, level, *columns)
+    for _ in range(_ROUNDS):
+        is_matched = alignment.partner != NONE
+        if is_matched.all() or (alignment.old_partner != NONE).all():
+            break
+        new_of_old, old_of_new = _partners(alignment, *columns)
+        # A matched value has the number of the old one on both sides.
+        old_number = np.where(new_of_old != NONE, np.arange(len(new_of_old)), NONE)
+        sides = columns[0] | _neighbors(old[0], old_number), columns[1] | _neighbors(new[0], old_of_new)
+        for level in _NEIGHBORS:
+            _pair(alignment, level, *sides)
+        if np.array_equal(is_matched, alignment.partner != NONE):
+            break
+    for level in (*_OTHER_SHAPES, *_SIMILAR):
+        _pair(alignment, level, *columns)
     return alignment
 
 
-def _readers(dump: DumpSet, number: Column) -> Traits:
-    """For each value the number of the first matched value whose instruction reads it, and as which operand. `number`
-    has a number for each value that is matched.
+def _pair(alignment: Alignment, level: _Level, old: Traits, new: Traits) -> None:
+    """Pair the values that have the traits of a level in common."""
+    both = {name: np.concatenate((old[name], new[name])) for name in level.traits}
+    keys = combined([*both.values()])
+    for name in level.required:
+        keys[both[name] == NONE] = NONE
+    ordered = keys[: len(old["order"])][old["order"]], keys[len(old["order"]) :][new["order"]]
+    alignment.align(*ordered, level.confidence, level.often)
+    if level.anywhere:
+        alignment.pair_anywhere(*ordered, level.confidence, level.often)
+
+
+def _neighbors(dump: DumpSet, number: Column) -> Traits:
+    """For each value the number of the first matched value that is computed from it, and as which operand it is read;
+    and of the first one that its instruction reads. `number` has a number for each value that is matched.
     """
     first_value = first_rows(np.arange(len(dump.names)), dump.values.name, np.arange(len(dump.values)))
     value, reader = taken(dump.value_of_used_value, dump.uses.value), taken(first_value, dump.uses.name)
-    reader_number = taken(number, reader)
-    uses = np.flatnonzero((value != NONE) & (reader_number != NONE) & (value != reader))
-    first_use = first_rows(np.arange(len(number)), value[uses], uses)
-    return {"reader": taken(reader_number, first_use), "operand": taken(dump.uses.operand, first_use)}
+    uses = np.flatnonzero((value != NONE) & (reader != NONE) & (value != reader))
+    value, reader, place = value[uses], reader[uses], dump.uses.operand[uses]
+
+    def first(of: Column, neighbor: Column) -> Pairs:
+        """The first matched neighbor of each value, by its place among the operands, and that place."""
+        order = np.lexsort((number[neighbor], place))
+        order = order[number[neighbor[order]] != NONE]
+        use = first_rows(np.arange(len(number)), of[order], order)
+        return taken(number[neighbor], use), taken(place, use)
+
+    (reader_number, read_as), (operand, reads_as) = first(value, reader), first(reader, value)
+    # The elements of a tuple are computed from the same operands.
+    own = first_value[dump.values.name]
+    return {"reader": reader_number, "read_as": read_as, "operand": operand[own], "reads_as": reads_as[own]}

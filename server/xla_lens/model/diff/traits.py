@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column, Pairs
 from xla_lens.syntax.hlo.shapes import without_layout
 
@@ -24,11 +24,18 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     """Return one row for each value; NONE for what is unknown. Dumps share `numbers`.
 
     - `order`: the values in the order of the schedule. `place`: the place of each value there.
-    - `step`: the step of the instruction that defines it. `opcode`: its opcode, or else its name without numbers.
+    - `step`: the step of the instruction that defines it. `called`: 0 for an instruction without a step, which belongs
+      to a computation that another one calls.
+    - `opcode`: the opcode of that instruction, or else its name without numbers. `wrapped`: the same, but for a fusion
+      that XLA wraps around a single instruction the opcode of the latter.
     - `index`: the index in the result of that instruction.
-    - `shape`, `bare_shape`: with and without the layout.
+    - `shape`, `bare_shape`: with and without the layout. `dimensions`: also without the types of elements, and `rank`
+      also without the numbers, such as ``[,]``.
     - `op_name`; `operation`: the last part of the op_name, such as ``dot_general``.
-    - `parameter`: for a parameter of the program its number and the index in it.
+    - `path`: the op_name without the function that is compiled, which has another name in an edited program; the first
+      one if XLA has joined several. `bare_path`: also without transformations around nothing, such as ``jvp()``, which
+      JAX prints since 0.8.
+    - `parameter`: for a parameter of the program its number and the index in it. `unnamed`: 0 without an op_name.
     """
 
     def numbered(texts: Iterable[Hashable]) -> Column:
@@ -37,8 +44,15 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
 
     values, indices = dump.values, dump.indices
     names, of_name = np.unique(values.name, return_inverse=True)
-    opcodes = (dump.opcode(name) or _NUMBERS.sub(b"", dump.names[name]) for name in names.tolist())
+    stems = [_NUMBERS.sub(b"", dump.names[name]) for name in names.tolist()]
+    opcodes = [dump.opcode(name) or stem for name, stem in zip(names.tolist(), stems, strict=True)]
+    # `FusionWrapper` names the fusion after the opcode of what it wraps.
+    wrapped = [
+        _WRAPPED.sub(b"", stem) if opcode == b"fusion" and stem.startswith(b"wrapped_") else opcode
+        for opcode, stem in zip(opcodes, stems, strict=True)
+    ]
     op_names = _op_names(dump, names)
+    paths = [name and _path(name) for name in op_names]
     shapes, shape = dump.slice_shapes
     shape = taken(shape, values.slice)
     index = np.maximum(values.index, 0)
@@ -53,31 +67,55 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     by_length = sorted(range(len(indices)), key=lambda row: (len(indices[row]), indices[row]))
     unscheduled_last = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
     order = np.lexsort((values.id, np.argsort(by_length)[index], unscheduled_last))
+    op_name = numbered(op_names)[of_name]
     return {
         "order": order,
         "place": np.argsort(order),
         "step": step,
+        "called": np.where(step == NONE, 0, NONE),
         "index": numbered(indices)[index],
         "opcode": numbered(opcodes)[of_name],
+        "wrapped": numbered(wrapped)[of_name],
         "shape": taken(numbered(shapes), shape),
         "bare_shape": taken(numbered(map(without_layout, shapes)), shape),
-        "op_name": numbered(op_names)[of_name],
+        "dimensions": taken(numbered(map(_dimensions, shapes)), shape),
+        "rank": taken(numbered(_DIGITS.sub(b"", _dimensions(one)) for one in shapes), shape),
+        "op_name": op_name,
+        "path": numbered(paths)[of_name],
+        "bare_path": numbered(path and _TRANSFORMATIONS.sub("", path) for path in paths)[of_name],
         "operation": numbered(name and name.rpartition("/")[2] for name in op_names)[of_name],
         "parameter": parameter,
+        "unnamed": np.where(op_name == NONE, 0, NONE),
     }
 
 
 _NUMBERS: Final = re.compile(rb"[._]?\d+")
+_DIGITS: Final = re.compile(rb"\d+")
+_TYPE: Final = re.compile(rb"\b[a-z]\w*(?=\[)")
+_FUNCTION: Final = re.compile(r"^(?:p?jit|pmap)\([^()]*\)/")
+_TRANSFORMATIONS: Final = re.compile(r"/(?:\w+\()+\)+(?=/)")
+_WRAPPED: Final = re.compile(rb"^wrapped_|\.clone$")
 _OP_NAME: Final = re.compile(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
 
 
 def parameter_values(dump: DumpSet) -> Pairs:
-    """Return the allocations of the parameters of the program that have values, and their first values, which are the
-    parameters.
+    """Return the allocations of the parameters of the program that have values, and the values that are the parameters:
+    the first to be live there. Without live ranges, these are the first in the dump.
     """
-    allocations = dump.allocations
+    allocations, values = dump.allocations, dump.values
     rows = np.flatnonzero((allocations.parameter != NONE) & (allocations.slice_count > 0))
-    return rows, dump.value_of_slice[allocations.first_slice[rows]]
+    start = np.where(values.start_step == NONE, np.iinfo(np.int64).max, values.start_step.astype(np.int64))
+    order = np.lexsort((values.slice, start))
+    parameters = first_rows(rows, values.allocation[order], order)
+    return rows[parameters != NONE], parameters[parameters != NONE]
+
+
+def _path(op_name: str) -> str:
+    return _FUNCTION.sub("/", op_name.partition(";")[0])
+
+
+def _dimensions(shape: bytes) -> bytes:
+    return _TYPE.sub(b"", without_layout(shape))
 
 
 def _op_names(dump: DumpSet, names: Column) -> list[str | None]:
