@@ -2,13 +2,16 @@
 
 import random
 import re
+from itertools import pairwise
 
 from mutations.edits import (
     UNKNOWN,
     Change,
     Mutation,
     Place,
+    doubled,
     edit,
+    exchanged,
     first,
     made,
     other_number,
@@ -19,7 +22,7 @@ from mutations.edits import (
 from mutations.lines import HLO, Line
 from mutations.view import View
 
-SHOWN_BY_MODULE = ("use-deleted", "late-end")
+SHOWN_BY_MODULE = ("use-deleted", "late-end", "position-index")
 """The edits of dumps that only the module shows."""
 
 _SHAPE = "shape-mismatch module-mismatch"
@@ -113,7 +116,65 @@ def module_entry_order(rng: random.Random, view: View) -> Mutation | None:
     return made(view, [change], [header], "shape-mismatch")
 
 
+@edit
+def module_lines_exchanged(rng: random.Random, view: View) -> Mutation | None:
+    """Swap two instructions. The module is in the order of the schedule."""
+    header = first(view.all("module"))
+    lines = [line for line in _module(view) if line["name"] in view.step]
+    pairs = [pair for pair in pairwise(lines) if pair[0].parent is pair[1].parent and pair[0].row + 1 == pair[1].row]
+    pair = pick(rng, pairs)
+    if b"is_scheduled=true" not in header.text("attributes"):
+        return None
+    return made(view, exchanged(*pair), pair, "module-mismatch")
+
+
+@edit
+def module_line_twice(rng: random.Random, view: View) -> Mutation:
+    """Repeat an instruction. It may be a second root, too."""
+    line = pick(rng, [line for line in view.all("instruction") if line.parent])
+    repeated, second = doubled(line)
+    return made(view, [repeated], [second, line], "module-mismatch")
+
+
+@edit
+def module_computation_renamed(rng: random.Random, view: View) -> Mutation:
+    """The instruction that calls it then calls none."""
+    line = pick(rng, [line for line in view.all("computation") if not line["entry"]])
+    calls = [other for other in view.all("instruction") if b"=%" + line.text("name") in other.text("attributes")]
+    return made(view, [put(line, "name", UNKNOWN)], calls, "module-mismatch")
+
+
+@edit
+def module_element(rng: random.Random, view: View) -> Mutation:
+    """Let a `get-tuple-element` read another element."""
+    lines = [line for line in _module(view) if line["opcode"] == b"get-tuple-element"]
+    line = pick(rng, lines)
+    index = re.search(rb"index=(\d+)", line.text("attributes"))
+    operand = re.search(rb"([A-Za-z_][\w.-]*)\Z", line.text("operands"))
+    assert index
+    assert operand
+    indices = {
+        int(text[1:-1]) for name, text in view.position if name == operand[1] and re.fullmatch(rb"\{\d+\}", text)
+    }
+    number = pick(rng, sorted(indices - {int(index[1])}))
+    start = line.span("attributes")[0]
+    change = Change(HLO, start + index.start(1), start + index.end(1), b"%d" % number)
+    places = [line, *_mentions(view, line.text("name"))]
+    return made(view, [change], places, "position-mismatch")
+
+
 # ---------------------------------------------------------------- edits of the dump
+
+
+@edit
+def position_index(rng: random.Random, view: View) -> Mutation:
+    """Change the index of a position to one that no shape has."""
+    names = {line.text("name") for line in _module(view)}
+    lines = [line for header in view.all("value") for line in view.below(header, "position")[1:]]
+    line = pick(rng, (line for line in lines if line["index"] not in (None, b"{}") and line["name"] in names))
+    # A quoted instruction that reads this position shows the mistake, too.
+    uses = view.below(line.parent, "use") if line.parent else []
+    return made(view, [put(line, "index", b"{99999}")], [line, *uses], "position-mismatch operand-mismatch")
 
 
 @edit

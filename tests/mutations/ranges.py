@@ -218,3 +218,18 @@ part(
     "unknown-instruction",
     f"missing-live-range undefined-value {_PEAK}",
 )
+
+
+@edit
+def parameter_range(rng: random.Random, view: View) -> Mutation | None:
+    """Let a parameter that is not donated start later or end earlier."""
+    kept = {
+        row.key
+        for row in view.all("slice")
+        if row.parent and row.parent["parameter"] is not None and not row.parent["out"]
+    }
+    line = pick(rng, [line for line in view.all("range") if line.key in kept])
+    group, number = rng.choice((("first", line.number("first") + 1), ("last", line.number("last") - 1)))
+    if not view.step or not 0 <= line.number("first") < line.number("last"):
+        return None
+    return made(view, [put(line, group, number)], [line], f"{_ENDS} invalid-live-range", _PEAK)

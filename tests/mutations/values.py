@@ -1,8 +1,10 @@
 """Edits of used values, their positions, uses and quoted instructions."""
 
 import random
+import re
+from itertools import pairwise
 
-from mutations.edits import Change, Mutation, edit, made, part, pick, put, unknown
+from mutations.edits import UNKNOWN, Change, Mutation, edit, exchanged, made, other_number, part, pick, put, unknown
 from mutations.lines import Line
 from mutations.view import View
 
@@ -36,6 +38,49 @@ def operand_number(rng: random.Random, view: View) -> Mutation:
     number = rng.choice([number for number in range(count + 2) if number != use.number("operand")])
     places = [use, *_same(view, use, use.text("name"), number)]
     return made(view, [put(use, "operand", number)], places, "operand-mismatch duplicate-use")
+
+
+@edit
+def operand_number_of_unquoted(rng: random.Random, view: View) -> Mutation:
+    """Change an operand of an instruction that is not quoted, such as a tuple: another value is that operand, too, or
+    none is the operand that it was.
+    """
+    uses = [line for line in view.all("use") if line["name"] not in view.instruction]
+    users = [(line.text("name"), line.number("operand")) for line in uses]
+    # Values at several indices of one operand have uses that differ only in the index.
+    use = pick(rng, (line for line, user in zip(uses, users, strict=True) if users.count(user) == 1))
+    others = [line for line in uses if line["name"] == use["name"]]
+    number = other_number(rng, use.number("operand"), 0, max(line.number("operand") for line in others) + 1)
+    return made(view, [put(use, "operand", number)], others, "operand-mismatch duplicate-use")
+
+
+@edit
+def quote_renamed(rng: random.Random, view: View) -> Mutation:
+    """Change the name that a quoted instruction defines."""
+    quote = pick(rng, view.quotes.values())
+    start = quote.line.span("text")[0] + len(b"%")
+    change = Change(quote.line.file, start, start + len(quote.name), UNKNOWN)
+    return made(view, [change], [quote.line], "undefined-value")
+
+
+@edit
+def second_quote(rng: random.Random, view: View) -> Mutation:
+    """Change any number in the quote of another element of a tuple than the first."""
+    firsts = {id(quote) for quote in view.instruction.values()}
+    quote = pick(rng, (quote for quote in view.quotes.values() if id(quote) not in firsts))
+    text, start = quote.line.text("text"), quote.line.span("text")[0]
+    number = pick(rng, re.finditer(rb"\d", text[len(quote.name) + 1 :]))
+    place = start + len(quote.name) + 1 + number.start()
+    change = Change(quote.line.file, place, place + 1, b"%d" % ((int(number[0]) + 1) % 10))
+    return made(view, [change], [quote.line], "operand-mismatch")
+
+
+@edit
+def slices_exchanged(rng: random.Random, view: View) -> Mutation:
+    """Swap two values of an allocation, which XLA lists by id."""
+    pairs = [pair for pair in pairwise(view.all("slice")) if pair[0].parent is pair[1].parent]
+    pair = pick(rng, (pair for pair in pairs if pair[0]["id"] is not None))
+    return made(view, exchanged(*pair), pair, "syntax")
 
 
 def _is_live(view: View, line: Line) -> bool:

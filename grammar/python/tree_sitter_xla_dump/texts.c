@@ -344,26 +344,27 @@ static bool same_attributes(Text one, Text two) {
   }
 }
 
-enum { SAME = 0, OTHER_SHAPE = 1, OTHER_OPCODE = 2, OTHER_OPERANDS = 3, OTHER_ATTRIBUTES = 4 };
+enum { SAME = 0, OTHER_SHAPE = 1, OTHER_OPCODE = 2, OTHER_OPERANDS = 3, OTHER_ATTRIBUTES = 4, OTHER_REST = 5 };
 
-// Compares two texts of an instruction. Parts that are not of the usual form, and constants, count as the same.
+// Compares two texts of an instruction. Parts that are not of the usual form, and constants, belong to the rest.
 static int difference(Text one, Text two) {
   Head left, right;
-  if (!read_head(one, &left) || !read_head(two, &right)) return SAME;
+  if (is_same_text(one, two)) return SAME;
+  if (!read_head(one, &left) || !read_head(two, &right)) return OTHER_REST;
   if (!is_same_text(left.shape, right.shape)) return OTHER_SHAPE;
   // Quotes name what an asynchronous instruction does, `slice-start`.
-  if (starts_with(left.opcode, "async-") != starts_with(right.opcode, "async-")) return SAME;
+  if (starts_with(left.opcode, "async-") != starts_with(right.opcode, "async-")) return OTHER_REST;
   if (!is_same_text(left.opcode, right.opcode)) return OTHER_OPCODE;
   Text operands = operands_of(&left, one.end), others = operands_of(&right, two.end);
   one.at = operands.end;
   two.at = others.end;
-  if (is_empty(one) || is_empty(two)) return SAME;
+  if (is_empty(one) || is_empty(two)) return OTHER_REST;
   if (!is_text(left.opcode, "constant") && !same_operands(operands, others)) return OTHER_OPERANDS;
-  return same_attributes(one, two) ? SAME : OTHER_ATTRIBUTES;
+  return same_attributes(one, two) ? OTHER_REST : OTHER_ATTRIBUTES;
 }
 
-// differences(data, spans, other, other_spans): for each row 0 if both texts of an instruction agree, else the first part
-// that differs: 1 the shape, 2 the opcode, 3 the operands, 4 the attributes.
+// differences(data, spans, other, other_spans): for each row 0 if both texts of an instruction are the same, else the first
+// part that differs: 1 the shape, 2 the opcode, 3 the operands, 4 the attributes, 5 anything else.
 PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) {
   Spans one, two;
   if (!PyArg_ParseTuple(args, "y*y*y*y*:differences", &one.data, &one.cells, &two.data, &two.cells)) return NULL;

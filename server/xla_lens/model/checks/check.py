@@ -26,6 +26,7 @@ _Check: TypeAlias = Callable[[DumpSet, Context], Findings]
 _CHECKS: Final[tuple[_Check, ...]] = (
     allocations.allocation_numbers_ascend,
     values.rows_are_unique,
+    values.values_ascend,
     values.first_positions_define_values,
     values.value_names_agree,
     values.values_are_in_both_lists,
@@ -40,11 +41,14 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     values.shapes_match_instructions,
     values.sizes_hold_shapes,
     values.uses_match_operands,
+    values.operands_are_one_value,
+    values.quotes_of_an_instruction_agree,
     allocations.parameters_are_numbered,
     allocations.header_shapes_match_values,
     live_ranges.live_ranges_lie_in_schedule,
     live_ranges.values_have_one_live_range,
     live_ranges.live_ranges_match_schedule_and_uses,
+    live_ranges.parameters_are_live_throughout,
 )
 """Causes before consequences: findings about rows that an earlier one covers are left out."""
 

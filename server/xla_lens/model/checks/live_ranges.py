@@ -16,7 +16,7 @@ from xla_lens.model.checks.values import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Section, cells
+from xla_lens.syntax.columns import NONE, Kind, Section, cells
 
 
 def steps_ascend(dump: DumpSet, context: Context) -> Findings:
@@ -164,6 +164,19 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Find
         severity=Severity.WARNING,
         related=(schedule, lambda row: dump.schedule_row(use.item(row)), Relation.STEP),
     )
+
+
+def parameters_are_live_throughout(dump: DumpSet, context: Context) -> Findings:
+    """A parameter that is not donated is live from the first step to the last. A wrong schedule may hide this."""
+    ranges, value = dump.live_ranges, dump.value_of_live_range
+    if not context.is_whole(dump.live) or np.any(context.names) or not len(dump.schedule):
+        return
+    kind = taken(dump.allocations.kind, taken(dump.values.allocation, value))
+    is_kept = (kind != NONE) & (kind & int(Kind.PARAMETER) > 0) & (kind & int(Kind.MAYBE_LIVE_OUT) == 0)
+    last = max(_maximum(dump), int(dump.schedule.step.max()) + 1)
+    is_short = is_kept & ((ranges.start_step != 0) | (ranges.end_step != last))
+    facts = context.labels(ranges), ranges.start_step, ranges.end_step, last
+    yield from context.found(ranges, is_short, Problem.SHORT_PARAMETER, *facts, severity=Severity.WARNING)
 
 
 def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:

@@ -21,7 +21,7 @@ from xla_lens.model.checks.problems import (
 )
 from xla_lens.model.checks.values import operand_label, wrong_shapes, wrong_uses
 from xla_lens.model.hlo.graph import ModuleGraph
-from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.module import CALLED, HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, row_ranges, taken
@@ -30,6 +30,7 @@ from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.hlo.quotes import Difference, differences
 from xla_lens.syntax.hlo.shapes import is_entry_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
+from xla_lens.syntax.texts import number_texts
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled, Span
 
@@ -37,6 +38,25 @@ from xla_lens.text.document import IsCancelled, Span
 def _in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
     """The instructions with some names in the module, as related rows."""
     return graph.module.columns.instructions, graph.row[names], Relation.MODULE_INSTRUCTION
+
+
+def module_is_well_formed(graph: ModuleGraph, context: Context) -> Findings:
+    """A module defines each name once, and the computations that it calls. A computation has one root."""
+    module, columns = graph.module, graph.module.columns
+    names, first = number_texts(module.data, columns.instructions.name_start, columns.instructions.name_end)
+    is_again = np.ones(len(names), bool)
+    is_again[first] = False
+    yield from context.found(columns.instructions, is_again, Problem.DEFINED_TWICE, module.name)
+    roots = np.bincount(graph.computation[columns.instructions.is_root], minlength=len(columns.computations))
+    yield from context.found(columns.computations, roots != 1, Problem.NOT_ONE_ROOT, module.computation_name, roots)
+    known = {module.computation_name(row) for row in range(len(columns.computations))}
+    for match in CALLED.finditer(module.data):
+        called = {text.strip().removeprefix(b"%") for text in (match[3] if match[2] is None else match[2]).split(b",")}
+        start = module.data.rfind(b"\n", 0, match.start())
+        # A string may contain anything.
+        if not called <= known and b'"' not in module.data[start : match.start()]:
+            problem = Problem.MISSING_COMPUTATION(b", ".join(sorted(called - known)))
+            yield error(Place(module.file, match.start(1), match.end()), problem)
 
 
 def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Findings:
@@ -64,7 +84,8 @@ def quotes_match_module(graph: ModuleGraph, context: Context) -> Findings:
     spans = (used.instruction_start[quote], used.instruction_end[quote]), (table.start[row], table.end[row])
     difference = np.zeros(len(used), np.int8)
     difference[quote] = differences(dump.used.document.data, spans[0], graph.module.data, spans[1])
-    rows = marked(difference != Difference.NONE)
+    # Modules print constants in full, and more metadata.
+    rows = marked((difference != Difference.NONE) & (difference != Difference.REST))
     if np.all(difference[rows] == Difference.ATTRIBUTES) and len(rows) > MAXIMUM_RELATED:
         # They are printed in another form, which we do not know. Modules of other compilations also differ elsewhere.
         return
@@ -167,6 +188,62 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Findings:
 
 
 # ---------------------------------------------------------------- positions and uses
+
+
+def positions_follow_data_flow(graph: ModuleGraph, context: Context) -> Findings:
+    """A position is an element of its instruction. Instructions that take tuples apart or put them together show the
+    values of their operands (HloDataflowAnalysis).
+    """
+    dump, positions = graph.dump, graph.dump.positions
+    row, index = graph.row[positions.name], np.maximum(positions.index, EMPTY_INDEX)
+    value, shown = context.value_of(positions), np.full(len(positions), NONE)
+    is_wrong = ~graph.has_index(row, index)
+    first, rest = graph.parts_of_indices()
+
+    def rows_of(opcode: bytes) -> Column:
+        return np.flatnonzero((row != NONE) & graph.has_opcode(opcode)[row])
+
+    of_element, of_tuple = rows_of(b"get-tuple-element"), rows_of(b"tuple")
+    parts = (
+        (
+            of_element,
+            np.zeros(len(of_element), np.int64),
+            graph.within(graph.elements(row[of_element]), index[of_element]),
+        ),
+        (of_tuple, first[index[of_tuple]], rest[index[of_tuple]]),
+    )
+    for rows, number, inner in parts:
+        name, at = graph.source(graph.operand(row[rows], number), inner)
+        is_known = (name != NONE) & (at != NONE)
+        shown[rows[is_known]] = dump.values_at(name[is_known], at[is_known])
+    is_wrong |= (shown != NONE) & (value != NONE) & (shown != value)
+    facts = context.values_in(value), context.labels(positions), context.values_in(shown)
+    related = _in_module(graph, positions.name)
+    yield from context.found(
+        positions,
+        is_wrong,
+        Problem.FOREIGN_POSITION,
+        *facts,
+        related=related,
+        values=[shown],
+        names=[positions.name],
+    )
+
+
+def instructions_follow_schedule(graph: ModuleGraph, context: Context) -> Findings:
+    """The instructions of a computation are in the order of the schedule, if the module is scheduled."""
+    dump, module = graph.dump, graph.module
+    step = taken(dump.schedule.step, dump.schedule_row_of_name)
+    rows = np.flatnonzero((graph.name != NONE) & (taken(step, graph.name) != NONE))
+    if b"is_scheduled=true" in module.data[slice(*module.header_line)]:
+        steps, computation = step[graph.name[rows]], graph.computation[rows]
+        is_back = (np.diff(steps) < 0) & (np.diff(computation) == 0)
+        later = np.full(len(graph.name), NONE)
+        later[rows[:-1][is_back]] = rows[1:][is_back]
+        facts = context.names_in(graph.name), context.names_in(taken(graph.name, later))
+        related = dump.schedule, taken(dump.schedule_row_of_name, graph.name), Relation.STEP
+        instructions = module.columns.instructions
+        yield from context.found(instructions, later != NONE, Problem.OUT_OF_SCHEDULE, *facts, related=related)
 
 
 def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> Findings:
@@ -360,10 +437,12 @@ def _inherits_end(dump: DumpSet, value: int, end: Column) -> bool:
 _ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Findings]
 
 _CHECKS: Final[tuple[tuple[_ModuleCheck, ...], ...]] = (
+    (module_is_well_formed,),
     (instructions_are_in_module,),
     (quotes_match_module,),
     (entry_layout_matches,),
     (shapes_match_module,),
+    (positions_follow_data_flow, instructions_follow_schedule),
     (instructions_have_their_positions,),
     (uses_match_module, values_list_their_uses),
     (aliases_share_bytes,),

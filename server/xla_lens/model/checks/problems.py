@@ -89,6 +89,9 @@ class Problem(Enum):
         Code.SYNTAX,
         "Allocation {allocation} stands where allocation {expected} belongs. XLA numbers allocations without gaps.",
     )
+    MISPLACED_VALUE = _row(
+        Code.SYNTAX, "`{value}` (value {id}) stands below a value with a higher id. XLA lists values by id."
+    )
     SIZES_TOO_LARGE = _row(
         Code.SYNTAX,
         "These {sizes:,} sizes add up to more than 64 bits can hold, of which this one is the largest. No device has "
@@ -179,6 +182,10 @@ class Problem(Enum):
         Code.UNDEFINED_VALUE, "`{name}` has a live range, but the dump has no value of this name and index."
     )
     MISSING_QUOTE = _row(Code.SYNTAX, "`{value}` quotes no instruction, unlike the other values of the dump.")
+    FOREIGN_QUOTE = _row(Code.UNDEFINED_VALUE, "`{value}` quotes an instruction with another name.")
+    QUOTES_DIFFER = _row(
+        Code.OPERAND_MISMATCH, "Two values of `{name}` quote it differently. An instruction has one text."
+    )
     UNDEFINED_VALUE = _row(
         Code.UNDEFINED_VALUE, "`{name}` (value {id}) is in an allocation, but missing from the used values."
     )
@@ -197,6 +204,14 @@ class Problem(Enum):
         Code.OPERAND_MISMATCH,
         "`{value}` is listed as operand {operand} of `{user}`, but the instruction reads `{read}`.",
         read="`{value}` is listed as operand {operand} of `{user}`, but that operand is no value of the dump.",
+    )
+    SHARED_OPERAND = _row(
+        Code.OPERAND_MISMATCH,
+        "`{value}` is listed as operand {operand} of `{user}`, and so is `{other}`. An operand is one value.",
+    )
+    OPERAND_GAP = _row(
+        Code.OPERAND_MISMATCH,
+        "`{value}` is listed as operand {operand} of `{user}`, but no value is listed as operand {missing}.",
     )
     MISSING_USE = _row(
         Code.OPERAND_MISMATCH, "`{user}` reads `{value}` as operand {operand}, but the value does not list that use."
@@ -251,6 +266,11 @@ class Problem(Enum):
     )
     WRONG_START = _row(
         Code.LIVE_RANGE_START, "`{value}` is live from step {start_step}, but its instruction runs at step {step}."
+    )
+    SHORT_PARAMETER = _row(
+        Code.LIVE_RANGE_END,
+        "`{value}` is live at steps {start_step}–{end_step}, but a parameter that is not donated is live from step 0 "
+        "to step {last_step}.",
     )
     EARLY_END = _row(
         Code.LIVE_RANGE_END, "`{value}` is live until step {end_step}, but `{user}` reads it at step {use_step}."
@@ -329,6 +349,24 @@ class Problem(Enum):
     MISSING_FROM_MODULE = _row(Code.UNKNOWN_INSTRUCTION, "The dump names `{name}`, which is not in the HLO module.")
     MISSING_POSITION_OF = _row(
         Code.POSITION_MISMATCH, "No value of the dump lists {missing:# position|# positions} of `{name}`."
+    )
+    FOREIGN_POSITION = _row(
+        Code.POSITION_MISMATCH,
+        "`{value}` lists the position `{position}`, where the instruction shows `{shown}`.",
+        shown="`{value}` lists the position `{position}`, but the instruction has no such element.",
+    )
+    DEFINED_TWICE = _row(Code.MODULE_MISMATCH, "The HLO module defines `{name}` twice.")
+    NOT_ONE_ROOT = _row(
+        Code.MODULE_MISMATCH,
+        "The computation `{name}` has {roots:# root|# roots}. The root is the result, so there is one.",
+    )
+    MISSING_COMPUTATION = _row(
+        Code.MODULE_MISMATCH, "The HLO module calls the computation `{name}`, but does not define it."
+    )
+    OUT_OF_SCHEDULE = _row(
+        Code.MODULE_MISMATCH,
+        "`{name}` stands above `{other}` in the HLO module, but is scheduled after it. The module is in the order of "
+        "the schedule.",
     )
     QUOTE_MISMATCH = _row(Code.MODULE_MISMATCH, "The dump and the HLO module print the {part} of `{name}` differently.")
     LATE_END = _row(

@@ -13,9 +13,9 @@ from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation,
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import distinct, taken
+from xla_lens.model.tables.lookup import distinct, repeated, taken
 from xla_lens.syntax.columns import NONE, Column, Pairs, Section, pairs
-from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
+from xla_lens.syntax.hlo.quotes import Difference, QuoteParts, differences, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.texts import number_texts
 
@@ -33,6 +33,14 @@ def rows_are_unique(dump: DumpSet, context: Context) -> Findings:
         yield from context.repeats(table, keys, problem, context.labels(table))
     of_use = uses.index, uses.operand, uses.name, uses.value
     yield from context.repeats(uses, of_use, Problem.DUPLICATE_USE, *_use(context))
+
+
+def values_ascend(dump: DumpSet, context: Context) -> Findings:
+    """The used values, and the values in each allocation, ascend by id (HloValue::Id)."""
+    slices, used = dump.slices, dump.used_values
+    for table, group in ((slices, slices.allocation), (used, np.zeros(len(used)))):
+        is_back = (np.diff(table.id, prepend=NONE) < 0) & (np.diff(group, prepend=NONE) == 0) & (table.id != NONE)
+        yield from context.found(table, is_back, Problem.MISPLACED_VALUE, context.labels(table), table.id)
 
 
 # ---------------------------------------------------------------- the lists
@@ -132,11 +140,17 @@ def views_in_live_ranges(dump: DumpSet) -> Marks:
 
 
 def values_quote_their_instruction(dump: DumpSet, context: Context) -> Findings:
-    """If any value quotes its instruction, each does."""
+    """If any value quotes its instruction, each does. The text begins with the value's name."""
     used = dump.used_values
-    is_missing = used.instruction_start == NONE
-    if context.is_whole(dump.used) and not np.all(is_missing):
-        yield from context.found(used, is_missing, Problem.MISSING_QUOTE, context.labels(used))
+    is_missing, label = used.instruction_start == NONE, context.labels(used)
+    if dump.used is None or not context.is_whole(dump.used) or np.all(is_missing):
+        return
+    yield from context.found(used, is_missing, Problem.MISSING_QUOTE, label)
+    rows = np.flatnonzero(~is_missing)
+    spans = used.instruction_start[rows], used.instruction_end[rows]
+    names = read_quotes(dump.used.document.data, *spans, QuoteParts.NAMES, dump.names).name
+    others, span = rows[names != used.name[rows]].tolist(), ("instruction_start", "instruction_end")
+    yield from context.found(used, others, Problem.FOREIGN_QUOTE, label, span=span, names=[used.name])
 
 
 # ---------------------------------------------------------------- operands
@@ -157,6 +171,32 @@ def uses_match_operands(dump: DumpSet, context: Context) -> Findings:
     related = dump.used_values, dump.first_quote[uses.name], Relation.QUOTED_INSTRUCTION
     source = operand, np.maximum(uses.index, EMPTY_INDEX)
     yield from wrong_uses(context, is_quoted, source, related)
+
+
+def operands_are_one_value(dump: DumpSet, context: Context) -> Findings:
+    """An operand of an instruction is one value, and the operands before it are values, too. This also tells wrong uses
+    by instructions that the dump does not quote, such as tuples.
+    """
+    uses = dump.uses
+    is_known = context.free(values=context.value_of(uses), names=uses.name)
+    rows = np.flatnonzero(is_known)
+    first, again = (rows[of] for of in repeated(key[rows] for key in (uses.index, uses.operand, uses.name)))
+    other = np.full(len(uses), NONE)
+    other[again] = first
+    facts, related = (
+        (*_use(context), context.values_in(taken(uses.value, other))),
+        (uses, other, Relation.OTHER_OCCURRENCE),
+    )
+    yield from context.found(uses, other != NONE, Problem.SHARED_OPERAND, *facts, related=related)
+    # A use that is missing because of another finding, or that of a view, leaves a gap.
+    is_whole = context.is_whole(dump.used) and not np.any(context.values) and not np.any(context.names)
+    if is_whole and not np.any(views_in_live_ranges(dump)):
+        order = np.lexsort((uses.operand, uses.name))
+        is_next = np.diff(uses.name[order], prepend=NONE) == 0
+        before = np.where(is_next, np.append(NONE, uses.operand[order[:-1]]), NONE)
+        missing = np.full(len(uses), NONE)
+        missing[order] = np.where(uses.operand[order] > before + 1, before + 1, NONE)
+        yield from context.found(uses, missing != NONE, Problem.OPERAND_GAP, *_use(context), missing, names=[uses.name])
 
 
 def wrong_uses(context: Context, is_known: Marks, source: Pairs, related: RelatedRows) -> Findings:
@@ -191,6 +231,21 @@ def _use(context: Context) -> tuple[Fact, Fact, Fact]:
 def operand_label(dump: DumpSet, operand: int, index: int) -> str:
     """An operand as the dump prints it: `0 {1}`."""
     return f"{operand} {dump.indices[index].decode()}" if index != NONE else f"{operand}"
+
+
+def quotes_of_an_instruction_agree(dump: DumpSet, context: Context) -> Findings:
+    """All values of a tuple quote its instruction with the same text. One finding for each instruction."""
+    used, first = dump.used_values, dump.first_quote[dump.used_values.name]
+    if dump.used is None or not context.is_whole(dump.used):
+        return
+    rows = np.flatnonzero((used.instruction_start != NONE) & (first != NONE) & (first != np.arange(len(used))))
+    spans = [(used.instruction_start[of], used.instruction_end[of]) for of in (rows, first[rows])]
+    text = dump.used.document.data
+    differs = rows[differences(text, spans[0], text, spans[1]) != Difference.NONE].tolist()
+    values, names = [taken(dump.value_of_used_value, first)], [used.name]
+    span, related = ("instruction_start", "instruction_end"), (used, first, Relation.QUOTED_INSTRUCTION)
+    problem, name = Problem.QUOTES_DIFFER, context.names_in(used.name)
+    yield from context.found(used, differs, problem, name, related=related, span=span, values=values, names=names)
 
 
 # ---------------------------------------------------------------- shapes

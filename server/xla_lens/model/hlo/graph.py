@@ -13,6 +13,7 @@ from xla_lens.syntax.columns import NONE, Column, Mask, Pairs, Texts, cells
 from xla_lens.syntax.hlo.lexical import operand_position
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
+from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
 
 _CALLS: Final = {
@@ -27,6 +28,9 @@ _VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
 """An operand that is an element of a tuple, or of a tuple in it, for which recent releases print no
 `get-tuple-element`.
 """
+
+
+_ELEMENT: Final = re.compile(rb", index=(\d{1,9})")
 
 
 class Call(NamedTuple):
@@ -88,7 +92,7 @@ class ModuleGraph:
             return operand, index
         name, index = operand.copy(), index.copy()
         element = self._virtual[operand[virtual] - len(self.dump.names)]
-        name[virtual], index[virtual] = element[:, 0], self._within(element[:, 1], index[virtual])
+        name[virtual], index[virtual] = element[:, 0], self.within(element[:, 1], index[virtual])
         return name, index
 
     def operand(self, rows: Column, number: Column | int) -> Column:
@@ -96,8 +100,8 @@ class ModuleGraph:
         is_there = (number >= 0) & (number < self.operand_count[rows])
         return taken(self.quotes.operands, np.where(is_there, self.first_operand[rows] + number, NONE))
 
-    def _within(self, outer: Column, inner: Column) -> Column:
-        """The index of each index `inner` of what is at the index `outer`, NONE if the dump does not have it."""
+    def within(self, outer: Column, inner: Column) -> Column:
+        """Return the index of each index `inner` of what is at the index `outer`, NONE if the dump does not have it."""
         indices, count = self.dump.indices, np.int64(len(self.dump.indices))
         keys, which = np.unique(np.maximum(outer, 0) * count + np.maximum(inner, 0), return_inverse=True)
         paths = ((indices[number].strip(b"{}") for number in divmod(int(key), len(indices))) for key in keys)
@@ -148,10 +152,43 @@ class ModuleGraph:
         rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
         return ordered(rows, self.quotes.parameter)
 
+    def elements(self, rows: Column) -> Column:
+        """Return the index that each of some `get-tuple-element` reads, NONE if the dump does not have it."""
+        spans = self.quotes.opcode_end[rows], self._table.end[rows]
+        found = (_ELEMENT.search(self.module.data, start, end) for start, end in cells(*spans))
+        numbers = (self.dump.index_number(b"{%s}" % match[1]) if match else NONE for match in found)
+        return np.fromiter(numbers, np.int64, len(rows))
+
+    def parts_of_indices(self) -> Pairs:
+        """Return for each index of the dump set its first number, and the index behind it, NONE for none: 1 and ``{0}``
+        for ``{1,0}``.
+        """
+        parts = [index.strip(b"{}").partition(b",") for index in self.dump.indices]
+        first = [integer(number) if number else NONE for number, _, _ in parts]
+        rest = [self.dump.index_number(b"{%s}" % behind) if number else NONE for number, _, behind in parts]
+        return np.array(first, np.int64), np.array(rest, np.int64)
+
     def subshape_count(self) -> Column:
         """Return the number of indices of the shape of each instruction, 0 if the shape is unknown."""
+        number, indices = self._subshapes
+        return np.array([*map(len, indices)], np.int64)[number]
+
+    def has_index(self, rows: Column, index: Column) -> Mask:
+        """Return whether the shapes of some instructions have an index; true for unknown shapes and the row NONE."""
+        number, indices = self._subshapes
+        width = len(self.dump.indices)
+        known = [shape * width + at for shape, own in enumerate(indices) for at in own if at != NONE]
+        is_unknown = np.array([not own for own in indices], bool)[number[rows]]
+        found: Mask = np.isin(number[rows] * np.int64(width) + index, known) | is_unknown | (rows == NONE)
+        return found
+
+    @cached_property
+    def _subshapes(self) -> tuple[Column, list[list[int]]]:
+        """For each instruction the number of its shape, and for each number all indices of the shape, NONE for those
+        that the dump does not have.
+        """
         data, start, end = self.module.data, self.quotes.shape_start, self.quotes.shape_end
         number, first = number_texts(data, np.maximum(start, 0), np.maximum(end, 0))
         shapes = (data[max(start[row], 0) : max(end[row], 0)] for row in first.tolist())
-        counts = [len(subshape_spans(shape)) if shape.startswith(b"(") else int(bool(shape)) for shape in shapes]
-        return np.array(counts, np.int64)[number]
+        paths = (subshape_spans(shape) if shape.startswith(b"(") else [b"{}"] * bool(shape) for shape in shapes)
+        return number, [[*map(self.dump.index_number, of_shape)] for of_shape in paths]

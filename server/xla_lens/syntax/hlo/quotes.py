@@ -50,18 +50,21 @@ def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, name
 
 
 class Difference(IntEnum):
-    """The first part in which two texts of an instruction differ."""
+    """The first part in which two texts of an instruction differ. The rest are constants, metadata, backend
+    configurations and whatever is not of the usual form.
+    """
 
     NONE = 0
     SHAPE = 1
     OPCODE = 2
     OPERANDS = 3
     ATTRIBUTES = 4
+    REST = 5
 
 
 def differences(data: bytes, span: Pairs, module: bytes, module_span: Pairs) -> Column:
-    """Return for each row the `Difference` between a quoted instruction and the one in the module. Constants, metadata,
-    backend configurations and whatever is not of the usual form do not count.
+    """Return for each row the `Difference` between a quoted instruction and the one in the module, or between two
+    quotes.
     """
     spans, module_spans = span_cells(data, *span), span_cells(module, *module_span)
     return np.frombuffer(tree_sitter_xla_dump.differences(data, spans, module, module_spans), np.int8)
