@@ -43,6 +43,24 @@ def test_hover_of_a_value_shows_size_share_and_placement() -> None:
     )
 
 
+def test_hover_of_a_value_names_its_color_beside_its_memory_space() -> None:
+    (path,) = DUMPS.glob("gpu-*/psum_user_buffers/*-buffer-assignment.txt")
+    check(
+        analysis_of(path),
+        "    psum_invariant.7.2{}:2-3\n     ^",
+        """
+**`psum_invariant.7.2`** · 4.00 MiB · 33.3 % of the HBM peak
+
+- op_name `jit(f)/shard_map/psum_invariant`
+- live from step 2 to step 3 (last read by `copy.3`)
+- `f32[1,1048576]{1,0:S(7)}`
+- 4.00 MiB (4,194,304 B) at offset 0 of allocation 5, all of it (preallocated-temp, HBM, collective memory (color 7))
+- value 9, defined by `all-reduce`
+- shares its bytes with `loop_multiply_fusion` (steps 1–2)
+""",
+    )
+
+
 def test_parameter_lives_to_the_end() -> None:
     check(
         analysis_of(SEED),

@@ -78,10 +78,12 @@ def offset_misaligned(rng: random.Random, view: View) -> Mutation:
 
 @edit
 def allocation_color(rng: random.Random, view: View) -> Mutation:
-    """Color 0 is not printed."""
+    """Color 0 is not printed. For GPUs, XLA itself prints color 2 for temporaries whose values have color 0."""
     header = pick(rng, (line for line in view.all("allocation") if view.below(line, "slice")))
     before = int(header.text("color").split()[-1]) if header["color"] else 0
     color = other_number(rng, before, 0, 5)
+    while header["temp"] and {before, color} == {0, 2}:
+        color = other_number(rng, before, 0, 5)
     start, end = header.span("color") if header["color"] else (header.span("size")[1],) * 2
     change = Change(header.file, start, end, b", color %d" % color if color else b"")
     return made(view, [change], [header], "memory-space-mismatch", "report-mismatch")

@@ -3,11 +3,13 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from samples import DUMPS, TPU, analysis_of, assignments, dump_file
 from xla_lens.model.tables import backend
-from xla_lens.model.tables.backend import Backend, backend_of, parse_spaces
+from xla_lens.model.tables.backend import Backend, SpaceId, backend_of, memories, parse_spaces
+from xla_lens.syntax.columns import NONE
 
 _STAGE = "after_optimizations-buffer-assignment.txt"
 
@@ -52,7 +54,34 @@ def test_memory_spaces_have_the_names_of_their_backend() -> None:
     assert seed.space_id(0).name == "memory space 0"
 
 
+def test_colors_in_the_same_memory_have_one_memory_space() -> None:
+    of_gpu = {color: SpaceId(color, Backend.GPU).memory.color for color in (0, 1, 2, 3, 5, 7, 99)}
+    assert of_gpu == {0: 0, 1: 0, 2: 0, 3: 0, 5: 5, 7: 0, 99: 0}
+    of_tpu = {color: SpaceId(color, Backend.TPU).memory.color for color in range(17)}
+    assert of_tpu == {color: 0 if color == 9 else color for color in range(17)}
+    assert {SpaceId(color, Backend.CPU).memory.color for color in range(9)} == {0}
+    assert {SpaceId(color, None).memory.color for color in range(9)} == set(range(9))
+    assert memories(np.array([7, NONE, 5, 0, 7]), Backend.GPU).tolist() == [0, NONE, 5, 0, 0]
+    assert memories(np.zeros(0, np.int64), Backend.GPU).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("word", "colors"),
+    [
+        ("vmem", {(1, "tpu"), (1, None)}),
+        ("smem", {(4, "tpu"), (2, None)}),
+        ("CMEM", {(3, "tpu"), (5, "gpu"), (5, None)}),
+        ("host memory", {(5, "tpu"), (5, "gpu"), (0, "cpu"), (4, None)}),
+        ("7", {(7, "tpu"), (0, "gpu"), (0, "cpu"), (7, None)}),
+        ("color 5", {(5, "tpu"), (5, "gpu"), (0, "cpu"), (5, None)}),
+    ],
+)
+def test_words_for_memory_spaces(word: str, colors: set[tuple[int, str | None]]) -> None:
+    """A printed name is no other color of a backend that has the name, and no part of the device's memory."""
+    assert {(space.color, space.backend) for space in parse_spaces(word)} == colors
+
+
 @pytest.mark.parametrize("word", ["hbm", "default", "space 0", "x", ""])
 def test_hbm_and_default_name_memory_space_0_of_a_tpu(word: str) -> None:
-    found = backend.SpaceId(0, Backend.TPU) in parse_spaces(word)
+    found = SpaceId(0, Backend.TPU) in parse_spaces(word)
     assert found is (word in ("hbm", "default"))

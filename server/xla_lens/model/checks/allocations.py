@@ -214,11 +214,13 @@ def memory_spaces_agree(dump: DumpSet, context: Context) -> Findings:
     """
     slices, allocations, used = dump.slices, dump.allocations, dump.used_values
     owner, used_value = slices.allocation, dump.values.used_value[dump.value_of_slice]
-    header = taken(allocations.color, owner)
-    if dump.backend is Backend.GPU:
-        is_temporary = (taken(allocations.kind, owner) & int(Kind.PREALLOCATED_TEMP) != 0) & (header == GPU_TEMPORARIES)
-        header[is_temporary & (slices.color != GPU_TEMPORARIES)] = 0
-    printed = header, taken(used.color, used_value), slices.color
+    header, used_color = taken(allocations.color, owner), taken(used.color, used_value)
+    if dump.backend in (Backend.GPU, None):
+        # XLA changes the color of such an allocation from 0, but not that of its values.
+        is_temporary = (taken(allocations.kind, owner) & int(Kind.PREALLOCATED_TEMP) != 0) & (owner != NONE)
+        is_placed = (slices.color == GPU_TEMPORARIES) & np.isin(used_color, (GPU_TEMPORARIES, NONE))
+        header[is_temporary & (header == GPU_TEMPORARIES) & ~is_placed] = 0
+    printed = header, used_color, slices.color
     known = (header != NONE) & context.free(values=dump.value_of_slice, allocations=owner)
     if dump.assignment:
         known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)

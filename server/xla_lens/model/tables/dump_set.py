@@ -144,6 +144,9 @@ class DumpSet:
         allocation = taken(slices.allocation, slice_row)
         color = taken(self.allocations.color, allocation)
         color = np.where(color != NONE, color, np.maximum(printed_color, 0))
+        space = taken(self.allocation_spaces, allocation)
+        is_unplaced = space == NONE
+        space[is_unplaced] = memories(color[is_unplaced], self.backend)
         return Values(
             id=ids,
             name=name,
@@ -153,7 +156,7 @@ class DumpSet:
             live_range=live_range,
             allocation=allocation,
             color=color,
-            space=memories(color, self.backend),
+            space=space,
             offset=taken(slices.offset, slice_row),
             size_bytes=taken(slices.size_bytes, slice_row),
             start_step=taken(self.live_ranges.start_step, live_range),
