@@ -5,7 +5,8 @@ path, whichever value they hold: the parameter, what a loop makes of it in place
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,8 +29,12 @@ def parameter_paths(dump: DumpSet) -> dict[int, str]:
     """Return the paths of parameters by the rows of their allocations in `DumpSet.allocations`. Parameters without a
     path are left out.
     """
-    rows = np.flatnonzero(dump.allocations.parameter != NONE)
-    paths = ((row, parameter_path(dump, row)) for row in rows.tolist())
+    return _paths(dump, partial(_op_name, dump))
+
+
+def _paths(dump: DumpSet, op_name_of: Callable[[int], str | None]) -> dict[int, str]:
+    rows = np.flatnonzero(dump.allocations.parameter != NONE).tolist()
+    paths = [(row, _path(dump, row, op_name_of)) for row in rows]
     return {row: path for row, path in paths if path is not None}
 
 
@@ -39,7 +44,8 @@ def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[st
     count where it is decided what a layer is.
     """
     dump, copied = origins.dump, origins.copied_parameters(values)
-    paths = parameter_paths(dump)
+    # Other parts of a report need the op_names of parameters, too.
+    paths = _paths(dump, lambda name: origins.of_name(name).op_name)
     folded = folded_paths([*paths.values(), *other_paths])
     found: dict[int, str] = {}
     for value in values:
@@ -60,14 +66,23 @@ def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
 
 def parameter_path(dump: DumpSet, allocation: int) -> str | None:
     """Return the path of the parameter whose buffer an allocation is. None if it has no path, or is of no parameter."""
+    return _path(dump, allocation, partial(_op_name, dump))
+
+
+def _op_name(dump: DumpSet, name: int) -> str | None:
+    """The op_name of the instruction with a name."""
+    instruction = dump.instruction(name)
+    return instruction.op_name if instruction else None
+
+
+def _path(dump: DumpSet, allocation: int, op_name_of: Callable[[int], str | None]) -> str | None:
     table = dump.allocations
     # The elements of a tuple share one instruction, whose op_name tells nothing of them.
     if table.parameter[allocation] == NONE or table.parameter_index[allocation] > EMPTY_INDEX:
         return None
     names = dump.values.name[dump.values_of_allocation(allocation)].tolist()
     parameter = next((name for name in names if dump.opcode(name) == b"parameter"), NONE)
-    instruction = dump.instruction(parameter)
-    return told_path(instruction.op_name) if instruction else None
+    return told_path(op_name_of(parameter))
 
 
 def told_path(op_name: str | None) -> str | None:

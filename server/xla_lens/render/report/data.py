@@ -5,6 +5,7 @@ Facts have the names in JSON that they have in the model, except for the few tha
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from xla_lens.features.report.facts import (
@@ -84,20 +85,32 @@ def _facts(dump: DumpSet, one: Any) -> Any:
     """A fact as JSON; numbers and texts stay as they are."""
     if isinstance(one, tuple | list):
         return [_facts(dump, each) for each in one]
-    if not is_dataclass(one):
+    kind: Any = type(one)
+    paths = _paths_of(kind)
+    if paths is None:
         return one
     found: Json = {}
-    own = _FACTS.get(type(one).__name__)
-    for fact in own.split() if own else [field.name for field in fields(one)]:
-        name, _, path = fact.partition("=")
+    for name, path in paths:
         part: Any = one
-        for attribute in (path or name).split("."):
+        for attribute in path:
             part = getattr(part, attribute) if part is not None else None
         if name in _VALUES:
             found[name] = value_name(dump, part) if isinstance(part, int) else [value_name(dump, each) for each in part]
         else:
             found[name] = dump.values.id[list(part)].tolist() if name == "values" else _facts(dump, part)
     return found
+
+
+@cache
+def _paths_of(kind: Any) -> tuple[tuple[str, list[str]], ...] | None:
+    """The names of the facts of a kind of things in JSON, and the attributes that lead to each. None for numbers and
+    texts.
+    """
+    if not isinstance(kind, type) or not is_dataclass(kind):
+        return None
+    own = _FACTS.get(kind.__name__)
+    named = (fact.partition("=") for fact in (own.split() if own else [field.name for field in fields(kind)]))
+    return tuple((name, (path or name).split(".")) for name, _, path in named)
 
 
 def value_name(dump: DumpSet, value: int, columns: str = "") -> Json:
