@@ -80,9 +80,9 @@ vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)
 	command -v code > /dev/null || $(MAKE) $(VSCODE)/installed
 	PYTHONPATH=tests $(RUN) editors.vscode.serve $(SAMPLE)
 
-# Prints the tables of docs/performance.md.
+# Writes docs/performance.md, compared with the last release or with BASE=COMMIT. A short run with XLA_LENS_REQUESTS only prints it.
 benchmark: $(VENV)/installed
-	$(VENV)/bin/python tests/benchmark.py
+	$(VENV)/bin/python tests/benchmark.py --base "$(BASE)" $(if $(XLA_LENS_REQUESTS),,--write)
 
 # Takes about 10 minutes and 6 GB. RECORD=--record saves the peers' numbers for the tests.
 crosscheck: $(VENV)/installed $(PEERS)/installed

@@ -1,14 +1,18 @@
-"""Measure time and memory on the biggest dumps: `python tests/benchmark.py`, or `make benchmark`.
+"""Measure time and memory on the biggest dumps: `python tests/benchmark.py [--base COMMIT] [--write]`, or
+`make benchmark [BASE=COMMIT]`.
 
-Prints the tables of docs/performance.md. Most times are ratios to the bare tree-sitter parse of the same files in the
-same run, which makes them comparable between machines. Nothing here fails because it is slow.
+Prints docs/performance.md; `--write` also writes it. Most times are ratios to the bare tree-sitter parse of the same
+files in the same run, or to the build of another commit whose runs take turns with ours, which makes them comparable
+between machines. Nothing here fails because it is slow.
 """
 
+import argparse
 import asyncio
 import gc
 import json
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -18,7 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -40,7 +44,11 @@ Row = tuple[str, ...]
 
 
 def main() -> None:
-    """Measure, then print the tables."""
+    """Measure, then print the page, and write it if that is wanted."""
+    parser = argparse.ArgumentParser(description="Measure XLA Lens on the biggest dumps.")
+    parser.add_argument("--base", metavar="COMMIT", default="", help="compare with this commit; default: the last tag")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
+    options = parser.parse_args()
     if not SHARED_DUMPS.is_dir():
         print(f"No benchmark: {SHARED_DUMPS} is missing. Set XLA_LENS_DUMPS to the folder of the collection of dumps.")
         return
@@ -50,13 +58,158 @@ def main() -> None:
         single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
         kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
         files, module = [big[kind] for kind in kinds], big[FileKind.HLO]
+        base = options.base or _git("describe", "--tags", "--abbrev=0", "HEAD^")
+        comparison = _comparison(base, files[0], single, Path(folder)) if base else []
         rows = [*asyncio.run(_server(files)), asyncio.run(_dense()), *_commands(single)]
         rows += [*asyncio.run(_workspace()), _module(files[0], module)]
         request_rows = asyncio.run(_requests([files, [single], [module]]))
-    print("\n| measurement | result | target |\n|---|--:|--:|")
-    print(*(f"| {' | '.join(row)} |" for row in rows), sep="\n")
-    print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | HLO of the 70B set | target |")
-    print("|---|--:|--:|--:|--:|", *(f"| {' | '.join(row)} |" for row in request_rows), sep="\n")
+    page = _page(rows, request_rows, base, comparison)
+    print(page)
+    if options.write:
+        (ROOT / "docs" / "performance.md").write_text(page)
+
+
+def _git(*arguments: str) -> str:
+    """What a command of git prints, nothing if it fails."""
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+# ---------------------------------------------------------------- the page
+
+_PAGE = """# Performance
+
+`make benchmark` measures XLA Lens on the biggest dumps of the collection and writes this page. These are the numbers of
+commit {commit} on {cores} cores, which parsed {speed} MB/s in this run.
+
+Most timings are ratios within one run, so that they mean the same on any machine: a *bare parse* is a tree-sitter parse
+of the same files with the grammar of this repository, and nothing else. No test compares speeds, but
+`tests/test_python_calls.py` limits how many functions a command may call for each megabyte. Tests of inputs that could
+hang have deadlines far above the time that they take.
+
+The big set is that of a Llama-3-70B training step for TPU v5p: 191 MB in three files, 291,526 lines, 40,262 values. It
+is opened by its `-buffer-assignment.txt`. The big file is a CPU program of 192 layers, 48 MB, 4.8 million syntax nodes.
+[The cold start of VS Code](performance-vscode.md) is measured apart.
+{comparison}
+## Loading and commands
+
+{rows}
+
+Commands are measured as whole processes, from start to exit. XProf's memory viewer reads the proto of the same module,
+which the benchmark compiles on the spot, if `make crosscheck` has installed jax and XProf.{missed_rows}
+
+## Requests
+
+Median and 99th percentile of {count:,} requests of each kind as a client on the same machine sees them, at random
+places or about any of the three files, in milliseconds.{missed_requests}
+
+{requests}
+"""
+
+_COMPARISON = """
+## Compared with {base}
+
+Both builds took turns. The seconds are the CPU time of the whole command, the least of {runs} runs.
+
+{rows}
+"""
+
+
+def _page(rows: list[Row], request_rows: list[Row], base: str, comparison: list[Row]) -> str:
+    columns = ("command", f"{base}, s", "now, s", "now / before", "now / bare parse", "Python calls before, now")
+    table = _table(columns, comparison)
+    return _PAGE.format(
+        commit=_git("rev-parse", "--short=8", "HEAD"),
+        cores=os.cpu_count(),
+        speed=next(result for title, result, _ in rows if title.startswith("bare parse of")),
+        comparison=_COMPARISON.format(base=base, runs=_RUNS, rows=table) if comparison else "",
+        rows=_table(("measurement", "result", "target"), rows),
+        missed_rows=_missed(rows),
+        count=_COUNT,
+        missed_requests=_missed(request_rows),
+        requests=_table(
+            ("request: median, p99 in ms", "70B set", "one file of 48 MB", "HLO of the 70B set", "target"), request_rows
+        ),
+    )
+
+
+def _table(titles: Row, rows: list[Row]) -> str:
+    lines = [titles, tuple("---" if title == titles[0] else "--:" for title in titles), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _missed(rows: list[Row]) -> str:
+    """A paragraph that names the rows that miss their targets in any column; nothing if there are none."""
+    missed = [title for title, *results, target in rows if target and any(_misses(one, target) for one in results)]
+    return f" These miss their targets: {'; '.join(missed)}." if missed else ""
+
+
+def _misses(result: str, target: str) -> bool:
+    """Whether the last number of a result, the 99th percentile or the ratio, is greater than its target."""
+    numbers = re.findall(r"\d+(?:\.\d+)?", result)
+    return bool(numbers) and float(numbers[-1]) > float(target.rstrip("%"))
+
+
+# ---------------------------------------------------------------- another build
+
+_RUNS = 3
+
+
+def _comparison(commit: str, big: Path, single: Path, folder: Path) -> list[Row]:
+    """The CPU time and the calls of commands with the build of another commit and with ours, which take turns."""
+    builds, found = (_build(commit, folder), None), list[Row]()
+    for path, name in ((big, "70B set"), (single, "file of 48 MB with its report and module")):
+        bare = sum(
+            _bare_seconds([file], HLO if kind is FileKind.HLO else XLA_DUMP)
+            for kind, file in find_set(path).paths.items()
+        )
+        for command in ("report --output-format json", "report --part totals,peak", "check"):
+            arguments = (*command.split(), path)
+            times: list[list[float]] = [[], []]
+            for _ in range(_RUNS):
+                for build, of_build in zip(builds, times, strict=True):
+                    of_build.append(_used(1, *_XLA_LENS, *arguments, build=build).cpu_seconds)
+            before, now = map(min, times)
+            calls = (f"{_calls(*arguments, build=build):,}" for build in builds)
+            ratios = f"{now / before:.2f}", f"{now / bare:.2f}"
+            found.append((f"`{command}`, {name}", f"{before:.2f}", f"{now:.2f}", *ratios, " → ".join(calls)))
+    return found
+
+
+def _build(commit: str, folder: Path) -> Path:
+    """Build a commit with the packages of this environment, and return the folder to import it from."""
+    source, build = folder / "source", folder / "build"
+    source.mkdir()
+    archive = subprocess.run(["git", "-C", ROOT, "archive", commit], capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-x", "-C", source], input=archive, check=True)
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--target", build)
+    subprocess.run([*pip, source], check=True)
+    return build
+
+
+_COUNT_CALLS = """
+import cProfile, os, sys
+from xla_lens.cli.main import main
+profile = cProfile.Profile()
+profile.runcall(main, sys.argv[1:])
+print(sum(entry.callcount for entry in profile.getstats()), file=sys.stderr)
+"""
+
+
+def _calls(*arguments: object, build: Path | None) -> int:
+    """How many functions a command calls in its main thread, imports included."""
+    command = [sys.executable, "-c", _COUNT_CALLS, *map(str, arguments)]
+    done = subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True, env=_environment(build)
+    )
+    return int(done.stderr.split()[-1])
+
+
+def _environment(build: Path | None) -> dict[str, str]:
+    """The environment of a command of this build, or of another one."""
+    # Without its compiled modules, Python would compile all of them again.
+    found = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return found | ({"PYTHONPATH": str(build)} if build else {})
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -191,7 +344,7 @@ def _module(assignment: Path, module: Path) -> Row:
 
 # ---------------------------------------------------------------- requests
 
-_COUNT = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
+_COUNT = int(os.environ.get("XLA_LENS_REQUESTS", "500"))
 """Number of requests of each method, at random positions or about random documents."""
 
 _EDITS = 20
@@ -287,38 +440,44 @@ started = time.perf_counter()
 process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=nothing)
 _, status, used = os.wait4(process, 0)
 seconds = time.perf_counter() - started
-print(json.dumps([os.waitstatus_to_exitcode(status), seconds, used.ru_maxrss * 1024]))
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024]))
 """
 """Runs a command and prints what it took. The memory of a process is at least that of the one that starts it, so that
 must be small.
 """
 
 
-def _used(runs: int, *command: object) -> tuple[float, int]:
-    """The least seconds and the most bytes of memory that a command takes. It must not fail, but may have
-    findings.
-    """
-    # Without its compiled modules, Python would compile all of them again.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+class _Used(NamedTuple):
+    """The least wall-clock and CPU time, and the most bytes of memory, that a command took."""
+
+    seconds: float
+    cpu_seconds: float
+    memory: int
+
+
+def _used(runs: int, *command: object, build: Path | None = None) -> _Used:
+    """Run a command of this build, or of another one. It must not fail, but may have findings."""
     launcher, found = (sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, command)), []
     for _ in range(runs):
-        done = subprocess.run(launcher, capture_output=True, text=True, check=True, env=environment)
+        done = subprocess.run(launcher, capture_output=True, text=True, check=True, env=_environment(build))
         status, *used = json.loads(done.stdout)
         assert status in (0, 1), command
-        found.append(used)
-    return min(seconds for seconds, _ in found), max(memory for _, memory in found)
+        found.append(_Used(*used))
+    return _Used(
+        min(one.seconds for one in found), min(one.cpu_seconds for one in found), max(one.memory for one in found)
+    )
 
 
 def _commands(single: Path) -> Iterator[Row]:
     """Whole processes, from start to exit."""
     _used(1, *_XLA_LENS, "--version")
-    yield "`xla-lens --version`, seconds", f"{_used(10, *_XLA_LENS, '--version')[0]:.3f}", "0.08"
+    yield "`xla-lens --version`, seconds", f"{_used(10, *_XLA_LENS, '--version').seconds:.3f}", "0.08"
     yield _xprof()
     size, bare = single.stat().st_size, _bare_seconds([single])
     with tempfile.TemporaryDirectory() as name:
         alone = Path(shutil.copy(single, name))
         for command, times, memory in (("`check`", "0.6", "3"), ("`report`, all parts,", "1.0", "")):
-            seconds, most = _used(3, *_XLA_LENS, command.split("`")[1], alone)
+            seconds, _, most = _used(3, *_XLA_LENS, command.split("`")[1], alone)
             title = f"{command} on one file of {size / 1e6:.0f} MB"
             yield f"{title}, whole command / bare parse", f"{seconds / bare:.2f}", times
             yield f"{title}, maximum resident memory / size", f"{most / size:.1f}", memory
@@ -333,8 +492,8 @@ def _xprof() -> Row:
         _used(1, _PEERS, crosscheck / "programs.py", folder, "transformer")
         (proto,) = Path(folder).glob("*transformer*after_optimizations.hlo.pb")
         (path,) = Path(folder).glob("*transformer*-buffer-assignment.txt")
-        ours, _ = _used(10, *_XLA_LENS, "report", path, "--part", "totals,peak", "--output-format", "json")
-        xprof, _ = _used(10, _PEERS, crosscheck / "peers.py", proto)
+        ours = _used(10, *_XLA_LENS, "report", path, "--part", "totals,peak", "--output-format", "json").seconds
+        xprof = _used(10, _PEERS, crosscheck / "peers.py", proto).seconds
     return title, f"{ours:.2f} s / {xprof:.2f} s = {ours / xprof:.2f}", "0.9"
 
 
