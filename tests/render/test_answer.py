@@ -1,9 +1,12 @@
 """The first lines of a report, and the sentences beside the numbers of a memory space in editors."""
 
+import json
+
 import pytest
 
 from commands import run
-from samples import DUMPS
+from samples import DUMPS, joined
+from xla_lens.render.overview import Locate, overview_data
 
 
 def _head(*arguments: object) -> list[str]:
@@ -56,3 +59,43 @@ def test_reserved_bytes_that_are_not_needed_are_explained() -> None:
         "3.00 MiB of it is thread-local, which XLA's total counts: inside fusions and calls"
     )
     assert "not needed" not in _facts(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload")
+
+
+_CHAIN = DUMPS / "cpu-jaxlib0.12.0.1-programs" / "ynn_chain"
+_HEDGE = "ynn_fusion also takes memory that no dump shows: the products inside it have 2.00 MiB."
+
+
+def test_products_inside_a_fusion_stand_beside_what_is_needed() -> None:
+    assert _head(_CHAIN)[:2] == ["It needs 1.00 MiB of host memory in the dump.", _HEDGE]
+    fits = "It needs 1.00 MiB of 2 MiB of host memory in the dump (50.0 %) and fits the budget: 1024.0 KiB stay free."
+    assert _head(_CHAIN, "--budget", "2MiB")[:2] == [fits, _HEDGE]
+    (one,) = json.loads(run("report", _CHAIN, "--output-format", "json")[1])
+    assert one["unseen"] == [{"kind": "ynn_fusion", "instruction": "ynn_fusion", "size_bytes": 2097152}]
+    assert (
+        f"\n\n`ynn_fusion`{_HEDGE.removeprefix('ynn_fusion')}\n"
+        in run("report", _CHAIN, "--output-format", "markdown")[1]
+    )
+    assert not [line for line in _head(DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train") if "no dump shows" in line]
+
+
+def test_scratch_of_libraries_stands_below_what_is_reserved() -> None:
+    folder = DUMPS / "cpu-jaxlib0.12.0.1-programs" / "eigh"
+    assert _head(folder)[0] == "It needs 769.1 KiB of host memory."
+    assert _facts(folder)["besides"] == "LAPACK's workspace, about two matrices (eigh.0), which no dump shows"
+
+
+def test_editors_show_the_same_sentences() -> None:
+    def nowhere(_: object) -> dict[str, object]:
+        return {}
+
+    analysis = joined(next(_CHAIN.glob("*-buffer-assignment.txt")))
+    overview = overview_data(analysis, 1, Locate(nowhere, nowhere))  # type: ignore[arg-type]
+    assert overview["spaces"][0]["notes"] == [_HEDGE]
+
+
+def test_a_limit_that_the_dump_is_within_has_a_note() -> None:
+    status, shown, _ = run("check", _CHAIN, "--max-memory", "2MiB")
+    assert status == 0
+    assert "information[max-memory] The program needs 1.00 MiB (1,048,580 bytes) of host memory in the dump" in shown
+    assert "but `ynn_fusion` also takes memory that no dump shows" in shown
+    assert "no findings" in run("check", DUMPS / "cpu-jaxlib0.12.0.1-programs" / "eigh", "--max-memory", "2MiB")[1]

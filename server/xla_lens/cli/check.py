@@ -26,7 +26,8 @@ def run_check(options: argparse.Namespace) -> int:
     ci = ci_report(options)
     dumps = find_dumps(options.paths)
     for loaded in dumps.load(is_checked=True):
-        limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_memory, options.max_peak)
+        one = loaded.analysis
+        limits = over_limits(one.dump, one.memory, options.max_memory, options.max_peak, one.module)
         found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
         if ci:
             ci.add_findings(loaded, found)

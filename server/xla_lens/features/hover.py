@@ -22,13 +22,15 @@ from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMenti
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import LiveBytes, MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
+from xla_lens.model.memory.unseen import unseen_by
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value
+from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.render.command_links import NO_LINKS, CommandLinks
-from xla_lens.render.explained import RULE, padding_cause, padding_part, printed_peak_sums
+from xla_lens.render.explained import RULE, padding_cause, padding_part, printed_peak_sums, unseen_words
 from xla_lens.render.markdown import code, table
 from xla_lens.render.numbers import apart, counted, human, percent, shortened
 from xla_lens.render.sources import call_chain, source_suffix
@@ -175,6 +177,8 @@ def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:
     if values.allocation[value] != NONE:
         yield from _placement(context, value, size_bytes, origin)
     instruction = dump.instruction(values.name.item(value))
+    if instruction and dump.backend is Backend.CPU and (unseen := unseen_by(instruction, context.analysis.module)):
+        yield f"- also takes memory that no dump shows: {unseen_words(unseen)}"
     opcode = f", defined by {code(instruction.opcode.decode())}" if instruction else ""
     yield f"- value {values.id[value]}{opcode}"
     yield from _missing_lines(dump)

@@ -183,7 +183,7 @@ class Publisher(State, Events):
 
 def findings_of(analysis: Analysis, settings: Settings) -> list[Finding]:
     """Return the findings of a set that the user wants to see."""
-    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak)
+    limits = over_limits(analysis.dump, analysis.memory, settings.max_memory, settings.max_peak, analysis.module)
     return [finding for finding in (*analysis.findings, *limits) if finding.code not in settings.ignored_codes]
 
 

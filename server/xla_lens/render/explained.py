@@ -4,6 +4,7 @@ from typing import Final
 
 from xla_lens.model.advice.padding import Cause, PaddingPart
 from xla_lens.model.memory.printed_peak import PrintedPeak
+from xla_lens.model.memory.unseen import Unseen, UnseenKind
 from xla_lens.render.numbers import apart, human, signed
 
 RULE: Final = "XLA prints the first step at which its own sum is largest."
@@ -41,6 +42,21 @@ def printed_peak_sums(printed: PrintedPeak | None, space: str) -> list[tuple[str
         ("= XLA's sum", *(apart(column.total_bytes, largest) for column in sums)),
     ]
     return rows if known else []
+
+
+_UNSEEN: Final = {
+    UnseenKind.LAPACK: "LAPACK's workspace, about two matrices",
+    UnseenKind.SORT: "the scratch of a stable sort, up to 16 bytes for each element of a row",
+    UnseenKind.FFT: "the scratch of a long transform, about as much as its result",
+}
+"""What is taken, as measured."""
+
+
+def unseen_words(one: Unseen) -> str:
+    """Return what an instruction takes memory for that no dump shows."""
+    if one.kind is not UnseenKind.YNN_FUSION:
+        return _UNSEEN[one.kind]
+    return "the products inside it" + (f", {human(one.size_bytes)}" if one.size_bytes else ", if it has any")
 
 
 def padding_part(part: PaddingPart) -> str:

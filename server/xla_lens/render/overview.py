@@ -10,7 +10,8 @@ from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.capacity import capacity_of
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.memory.printed_peak import first_printed_peak
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
+from xla_lens.model.memory.unseen import unseen_memory
 from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
@@ -58,6 +59,7 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
     dump, step = analysis.dump, space.peak_step
     place = schedule_place(dump, dump.schedule_row(step)) if step is not None else None
     capacity = capacity_of(space, analysis.capacity)
+    unseen = unseen_memory(dump, analysis.module) if space.color == DEFAULT_COLOR else ()
     is_exact = space.reserved_bound is Bound.EXACT and space.live_bound is Bound.EXACT
     not_live = not_live_parts(dump, analysis.memory, space) if is_exact else ()
     return {
@@ -67,7 +69,7 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
             for kind, size_bytes in not_live
             if size_bytes > 0
         ],
-        "notes": [*map(plain_text, space_notes(Origins(dump, analysis.module), space))],
+        "notes": [*map(plain_text, space_notes(Origins(dump, analysis.module), space, unseen))],
         "device": device_text(dump, space, capacity) if capacity else "",
         "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
         "peakLocation": locate.place(place) if place else None,

@@ -29,6 +29,7 @@ from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak, first_printed_peak
+from xla_lens.model.memory.unseen import Unseen, unseen_memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
@@ -107,8 +108,8 @@ class Report:
     """One dump set. `files` maps what each file holds to its label.
 
     `origins` has the sources of the values. `warrants` say which numbers are exact, and `left_out` are the requested
-    parts whose numbers would not even be bounds. `advice`, which is about the default memory space, is None if it was
-    not requested or the dump does not have the facts.
+    parts whose numbers would not even be bounds. `unseen` takes memory that no dump shows. `advice`, which is about the
+    default memory space, is None if it was not requested or the dump does not have the facts.
     """
 
     analysis: Analysis
@@ -117,6 +118,7 @@ class Report:
     origins: Origins
     warrants: Warrants
     left_out: tuple[Part, ...]
+    unseen: tuple[Unseen, ...] = ()
     spaces: tuple[SpaceReport, ...] = ()
     advice: Advice | None = None
 
@@ -220,6 +222,7 @@ def report(analysis: Analysis, files: Mapping[FileKind, str], options: ReportOpt
         origins=Origins(analysis.dump, module, through_loops=options.through_loops),
         warrants=warrants,
         left_out=tuple(part for part in Part if part in options.parts and not _is_warranted(part, warrants)),
+        unseen=unseen_memory(analysis.dump, module),
     )
     spaces = tuple(_space(one, space) for space in analysis.memory.spaces)
     if module is None and any(space.lines and space.lines.unresolved_bytes for space in spaces):

@@ -3,20 +3,30 @@
 import numpy as np
 
 from xla_lens.model.capacity import over_bytes
-from xla_lens.model.checks.problems import Findings, Lack, Problem, error
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.problems import Finding, Findings, Lack, Problem, error
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.memory.reported import usage_report
+from xla_lens.model.memory.unseen import much_unseen, unseen_memory
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
 
 
-def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max_peak_bytes: int | None) -> Findings:
+def over_limits(
+    dump: DumpSet,
+    memory: Memory,
+    max_memory_bytes: int | None,
+    max_peak_bytes: int | None,
+    module: HloModule | None = None,
+) -> Findings:
     """Findings for exceeded limits on the needed bytes of the device's memory and on its peak; None is no limit.
 
-    A dump that lacks the data to compare with a limit has a finding, too.
+    A dump that lacks the data to compare with a limit has a finding, too. So has a program within the limit that takes
+    much memory which no dump shows.
     """
     if not dump.files:
         return
@@ -35,6 +45,9 @@ def over_limits(dump: DumpSet, memory: Memory, max_memory_bytes: int | None, max
         elif over:
             place = Place(usage_report(dump) or dump.files[0], 0, 0)
             yield error(place, Problem.REPORT_ABOVE_LIMIT(max_memory_bytes + over, name, max_memory_bytes))
+        elif space and (unseen := much_unseen(unseen_memory(dump, module), space.needed_bytes)):
+            facts = space.needed_bytes, name, max_memory_bytes, unseen[0].instruction, unseen[0].size_bytes
+            yield Finding(Severity.INFORMATION, first_byte, Problem.MEMORY_UNSEEN(*facts))
     if max_peak_bytes is not None:
         peak, step, bound = 0, NONE, Bound.EXACT
         if space and space.peak_step is not None:

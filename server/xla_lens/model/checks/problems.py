@@ -389,6 +389,12 @@ class Problem(Enum):
         "By its memory usage report, the program needs at least {size_bytes:size} of {space:space name}, more than the "
         "limit of {limit_bytes:limit}.",
     )
+    MEMORY_UNSEEN = _row(
+        Code.MAX_MEMORY,
+        "The program needs {size_bytes:size} of {space:space name} in the dump, within the limit of "
+        "{limit_bytes:limit}, but `{instruction}` also takes memory that no dump shows: the products inside it have "
+        "{unseen_bytes:size}.",
+    )
     PEAK_ABOVE_LIMIT = _row(
         Code.MAX_PEAK,
         "{size_bytes:size} of {space:space name} are live at step {peak_step}, more than the limit of "

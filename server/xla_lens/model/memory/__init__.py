@@ -1,3 +1,3 @@
 """Memory over time: live bytes and peaks of spaces (`over_time`) and allocations (`allocation_history`), overlaps
-(`sweep`), and the peak that XLA prints (`printed_peak`).
+(`sweep`), the peak that XLA prints (`printed_peak`), and what no dump shows (`unseen`).
 """

@@ -9,11 +9,12 @@ from xla_lens.model.attribution.breakdowns import LineBytes, ops_at
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.hlo.stack_frames import is_library_file
 from xla_lens.model.memory.needed import not_live_parts
+from xla_lens.model.memory.unseen import much_unseen
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, human, is_visible, percent
 from xla_lens.render.report.actions import arguments_exceed, largest_saving
 from xla_lens.render.report.blocks import Inline, Inlines, Name, Role, Text, joined, linked, plain_text
-from xla_lens.render.report.notes import padding_note
+from xla_lens.render.report.notes import padding_note, unseen_note
 from xla_lens.render.report.values import PRINTED_PEAK, kind_counted, running, source_name, step_link
 from xla_lens.render.warrants import bounded_size, peak_size, reasons
 
@@ -30,6 +31,7 @@ def answer(report: Report) -> tuple[Text, ...]:
 def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     space = one.space
     yield from needs(report, one)
+    yield from unseen_note(report.unseen, space)
     if space.live_bound is not Bound.EXACT:
         yield f"The peak of {one.name} is {peak_size(space)}: {reasons(report.live.gaps)}."
         return
@@ -51,6 +53,7 @@ def headline(report: Report) -> str:
         return ""
     sentences = [
         *needs(report, one, report.module or "The program"),
+        *unseen_note(report.unseen, one.space),
         *padding_note(report.origins, one.space),
         *islice(savings(report, one), 1),
     ]
@@ -66,12 +69,14 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
             why = reasons(report.warrants.of(Quantity.RESERVED).gaps)
             yield f"{program} needs an unknown part of {as_given(limit_bytes)} of {one.name}: {why}."
         return
+    # What else the program takes is in the next sentence.
+    name = f"{one.name} in the dump" if much_unseen(report.unseen, space.needed_bytes) else one.name
     if limit_bytes is None:
-        yield f"{words}{one.name}."
+        yield f"{words}{name}."
         return
     is_part = bound is Bound.EXACT and is_visible(space.needed_bytes, limit_bytes)
     part = f" ({percent(space.needed_bytes, limit_bytes)})" if is_part else ""
-    words += f"{as_given(limit_bytes)} of {one.name}{part}"
+    words += f"{as_given(limit_bytes)} of {name}{part}"
     where = "the device" if report.options.budget_bytes is None else "the budget"
     over = over_bytes(space, limit_bytes)
     if over is None:

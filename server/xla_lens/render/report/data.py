@@ -44,7 +44,7 @@ from xla_lens.syntax.columns import NONE, Column, pairs
 _LINE: Final = "file=frame.file line=frame.line function=frame.function"
 
 _FACTS: Final = {
-    "Report": "module files complete=warrants.is_complete incomplete=warrants.gaps left_out",
+    "Report": "module files complete=warrants.is_complete incomplete=warrants.gaps left_out unseen",
     "MemorySpace": "reserved_bytes needed_bytes",
     "ColorPart": "reserved_bytes needed_bytes",
     "ProgramBytes": "parameter_bytes=argument_bytes output_bytes temporary_bytes aliased_bytes",

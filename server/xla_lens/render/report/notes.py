@@ -11,8 +11,9 @@ from xla_lens.model.advice.padding import padding_at, padding_of
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.unseen import Unseen, much_unseen
 from xla_lens.model.warrants import Bound
-from xla_lens.render.explained import padding_clause
+from xla_lens.render.explained import padding_clause, unseen_words
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.report.blocks import Name, Role, Text
 from xla_lens.render.report.values import source_name
@@ -25,11 +26,32 @@ _SMALLEST_PART: Final = 20
 """Parts of less than 1/20 are not worth a sentence."""
 
 
-def space_notes(origins: Origins, space: MemorySpace) -> Iterator[Text]:
-    """Yield all sentences about a memory space."""
+def space_notes(origins: Origins, space: MemorySpace, unseen: Iterable[Unseen]) -> Iterator[Text]:
+    """Yield all sentences about a memory space. `unseen` takes memory of it that no dump shows."""
+    yield from unseen_note(unseen, space)
     yield from padding_note(origins, space)
     for words in thread_local_note([space]):
         yield f"{human(space.reserved_bytes)} are reserved; {words}."
+
+
+def unseen_note(unseen: Iterable[Unseen], space: MemorySpace) -> Iterator[Text]:
+    """Yield a sentence if fusions take much memory of a space that no dump shows."""
+    if big := much_unseen(unseen, space.needed_bytes):
+        them = f" and {counted(len(big) - 1, 'more fusion')} also take" if len(big) > 1 else " also takes"
+        inside = "the first" if len(big) > 1 else "it"
+        products = f"the products inside {inside} have {human(big[0].size_bytes or 0)}"
+        yield Name(big[0].instruction), f"{them} memory that no dump shows: {products}."
+
+
+def unseen_scratch(unseen: Iterable[Unseen], space: MemorySpace) -> str:
+    """Return which other instructions take scratch memory of a space that no dump shows, empty if it is not much."""
+    big = much_unseen(unseen, space.needed_bytes, is_fused=False)
+    names = [f"{unseen_words(one)} ({one.instruction})" for one in big[:_MOST_NAMES]]
+    more = [counted(len(big) - _MOST_NAMES, "more instruction")] if len(big) > _MOST_NAMES else []
+    return ", ".join([*names, *more])
+
+
+_MOST_NAMES: Final = 2
 
 
 def thread_local_note(spaces: Iterable[MemorySpace]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from xla_lens.render.report.actions import advice_sections
 from xla_lens.render.report.answer import answer
 from xla_lens.render.report.blocks import Name, Outline, Role, Sections, Text, command, section
 from xla_lens.render.report.markdown import markdown_text
-from xla_lens.render.report.notes import thread_local_note
+from xla_lens.render.report.notes import thread_local_note, unseen_scratch
 from xla_lens.render.report.sections import (
     alive_sections,
     arenas_sections,
@@ -126,6 +126,8 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         yield "reserved", f"{bounded_size(report.reserved[1], bound)} in {allocations}{by_space}"
         for line in thread_local_note(one.space for one in report.spaces):
             yield "not needed", line
+    if report.hbm and (scratch := unseen_scratch(report.unseen, report.hbm.space)):
+        yield "besides", f"{scratch}, which no dump shows"
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     elif report.analysis.chip:
