@@ -143,13 +143,15 @@ $(EXTENSION)/node_modules/installed: $(EXTENSION)/package-lock.json
 	npm --prefix $(EXTENSION) ci --loglevel error
 	touch $@
 
-$(PEERS)/installed: tests/crosscheck/requirements.txt
+$(PEERS)/installed: tests/crosscheck/requirements.txt tests/crosscheck/requirements-cuda.txt
 $(EDITORS)/installed: tests/editors/requirements.txt
 $(JAX)/installed: tests/planted/requirements.txt
 $(RELEASE)/installed: release/requirements.txt
 $(PEERS)/installed $(JAX)/installed $(EDITORS)/installed $(RELEASE)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+# Without the plugin, `make crosscheck` leaves out GPUs.
+	$(if $(findstring $(PEERS),$@),-$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement tests/crosscheck/requirements-cuda.txt)
 	touch $@
 
 $(VSCODE)/installed: tests/editors/vscode/install.sh tests/editors/vscode/install-node.sh $(EDITORS)/installed

@@ -18,8 +18,10 @@ from typing import Any
 sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from crosscheck.matrix import ROWS
 from crosscheck.rules import Result, Space, compare
-from crosscheck.tables import nothing_compared, peak_table, size_table, summary, unexplained
+from crosscheck.tables import nothing_compared, peak_table, size_table, summary, target_table, unexplained
+from crosscheck.targets import row_problems
 from crosscheck.traced import TracedSpace
 from xla_lens.cli.sets import find_dumps
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, module_name
@@ -28,6 +30,8 @@ HERE = Path(__file__).parent
 DUMPS = HERE / "dumps"
 FACTS = HERE / "facts.json"
 README = HERE / "README.md"
+TARGETS = HERE / "targets"
+TARGET_FACTS = HERE / "targets.json"
 
 AT_SIZE = (("programs.py", "transformer"), ("llama_step.py", "32", "scanned"), ("llama_step.py", "32"))
 
@@ -62,6 +66,38 @@ def compare_programs(python: Path, folder: Path, script: str, *arguments: str) -
     return results, facts
 
 
+def compare_targets(python: Path, folder: Path) -> tuple[dict[str, dict[str, int]], list[str]]:
+    """Compile each row of `matrix.py` into a folder of its own. Return the memory analysis of those that can be
+    compiled here, and the problems.
+    """
+    sizes: dict[str, dict[str, int]] = {}
+    problems: list[str] = []
+    for name in ROWS:
+        print(f"Compiling {name}", file=sys.stderr)
+        found = json.loads(run(python, "matrix.py", str(folder / name), name).splitlines()[-1])
+        if "missing" in found:
+            print(f"{name} is left out: {found['missing']}", file=sys.stderr)
+            continue
+        sizes[name] = found
+        problems += row_problems(name, folder / name, found)
+    return sizes, problems
+
+
+def record_targets(folder: Path, sizes: dict[str, dict[str, int]]) -> None:
+    """Save the dumps of the rows and their memory analysis for the tests."""
+    shutil.rmtree(TARGETS, ignore_errors=True)
+    for name in sizes:
+        for path in sorted((folder / name).rglob("*after_optimizations[-.]*txt")):
+            place = path.relative_to(folder).parts
+            # Folders that XLA makes have the name of the machine and of the process: HOST_PID.
+            kept = TARGETS.joinpath(*place[:2], *["host_1"] * (len(place) > 3)) if len(place) > 2 else TARGETS / name
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, kept)
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(one)}" for name, one in sizes.items())
+    TARGET_FACTS.write_text(f"{{\n{rows}\n}}\n")
+    README.write_text(readme_with(README.read_text(), target_table(sizes), "targets"))
+
+
 def readme_with(text: str, shown: str, name: str = "tables") -> str:
     """README.md with what stands between two marks replaced."""
     before, mark, rest = text.partition(f"<!-- {name} -->\n")
@@ -93,7 +129,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", type=Path, required=True, help="a Python with jax and xprof")
     parser.add_argument("--record", action="store_true", help="save the peers' numbers for the tests")
+    parser.add_argument("--targets", action="store_true", help="only compile for all targets and with all flags")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        sizes, problems = compare_targets(options.python, Path(temporary))
+        print(target_table(sizes), *problems, sep="\n")
+        if options.record and not problems:
+            record_targets(Path(temporary), sizes)
+    if options.targets:
+        return 1 if problems or not sizes else 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         results, facts = compare_programs(options.python, folder, "programs.py")
@@ -108,7 +152,7 @@ def main() -> int:
             versions |= others["versions"]
         at_size = size_table(of_size, versions)
         print(at_size)
-        problems = [*unexplained(results + of_size), *nothing_compared(results + of_size)]
+        problems += [*unexplained(results + of_size), *nothing_compared(results + of_size)]
         print(*problems, summary(results + of_size, problems), sep="\n")
         if options.record and not problems:
             record(folder, facts, shown, at_size)

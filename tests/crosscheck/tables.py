@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
+from crosscheck.matrix import ROWS
 from crosscheck.rules import PROTO, Result, Space
+from crosscheck.targets import analysis_bytes
 from crosscheck.traced import TracedSpace
 from xla_lens.render.numbers import counted
 
@@ -29,6 +31,16 @@ def size_table(results: list[Result], versions: dict[str, str]) -> str:
     )
     header = ("program", "memory space", "events", "our peak", "xprof's peak", "of it counted twice", "reserved")
     return f"{_outcome(results, versions)}\n\n{_table(header, rows)}\n"
+
+
+def target_table(sizes: dict[str, dict[str, int]]) -> str:
+    """Return the table of what was compiled for which target with which flags, and what each program needs."""
+    rows = (
+        (name, row.program, row.target, " ".join(f"`{flag}`" for flag in row.flags), f"{analysis_bytes(sizes[name]):,}")
+        for name, row in ROWS.items()
+        if name in sizes
+    )
+    return f"{_table(('row', 'program', 'target', 'flags', 'needed bytes'), rows)}\n"
 
 
 def _outcome(results: list[Result], versions: dict[str, str]) -> str:
