@@ -25,6 +25,7 @@ def _needed(analysis: Analysis) -> int:
 @pytest.mark.parametrize(
     ("folder", "argument", "output", "alias", "temp", "constants"),
     [
+        ("gpu-h100-jaxlib0.12.0.1/offload_state", 16777216, 16777232, 16777216, 16777732, 0),
         ("gpu-h100-jaxlib0.12.0.1/psum_user_buffers", 4194304, 4194304, 0, 4194304, 0),
         ("gpu-h100-jaxlib0.12.0.1/scan_temp_color", 4456448, 4194304, 0, 6032424, 4),
     ],

@@ -72,6 +72,7 @@ def not_live_parts(dump: DumpSet, memory: Memory, space: MemorySpace) -> tuple[t
 
 
 def _by_kind(dump: DumpSet, sizes: Column) -> tuple[tuple[str, int], ...]:
-    kinds = allocation_kinds(dump)
+    rows = np.flatnonzero(sizes)
+    kinds, sizes = allocation_kinds(dump)[rows], sizes[rows]
     sums = ((name, sum(sizes[kinds == kind].tolist())) for kind, name in enumerate(KIND_NAMES))
     return tuple((name, size_bytes) for name, size_bytes in sums if size_bytes)
