@@ -437,9 +437,9 @@ def _inherits_end(dump: DumpSet, value: int, end: Column) -> bool:
 _ModuleCheck: TypeAlias = Callable[[ModuleGraph, Context], Findings]
 
 _CHECKS: Final[tuple[tuple[_ModuleCheck, ...], ...]] = (
-    (module_is_well_formed,),
     (instructions_are_in_module,),
     (quotes_match_module,),
+    (module_is_well_formed,),
     (entry_layout_matches,),
     (shapes_match_module,),
     (positions_follow_data_flow, instructions_follow_schedule),
