@@ -121,7 +121,10 @@ def _is_utf8(data: bytes) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for start in range(0, len(data), _CHUNK):
-            decoder.decode(data[start : start + _CHUNK])
+            chunk = data[start : start + _CHUNK]
+            # Most chunks are ASCII, which needs no decoding unless the last one ended within a character.
+            if decoder.getstate()[0] or not chunk.isascii():
+                decoder.decode(chunk)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, RelatedRows, marked
+from xla_lens.model.checks.context import Context, Marks, RelatedRows, marked
 from xla_lens.model.checks.problems import (
     MAXIMUM_RELATED,
     Finding,
@@ -28,6 +28,7 @@ from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Table, Tot
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
 from xla_lens.syntax.numbers import human_size
+from xla_lens.syntax.texts import number_texts
 
 
 def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Findings:
@@ -167,12 +168,29 @@ def header_shapes_match_values(dump: DumpSet, context: Context) -> Findings:
         ("the output", allocations.output_shape_start, allocations.output_shape_end, _may_be_bitcast),
     )
     for what, start, end, may_stand_for in headers:
-        for row in marked((start != NONE) & (allocations.slice_count > 0)):
+        rows = np.flatnonzero((start != NONE) & (allocations.slice_count > 0))
+        for row in rows[~_hold_shapes(dump, rows, start[rows], end[rows])].tolist():
             shape = data[start[row] : end[row]]
             is_right = shape.startswith(b"<") or _holds_shape(dump, row, shape) or may_stand_for(dump, row, shape)
             if not is_right and not np.any(context.values[dump.values_of_allocation(row)]):
                 facts = allocations.index, what, shape
                 yield from context.found(allocations, [row], Problem.HEADER_SHAPE_MISMATCH, *facts)
+
+
+def _hold_shapes(dump: DumpSet, allocations: Column, start: Column, end: Column) -> Marks:
+    """Whether each of some allocations surely holds a value of the shape at some bytes; layouts are not compared."""
+    if dump.assignment is None:
+        return np.zeros(len(allocations), np.bool_)
+    data, slices, (shapes, shape) = dump.assignment.document.data, dump.slices, dump.slice_shapes
+    text, first = number_texts(data, start, end)
+    numbers = {without_layout(data[start[row] : end[row]]): number for number, row in enumerate(first.tolist())}
+    wanted = np.full(len(dump.allocations), NONE)
+    wanted[allocations] = text
+    same = np.array([numbers.get(without_layout(one), NONE) for one in shapes], np.int64)[shape]
+    holds = np.zeros(len(dump.allocations), np.bool_)
+    is_held = (slices.allocation != NONE) & (same != NONE) & (same == wanted[slices.allocation])
+    holds[slices.allocation[is_held]] = True
+    return holds[allocations]
 
 
 def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:
