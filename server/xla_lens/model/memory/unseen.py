@@ -52,8 +52,10 @@ class Unseen:
 _FUSION: Final = re.compile(rb'\\?"kind\\?":\\?"__ynn_fusion\\?"')
 _LAPACK: Final = re.compile(rb'custom_call_target="lapack_\w*(?:syevd|heevd|gesdd)\w*"')
 """Functions with a workspace of the size of a matrix. Those for LU, QR and Cholesky work in place."""
-_ANY: Final = re.compile(rb"%b|%b| (?:sort|fft)\(" % (_FUSION.pattern, _LAPACK.pattern))
-"""What the text of each such instruction contains. Other texts may contain it, too."""
+_WORDS: Final = (b"__ynn_fusion", b"lapack_", b" sort(", b" fft(")
+"""What the text of each such instruction contains. Other texts may contain it, too. A search for words takes a tenth of
+the time of one for a pattern.
+"""
 _SORTED: Final = re.compile(rb", dimensions=\{(\d{1,4})\}, is_stable=true")
 _ONE_LENGTH: Final = re.compile(rb", fft_length=\{\d+\}")
 
@@ -99,7 +101,7 @@ def unseen_by(instruction: Instruction, module: HloModule | None) -> Unseen | No
 
 
 def _in_module(module: HloModule) -> Iterator[Unseen]:
-    rows = {module.instruction_at(match.start()) for match in _ANY.finditer(module.data)}
+    rows = {module.instruction_at(place) for place in _mentions(module.data)}
     for row in sorted(rows - {NONE}):
         instruction = module.instruction(row)
         if instruction and (one := unseen_by(instruction, module)):
@@ -111,12 +113,20 @@ def _in_quotes(dump: DumpSet) -> Iterator[Unseen]:
         return
     table, data = dump.used_values, dump.used.document.data
     starts = table.instruction_start
-    matches = np.array([match.start() for match in _ANY.finditer(data)], np.int64)
+    matches = np.array([*_mentions(data)], np.int64)
     quoted = np.flatnonzero(starts != NONE)
     for row in np.unique(quoted[starts[quoted].searchsorted(matches, "right") - 1]).tolist() if len(quoted) else ():
         instruction = read_instruction(data, *table.span(row, "instruction_start", "instruction_end"))
         if instruction and (one := unseen_by(instruction, None)):
             yield one
+
+
+def _mentions(data: bytes) -> Iterator[int]:
+    for word in _WORDS:
+        place = data.find(word)
+        while place >= 0:
+            yield place
+            place = data.find(word, place + len(word))
 
 
 def _name(instruction: Instruction) -> str:
