@@ -235,7 +235,7 @@ def operand_label(dump: DumpSet, operand: int, index: int) -> str:
 
 def quotes_of_an_instruction_agree(dump: DumpSet, context: Context) -> Findings:
     """All values of a tuple quote its instruction with the same text. One finding for each instruction."""
-    used, first = dump.used_values, dump.first_quote[dump.used_values.name]
+    used, first = dump.used_values, taken(dump.first_quote, dump.used_values.name)
     if dump.used is None or not context.is_whole(dump.used):
         return
     rows = np.flatnonzero((used.instruction_start != NONE) & (first != NONE) & (first != np.arange(len(used))))
