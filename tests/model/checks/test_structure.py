@@ -1,5 +1,6 @@
 """Findings about files that are cut off, lack headers or have unknown lines."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.memory.printed_peak import first_printed_peak
+from xla_lens.model.memory.reported import reported_spaces
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import message
 from xla_lens.render.report.data import report_data
@@ -163,3 +165,29 @@ def test_sums_with_a_negative_allocation_are_unknown() -> None:
     analysis = edited(SPLIT, [("allocation 1: size 524288", "allocation 1: size -524288")])
     assert any(finding.problem.kind is Problem.NEGATIVE_SIZES for finding in analysis.findings)
     assert {analysis.warrants.of(one).bound for one in (Quantity.RESERVED, Quantity.LIVE)} == {Bound.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(color=0)", "(color=-1)"),
+        ("Total bytes: 4419760", "Total bytes: -4419760"),
+        ("Total bytes: 4419760", "Total bytes: -1"),
+    ],
+)
+def test_a_usage_report_alone_has_no_negative_numbers(old: str, new: str) -> None:
+    data = files_of(SPLIT)[FileKind.MEMORY_USAGE_REPORT].document.data.replace(old.encode(), new.encode())
+    assert new.encode() in data
+    analysis = analyse([dump_file(data, FileKind.MEMORY_USAGE_REPORT)])
+    made = report_data(report(analysis, {FileKind.MEMORY_USAGE_REPORT: "a"}, ReportOptions()))
+    assert made["usage_report"] is None
+    assert made["memory_spaces"] == []
+
+
+def test_bounds_of_a_total_that_the_list_contradicts_are_in_order() -> None:
+    data = files_of(SWAP_2025)[FileKind.MEMORY_USAGE_REPORT].document.data
+    total = re.sub(rb"(?m)^Total bytes used: \d+", b"Total bytes used: 999999999", data)
+    assert total != data
+    (space,) = reported_spaces(analyse([dump_file(total, FileKind.MEMORY_USAGE_REPORT)]).dump)
+    assert space.reserved.least <= space.reserved.most
+    assert space.needed.least <= space.needed.most

@@ -77,17 +77,20 @@ def usage_report(dump: DumpSet) -> DumpFile | None:
 
 
 def reported_spaces(dump: DumpSet) -> list[ReportedSpace]:
-    """Return the memory spaces of a set that has a memory usage report but no buffer assignment, by color."""
+    """Return the memory spaces of a set that has a memory usage report but no buffer assignment, by color. What has a
+    negative number or total is damaged and left out.
+    """
     file = usage_report(dump)
     if file is None:
         return []
-    return [*_by_tables(dump, file)] if len(file.columns.report_spaces) else [*_by_headers(file)]
+    found = _by_tables(dump, file) if len(file.columns.report_spaces) else _by_headers(file)
+    return [one for one in found if one.color >= 0 and one.reserved.least >= 0]
 
 
 def reported_buffers(dump: DumpSet) -> list[ReportedBuffer]:
     """Return the buffers of a set that has a memory usage report but no buffer assignment, the largest first."""
     file = usage_report(dump)
-    found = [*_buffers(file)] if file else []
+    found = [one for one in (_buffers(file) if file else ()) if one.color >= 0 and one.values >= 0]
     return sorted(found, key=lambda one: (-one.size_bytes.most, one.start))
 
 
@@ -199,6 +202,7 @@ def _by_headers(file: DumpFile) -> Iterator[ReportedSpace]:
         others = sum((one.size_bytes for one in headers if one.color != color), nothing)
         listed = sum(kinds.values(), nothing)
         rest = others.taken_from(Interval(total, total))
-        reserved = Interval(max(listed.least, rest.least), max(listed.least, min(listed.most, rest.most)))
+        least = max(listed.least, rest.least)
+        reserved = Interval(least, max(least, min(listed.most, rest.most)))
         needed = kinds["thread-local"].taken_from(reserved)
         yield ReportedSpace(color, reserved, needed, {kind: size for kind, size in kinds.items() if size.most})
