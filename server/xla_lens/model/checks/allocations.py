@@ -188,7 +188,7 @@ def _hold_shapes(dump: DumpSet, allocations: Column, start: Column, end: Column)
     wanted[allocations] = text
     same = np.array([numbers.get(without_layout(one), NONE) for one in shapes], np.int64)[shape]
     holds = np.zeros(len(dump.allocations), np.bool_)
-    is_held = (slices.allocation != NONE) & (same != NONE) & (same == wanted[slices.allocation])
+    is_held = (same != NONE) & (same == taken(wanted, slices.allocation))
     holds[slices.allocation[is_held]] = True
     return holds[allocations]
 
