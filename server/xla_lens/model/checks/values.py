@@ -146,7 +146,7 @@ def values_quote_their_instruction(dump: DumpSet, context: Context) -> Findings:
     if dump.used is None or not context.is_whole(dump.used) or np.all(is_missing):
         return
     yield from context.found(used, is_missing, Problem.MISSING_QUOTE, label)
-    rows = np.flatnonzero(~is_missing)
+    rows = np.flatnonzero(~is_missing & (used.name != NONE))
     spans = used.instruction_start[rows], used.instruction_end[rows]
     names = read_quotes(dump.used.document.data, *spans, QuoteParts.NAMES, dump.names).name
     others, span = rows[names != used.name[rows]].tolist(), ("instruction_start", "instruction_end")
