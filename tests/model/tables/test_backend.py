@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,3 +86,12 @@ def test_words_for_memory_spaces(word: str, colors: set[tuple[int, str | None]])
 def test_hbm_and_default_name_memory_space_0_of_a_tpu(word: str) -> None:
     found = SpaceId(0, Backend.TPU) in parse_spaces(word)
     assert found is (word in ("hbm", "default"))
+
+
+def test_colors_without_tiles_are_those_of_a_gpu(tmp_path: Path) -> None:
+    (path,) = DUMPS.glob("gpu-h100-jaxlib0.12.0.1/psum_user_buffers/*-buffer-assignment.txt")
+    renamed = tmp_path / "0001-buffer-assignment.txt"
+    renamed.write_bytes(path.read_bytes())
+    dump = analysis_of(renamed).dump
+    assert dump.backend is Backend.GPU
+    assert [space.needed_bytes for space in analysis_of(renamed).memory.spaces] == [12582912]

@@ -188,7 +188,10 @@ def backend_of(files: Iterable[DumpFile]) -> Backend | None:
     heads = [file.document.data[:_SEARCHED_BYTES] for file in files if file.kind in _TEXTS]
     if any(map(_TILED.search, heads)):
         return Backend.TPU
-    return next((backend for backend, config in _CONFIGS.items() if any(map(config.search, heads))), None)
+    found = next((backend for backend, config in _CONFIGS.items() if any(map(config.search, heads))), None)
+    # On CPUs everything has color 0, and TPUs print tiles.
+    has_colors = any(file.columns.allocations.color.max(initial=0) > 0 for file in files)
+    return found or (Backend.GPU if has_colors else None)
 
 
 _TEXTS: Final = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES)

@@ -31,14 +31,15 @@ def answer(report: Report) -> tuple[Text, ...]:
 def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
     space = one.space
     yield from needs(report, one)
-    yield from unseen_note(report.unseen, space)
     if space.live_bound is not Bound.EXACT:
+        yield from unseen_note(report.unseen, space)
         yield f"The peak of {one.name} is {peak_size(space)}: {reasons(report.live.gaps)}."
         return
     if one.peak is None:
         yield f"Nothing is ever live in {one.name}."
         return
     yield _at_peak(report, one)
+    yield from unseen_note(report.unseen, space)
     yield from padding_note(report.origins, space)
     if report.warrants.of(Quantity.SOURCES).is_exact:
         yield from _origin(report, one)
@@ -69,7 +70,7 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
             why = reasons(report.warrants.of(Quantity.RESERVED).gaps)
             yield f"{program} needs an unknown part of {as_given(limit_bytes)} of {one.name}: {why}."
         return
-    # What else the program takes is in the next sentence.
+    # A later sentence names what else the program takes.
     name = f"{one.name} in the dump" if much_unseen(report.unseen, space.needed_bytes) else one.name
     if limit_bytes is None:
         yield f"{words}{name}."

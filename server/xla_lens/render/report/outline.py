@@ -127,7 +127,7 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         for line in thread_local_note(one.space for one in report.spaces):
             yield "not needed", line
     if report.hbm and (scratch := unseen_scratch(report.unseen, report.hbm.space)):
-        yield "besides", f"{scratch}, which no dump shows"
+        yield "unseen", f"{scratch}: no dump shows it"
     if report.capacity and report.hbm:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     elif report.analysis.chip:

@@ -99,8 +99,9 @@ def peak_sections(report: Report) -> Sections:
     blocks: list[Text | Table] = [table(titles, rows)] if rows else []
     if report.printed:
         step, size_bytes = report.printed
-        size = bounded_size(size_bytes, report.warrants.of(Quantity.PRINTED_PEAK).bound)
-        blocks.append((linked(f"XLA prints a peak of {size} at step {step}", PRINTED_PEAK), "."))
+        bound = report.warrants.of(Quantity.PRINTED_PEAK).bound
+        words = "its peak" if bound is Bound.UNKNOWN else f"a peak of {bounded_size(size_bytes, bound)}"
+        blocks.append((linked(f"XLA prints {words} at step {step}", PRINTED_PEAK), "."))
     title = f"Peak{suffix(report.warrants.of(Quantity.LIVE, Quantity.PRINTED_PEAK))}"
     return section(title, *blocks) if blocks else ()
 
