@@ -173,7 +173,10 @@ def parameters_are_live_throughout(dump: DumpSet, context: Context) -> Findings:
         return
     kind = taken(dump.allocations.kind, taken(dump.values.allocation, value))
     is_kept = (kind != NONE) & (kind & int(Kind.PARAMETER) > 0) & (kind & int(Kind.MAYBE_LIVE_OUT) == 0)
-    last = max(_maximum(dump), int(dump.schedule.step.max()) + 1)
+    last = int(dump.schedule.step.max()) + 1
+    if _maximum(dump) not in (last, NONE):
+        # The schedule and `max` disagree, which has a finding of its own.
+        return
     is_short = is_kept & ((ranges.start_step != 0) | (ranges.end_step != last))
     facts = context.labels(ranges), ranges.start_step, ranges.end_step, last
     yield from context.found(ranges, is_short, Problem.SHORT_PARAMETER, *facts, severity=Severity.WARNING)
