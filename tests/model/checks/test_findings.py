@@ -124,7 +124,7 @@ HloLiveRange (max 4):
     plain = text.replace("OPCODE-start", "tuple").replace("OPCODE-update", "tuple")
     assert _overlaps(plain) == [Severity.ERROR]
     moved = plain.replace("{2,0}", "{1,0}").replace("@0", "@1").replace("size 8,", "size 8, color 1,")
-    moved = moved.replace("]{0}", "]{0:S(1)}").replace("((), (), ", "((), ")
+    moved = moved.replace("]{0}", "]{0:T(1)S(1)}").replace("((), (), ", "((), ")
     assert _overlaps(moved) == [Severity.WARNING]
     passed_on = moved.replace(
         " uses:\n from instruction: %start", " uses:\n  update, operand 0 {1,0}\n from instruction: %start"
