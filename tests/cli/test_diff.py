@@ -112,6 +112,18 @@ def test_every_file_with_flags_is_found(tmp_path: Path, folder: Path, file: str)
     assert printed("diff", *(tmp_path / side / folder.name for side in ("old", "new"))).splitlines()[1] == f"  {cause}"
 
 
+def test_another_chip_is_named(tmp_path: Path) -> None:
+    """Everything else differs, too, and is left out."""
+    prefix = TPU.name.partition("after_optimizations")[0]
+    text = 'tpu_topology_args {{ version: TPU_VERSION_VIPERFISH variant: "{}" host_bounds {{ x: {} }} }}'
+    for side, values in (("old", ("lite", 1)), ("new", ("", 2)), ("larger", ("", 4))):
+        shutil.copytree(TPU.parent, tmp_path / side)
+        (tmp_path / side / f"{prefix}target_arguments.txt").write_text(text.format(*values))
+    old, new, larger = (tmp_path / side / TPU.name for side in ("old", "new", "larger"))
+    assert printed("diff", old, new).splitlines()[1] == "  Device: TPU v5e → TPU v5p."
+    assert printed("diff", new, larger).splitlines()[1] == "  Device: host_bounds.x 2 → 4."
+
+
 def test_other_release_of_libtpu_is_named(tmp_path: Path) -> None:
     number = re.search(r"\.cl_(\d+)\.", TPU.name)
     assert number

@@ -234,6 +234,9 @@ def _may_matter(name: str, backend: Backend | None) -> bool:
 DEVICE_MEMORY: Final = "device_memory_size"
 """The property of a GPU that is its memory, in bytes."""
 
+CHIP: Final = "chip"
+"""The property of a device that is the name of its chip."""
+
 _FIRST: Final = {name: place for place, name in enumerate(("name", "version", "variant", DEVICE_MEMORY))}
 
 

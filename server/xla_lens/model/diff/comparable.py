@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.flags import Flags, Setting, device_changes, flag_changes
+from xla_lens.model.flags import CHIP, DEVICE_MEMORY, Flags, Setting, device_changes, flag_changes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, cells
@@ -113,7 +113,7 @@ def differences(old: DiffSide | None, new: DiffSide, fraction: float) -> Iterato
     yield from parameters
     yield from _other("compiler", old.changelist, new.changelist)
     if old.flags and new.flags:
-        yield from _settings("device", device_changes(old.flags, new.flags))
+        yield from _settings("device", _device(old.analysis, new.analysis, device_changes(old.flags, new.flags)))
         yield from _settings("flags", flags := flag_changes(old.flags, new.flags, new.dump.backend))
     else:
         flags = []
@@ -125,6 +125,13 @@ def _other(kind: DifferenceKind, old: object, new: object) -> Iterator[Differenc
     """Two facts if both are known and differ."""
     if None not in (old, new) and old != new:
         yield Difference(kind, {"old": old, "new": new})
+
+
+def _device(old: Analysis, new: Analysis, changes: Sequence[Setting]) -> Sequence[Setting]:
+    """What differs between two devices. Other chips differ in everything, so their names and memory are enough."""
+    if None in (old.chip, new.chip) or old.chip == new.chip:
+        return changes
+    return [Setting(CHIP, old.chip, new.chip), *(change for change in changes if change.name == DEVICE_MEMORY)]
 
 
 def _settings(kind: DifferenceKind, changes: Sequence[Setting]) -> Iterator[Difference]:

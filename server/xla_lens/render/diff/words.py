@@ -7,7 +7,7 @@ from xla_lens.features.diff.facts import Diff, Violation
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
-from xla_lens.model.flags import DEVICE_MEMORY, Setting
+from xla_lens.model.flags import CHIP, DEVICE_MEMORY, Setting
 from xla_lens.render.messages import worded
 from xla_lens.render.numbers import MINUS, apart, counted, human, signed
 from xla_lens.render.report.blocks import Inline, Name, Role, Text, joined
@@ -148,8 +148,7 @@ def _device(changes: Sequence[Setting]) -> Text:
 def _settings(title: str, changes: Sequence[Setting]) -> Text:
     texts: list[Text] = [
         (
-            "memory" if change.name == DEVICE_MEMORY else Name(change.name),
-            " ",
+            *_SETTING_NAMES.get(change.name, (Name(change.name), " ")),
             _value(change.name, change.old),
             " → ",
             _value(change.name, change.new),
@@ -159,6 +158,10 @@ def _settings(title: str, changes: Sequence[Setting]) -> Text:
     if len(changes) > _MAX_SETTINGS:
         texts.append(f"and {counted(len(changes) - _MAX_SETTINGS, 'other')}")
     return (title, *joined(texts, ", "), ".")
+
+
+_SETTING_NAMES: Final[Mapping[str, tuple[Inline, ...]]] = {DEVICE_MEMORY: ("memory ",), CHIP: ()}
+"""The names of properties in words, if they are not those in the file."""
 
 
 def _value(name: str, value: str | None) -> Inline:
