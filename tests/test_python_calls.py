@@ -31,10 +31,10 @@ def _calls(*arguments: str) -> int:
 @pytest.mark.parametrize(
     ("command", "most_per_megabyte"),
     [
-        ("check", 40_000),
-        ("report --part totals,peak", 35_000),
-        ("report", 420_000),
-        ("report --output-format json", 520_000),
+        ("check", 33_000),
+        ("report --part totals,peak", 20_000),
+        ("report", 400_000),
+        ("report --output-format json", 450_000),
         ("advise", 220_000),
     ],
 )

@@ -543,7 +543,7 @@ def load_module(
     share: int = 1,
 ) -> LoadedFile | None:
     """Read the HLO module of a set, None if there is no readable one. If `known` has not changed, it is reused.
-    `report_progress` is called with the fraction that is done. Builds the tables for requests.
+    `report_progress` is called with the fraction that is done.
 
     Raises `Cancelled`, and `DamagedFile` if the module cannot be decompressed.
     """
@@ -565,9 +565,7 @@ def load_module(
     from xla_lens.model.hlo.module import HloModule
     from xla_lens.syntax.hlo.module import read_module
 
-    module = HloModule(file, read_module(document, is_cancelled, report_progress))
-    module.prepare(is_cancelled)
-    return LoadedFile(file, stamp, module)
+    return LoadedFile(file, stamp, HloModule(file, read_module(document, is_cancelled, report_progress)))
 
 
 def load_module_or_finding(

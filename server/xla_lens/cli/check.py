@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from xla_lens.cli.ci import ci_report
 from xla_lens.cli.output import print_json, print_lines
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
+from xla_lens.features.report.options import CiFormat
 from xla_lens.features.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.limits import over_limits
@@ -23,7 +23,12 @@ def run_check(options: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore or ())
     findings: list[Finding] = []
-    ci = ci_report(options)
+    ci = None
+    if options.output_format in set(CiFormat):
+        # These formats need modules that nothing else here does.
+        from xla_lens.cli.ci import ci_report
+
+        ci = ci_report(options)
     dumps = find_dumps(options.paths)
     for loaded in dumps.load(is_checked=True):
         one = loaded.analysis

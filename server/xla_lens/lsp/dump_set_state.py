@@ -343,7 +343,10 @@ class DumpSetState:
         texts, known, started = texts_of(load.open), self._module, time.monotonic()
 
         def read_module() -> LoadedFile | None:
-            return load_module(set_files(self.path, texts), texts, known, *load.hooks)
+            loaded = load_module(set_files(self.path, texts), texts, known, *load.hooks)
+            if loaded and loaded.module:
+                loaded.module.prepare(load.hooks[0])
+            return loaded
 
         load.done = 0.0
         async with self._events.loading(f"the HLO module {self.key.name}", lambda: load.done):

@@ -16,7 +16,7 @@ from xla_lens.files import find_set, load_module
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.module import ModuleColumns, read_module
 from xla_lens.syntax.tree import HLO, Cancelled
-from xla_lens.text.document import Document
+from xla_lens.text.document import Document, IsCancelled
 
 _NODES = Query(HLO, "[(instruction) (computation) (file_name) (function_name) (file_location) (stack_frame)] @node")
 
@@ -126,11 +126,18 @@ def test_reading_a_module_can_be_cancelled() -> None:
 
 def test_each_step_of_loading_a_module_can_be_cancelled() -> None:
     files = find_set(modules()[0])
+
+    def load(is_cancelled: IsCancelled) -> None:
+        loaded = load_module(files, {}, None, is_cancelled)
+        assert loaded
+        assert loaded.module
+        loaded.module.prepare(is_cancelled)
+
     checks = itertools.count()
-    assert load_module(files, {}, None, lambda: next(checks) < 0)
+    load(lambda: next(checks) < 0)
     total = next(checks)
     assert total > 3
     for last in range(total):
         checks = itertools.count()
         with pytest.raises(Cancelled):
-            load_module(files, {}, None, partial(lambda checks, last: next(checks) == last, checks, last))
+            load(partial(lambda checks, last: next(checks) == last, checks, last))

@@ -16,7 +16,8 @@ from functools import lru_cache
 import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.model.tables.lookup import taken
+from xla_lens.syntax.columns import NONE, Column, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, is_tuple, parse_shape
 
 
@@ -174,8 +175,14 @@ def padding_at(dump: DumpSet, values: Column, owned_bytes: Column) -> PaddingAtS
     A value that owns its whole slice has all of its padding. Dumps do not show where in a slice the padding lies, so
     the padding of a value that owns a part of its slice is limited to that part.
     """
-    known = [padding.size_bytes if (padding := padding_of(dump, row)) else None for row in values.tolist()]
-    padding_bytes = np.array([NONE if size is None else size for size in known], np.int64)
+    shapes, shape = dump.slice_shapes
+    # Many values have the same shape and the same bytes.
+    rows = pairs(taken(shape, dump.values.slice[values]), dump.values.size_bytes[values])
+    known = {
+        (number, size): explain_padding(shapes[number], size).size_bytes if number != NONE else None
+        for number, size in set(rows)
+    }
+    padding_bytes = np.array([NONE if known[row] is None else known[row] for row in rows], np.int64)
     is_known = padding_bytes != NONE
     padding_bytes[is_known] = np.minimum(padding_bytes[is_known], owned_bytes[is_known])
     return PaddingAtStep(values, padding_bytes, int(padding_bytes[is_known].sum()), int(owned_bytes[~is_known].sum()))

@@ -25,7 +25,7 @@ from xla_lens.model.hlo.module import CALLED, HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, row_ranges, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, pairs
+from xla_lens.syntax.columns import NONE, Column, Kind, cells, pairs
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.hlo.quotes import Difference, differences
 from xla_lens.syntax.hlo.shapes import is_entry_shape, subshape_spans
@@ -42,19 +42,25 @@ def _in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
 
 def module_is_well_formed(graph: ModuleGraph, context: Context) -> Findings:
     """A module defines each name once, and the computations that it calls. A computation has one root."""
-    module, columns = graph.module, graph.module.columns
-    names, first = number_texts(module.data, columns.instructions.name_start, columns.instructions.name_end)
+    module, columns, data = graph.module, graph.module.columns, graph.module.data
+    names, first = number_texts(data, columns.instructions.name_start, columns.instructions.name_end)
     is_again = np.ones(len(names), bool)
     is_again[first] = False
     yield from context.found(columns.instructions, is_again, Problem.DEFINED_TWICE, module.name)
     roots = np.bincount(graph.computation[columns.instructions.is_root], minlength=len(columns.computations))
     yield from context.found(columns.computations, roots != 1, Problem.NOT_ONE_ROOT, module.computation_name, roots)
-    known = {module.computation_name(row) for row in range(len(columns.computations))}
-    for match in CALLED.finditer(module.data):
+    spans = cells(columns.computations.name_start, columns.computations.name_end)
+    known = {data[start:end] for start, end in spans}
+    # Most attributes name one computation that is there. The few others may be lists.
+    texts = {match[2] or match[3] or b"" for match in CALLED.finditer(data)}
+    texts -= known | {b"%%%s" % name for name in known}
+    if known.issuperset(name.strip().removeprefix(b"%") for text in texts for name in text.split(b",")):
+        return
+    for match in CALLED.finditer(data):
         called = {text.strip().removeprefix(b"%") for text in (match[3] if match[2] is None else match[2]).split(b",")}
-        start = module.data.rfind(b"\n", 0, match.start())
+        start = data.rfind(b"\n", 0, match.start())
         # A string may contain anything.
-        if not called <= known and b'"' not in module.data[start : match.start()]:
+        if not called <= known and b'"' not in data[start : match.start()]:
             problem = Problem.MISSING_COMPUTATION(b", ".join(sorted(called - known)))
             yield error(Place(module.file, match.start(1), match.end()), problem)
 
@@ -296,7 +302,7 @@ def values_list_their_uses(graph: ModuleGraph, context: Context) -> Findings:
         reads = (value.astype(np.int64) * len(dump.names) + user) * most + np.maximum(number, 0)
         return reads * len(dump.indices) + np.maximum(index, EMPTY_INDEX)
 
-    present = np.unique(keys(uses.value, uses.name, uses.operand, uses.index))
+    present = distinct(keys(uses.value, uses.name, uses.operand, uses.index))
     for user, number, at, index in _reads(graph):
         header, name = positions.value[at], graph.name[user]
         for place in marked(found(present, keys(header, name, number, index)) == NONE):

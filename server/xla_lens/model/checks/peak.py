@@ -14,7 +14,7 @@ from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, xla_peak_step
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE
 
 
@@ -61,7 +61,8 @@ def _list(dump: DumpSet, context: Context, step: int) -> Findings:
     is_sorted = True
     if np.all(buffers.cumulative_bytes != NONE):
         size = dict(zip(rows, taken(dump.logical_bytes, dump.value_of_live_range[rows]).tolist(), strict=True))
-        rows.sort(key=lambda row: (-size[row], dump.names[ranges.name[row]], index_path(dump, ranges.index.item(row))))
+        path = {index: index_path(dump, index) for index in distinct(ranges.index[rows]).tolist()}
+        rows.sort(key=lambda row: (-size[row], dump.names[ranges.name[row]], path[ranges.index.item(row)]))
         # The order is unknown if a size is.
         is_sorted = NONE not in size.values()
     expected = [(ranges.name.item(row), max(ranges.index.item(row), 0) if is_indexed else NONE) for row in rows]

@@ -1,7 +1,6 @@
 """Checks of the values: both lists have the same ones, and they fit the instructions that the dump quotes."""
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,14 +9,14 @@ from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, Fact, Marks, Named, RelatedRows, marked
 from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation, error, of_another_compilation
-from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import distinct, repeated, taken
+from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import NONE, Column, Pairs, Section, pairs
 from xla_lens.syntax.hlo.quotes import Difference, QuoteParts, differences, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.texts import number_texts
+from xla_lens.text.document import Span
 
 
 def rows_are_unique(dump: DumpSet, context: Context) -> Findings:
@@ -163,11 +162,12 @@ def uses_match_operands(dump: DumpSet, context: Context) -> Findings:
         return
     # What takes most memory comes first, while few other columns exist, and leaves as much for the columns below.
     _ = dump.position_map
-    operands, first, count = quoted_operands(dump, distinct(uses.name))
+    quotes = dump.quotes
     release_memory()
-    is_quoted = first[uses.name] != NONE
+    is_quoted, count = quotes.operand_count[uses.name] != NONE, np.maximum(quotes.operand_count, 0)
+    first = count.cumsum() - count
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
-    operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
+    operand = taken(quotes.operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
     related = dump.used_values, dump.first_quote[uses.name], Relation.QUOTED_INSTRUCTION
     source = operand, np.maximum(uses.index, EMPTY_INDEX)
     yield from wrong_uses(context, is_quoted, source, related)
@@ -257,12 +257,9 @@ def shapes_match_instructions(dump: DumpSet, context: Context) -> Findings:
     known = np.flatnonzero((quote != NONE) & context.free(values=dump.value_of_slice, names=slices.name))
     if not len(known) or dump.used is None:
         return
-    # The elements of a tuple share one quote.
-    rows, which = np.unique(quote[known], return_inverse=True)
-    text = dump.used.document.data
-    quotes = read_quotes(text, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
-    shapes, related = (text, quotes.shape_start, quotes.shape_end), (used, quote, Relation.QUOTED_INSTRUCTION)
-    yield from wrong_shapes(context, (known, which), shapes, "its instruction", related)
+    shapes = dump.used.document.data, dump.quotes.shape_start, dump.quotes.shape_end
+    related = used, quote, Relation.QUOTED_INSTRUCTION
+    yield from wrong_shapes(context, (known, slices.name[known]), shapes, "its instruction", related)
 
 
 def wrong_shapes(
@@ -283,11 +280,14 @@ def wrong_shapes(
     # Many values have the same shape at the same index of the same shape.
     keys = whole[which] * np.int64(len(dump.indices)) + np.maximum(slices.index[rows], EMPTY_INDEX)
     keys, same = np.unique(keys * len(shapes) + shape[rows], return_inverse=True)
-    parts_of, found = lru_cache(1)(subshape_spans), list[bytes]()
+    last, instruction_shape, found = NONE, b"", list[bytes]()
+    parts: Mapping[bytes, Span] = {}
     for key in keys.tolist():
         at, index = divmod(key // len(shapes), len(dump.indices))
-        instruction_shape = text[spans[0][first[at]] : spans[1][first[at]]]
-        found.append(instruction_shape[slice(*parts_of(instruction_shape).get(dump.indices[index], (0, 0)))])
+        if at != last:
+            last, instruction_shape = at, text[spans[0][first[at]] : spans[1][first[at]]]
+            parts = subshape_spans(instruction_shape)
+        found.append(instruction_shape[slice(*parts.get(dump.indices[index], (0, 0)))])
     wrong_keys = [part != shapes[key % len(shapes)] for key, part in zip(keys.tolist(), found, strict=True)]
     is_wrong = np.array(wrong_keys, bool)
     wrong = dict(pairs(rows[is_wrong[same]], same[is_wrong[same]]))

@@ -15,7 +15,6 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.numbers import integer
 
 
@@ -50,21 +49,6 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
         value = dump.value_of_used_value.item(row) if row != NONE else NONE
         if dump.used and value != NONE and dump.values.name[value] != name:
             yield value, row_place(dump.used, uses, use)
-
-
-def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Column]:
-    """Return the operands of some quoted instructions one after another, as numbers of names, NONE for a name that the
-    set does not have; and for each name of the set the row of its first operand, NONE if it is not quoted in the usual
-    form, and the number of its operands.
-    """
-    names = names[taken(dump.first_quote, names) != NONE]
-    data, rows, used = dump.used.document.data if dump.used else b"", dump.first_quote[names], dump.used_values
-    spans = used.instruction_start[rows], used.instruction_end[rows]
-    quotes = read_quotes(data, *spans, QuoteParts.OPERANDS, dump.names)
-    first, count = np.full(len(dump.names), NONE, np.int32), np.zeros(len(dump.names), np.int32)
-    count[names] = np.maximum(quotes.operand_count, 0)
-    first[names] = np.where(quotes.operand_count != NONE, count[names].cumsum() - count[names], NONE)
-    return quotes.operands, first, count
 
 
 _DIGITS: Final = re.compile(rb"\d+")

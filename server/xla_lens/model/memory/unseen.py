@@ -22,6 +22,7 @@ import numpy as np
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
@@ -52,7 +53,8 @@ class Unseen:
 _FUSION: Final = re.compile(rb'\\?"kind\\?":\\?"__ynn_fusion\\?"')
 _LAPACK: Final = re.compile(rb'custom_call_target="lapack_\w*(?:syevd|heevd|gesdd)\w*"')
 """Functions with a workspace of the size of a matrix. Those for LU, QR and Cholesky work in place."""
-_WORDS: Final = (b"__ynn_fusion", b"lapack_", b" sort(", b" fft(")
+_FUSION_WORD: Final = b"__ynn_fusion"
+_WORDS: Final = (_FUSION_WORD, b"lapack_", b" sort(", b" fft(")
 """What the text of each such instruction contains. Other texts may contain it, too. A search for words takes a tenth of
 the time of one for a pattern.
 """
@@ -101,7 +103,7 @@ def unseen_by(instruction: Instruction, module: HloModule | None) -> Unseen | No
 
 
 def _in_module(module: HloModule) -> Iterator[Unseen]:
-    rows = {module.instruction_at(place) for place in _mentions(module.data)}
+    rows = {module.instruction_at(place) for word in _WORDS for place in _mentions(module.data, word)}
     for row in sorted(rows - {NONE}):
         instruction = module.instruction(row)
         if instruction and (one := unseen_by(instruction, module)):
@@ -113,20 +115,21 @@ def _in_quotes(dump: DumpSet) -> Iterator[Unseen]:
         return
     table, data = dump.used_values, dump.used.document.data
     starts = table.instruction_start
-    matches = np.array([*_mentions(data)], np.int64)
+    matches = np.array([*_mentions(data, _FUSION_WORD)], np.int64)
     quoted = np.flatnonzero(starts != NONE)
-    for row in np.unique(quoted[starts[quoted].searchsorted(matches, "right") - 1]).tolist() if len(quoted) else ():
+    fusions = quoted[starts[quoted].searchsorted(matches, "right") - 1] if len(quoted) else quoted
+    others = dump.first_quote[dump.has_opcode(b"custom-call", b"sort", b"fft", None)]
+    for row in distinct(np.append(fusions, others[others != NONE])).tolist():
         instruction = read_instruction(data, *table.span(row, "instruction_start", "instruction_end"))
         if instruction and (one := unseen_by(instruction, None)):
             yield one
 
 
-def _mentions(data: bytes) -> Iterator[int]:
-    for word in _WORDS:
-        place = data.find(word)
-        while place >= 0:
-            yield place
-            place = data.find(word, place + len(word))
+def _mentions(data: bytes, word: bytes) -> Iterator[int]:
+    place = data.find(word)
+    while place >= 0:
+        yield place
+        place = data.find(word, place + len(word))
 
 
 def _name(instruction: Instruction) -> str:

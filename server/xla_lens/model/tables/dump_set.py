@@ -20,6 +20,7 @@ from xla_lens.syntax.columns import (
     Columns,
     LiveRangeHeaders,
     LiveRanges,
+    Mask,
     Pairs,
     PeakBuffers,
     Peaks,
@@ -37,7 +38,7 @@ from xla_lens.syntax.columns import (
 )
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
+from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.texts import number_texts
 
@@ -350,6 +351,13 @@ class DumpSet:
         rows, names = self.quoting_rows
         return first_rows(np.arange(len(self.names)), names, rows)
 
+    @cached_property
+    def quotes(self) -> Quotes:
+        """The instruction of each name, from its first quote. The cells of a name without one are NONE."""
+        data, used = self.used.document.data if self.used else b"", self.used_values
+        start, end = (taken(column, self.first_quote) for column in (used.instruction_start, used.instruction_end))
+        return read_quotes(data, np.maximum(start, 0), np.maximum(end, 0), QuoteParts.OPERANDS, self.names)
+
     def instruction(self, name: int) -> Instruction | None:
         """The instruction of a name, at its bytes in the file `used`; None if the set does not quote it."""
         known = self._instructions
@@ -373,6 +381,11 @@ class DumpSet:
         opcodes, numbers, _ = self._opcodes
         return opcodes[numbers[name]] if name != NONE else None
 
+    def has_opcode(self, *opcodes: bytes | None) -> Mask:
+        """For each name whether its instruction has one of some opcodes, None for those that the set does not quote."""
+        known, numbers, _ = self._opcodes
+        return np.isin(numbers, [number for number, opcode in enumerate(known) if opcode in opcodes])
+
     @property
     def parameter_numbers(self) -> Column:
         """The number of the parameter of each name; NONE if it is no parameter, or its number has an unusual form."""
@@ -382,19 +395,13 @@ class DumpSet:
     def _opcodes(self) -> tuple[list[bytes | None], Column, Column]:
         """Opcodes, for each name the number of its own, and for each name the number of the parameter."""
         opcodes: list[bytes | None] = [None]
-        numbers, parameters = np.zeros(len(self.names), np.int32), np.full(len(self.names), NONE)
-        names = np.flatnonzero(self.first_quote != NONE)
-        if self.used is None:
-            return opcodes, numbers, parameters
-        data, rows, used = self.used.document.data, self.first_quote[names], self.used_values
-        quotes = read_quotes(data, used.instruction_start[rows], used.instruction_end[rows], QuoteParts.HEADS)
-        is_read = quotes.opcode_start != NONE
-        start, end = quotes.opcode_start[is_read], quotes.opcode_end[is_read]
+        data, quotes = self.used.document.data if self.used else b"", self.quotes
+        names, numbers = np.flatnonzero(quotes.opcode_start != NONE), np.zeros(len(self.names), np.int32)
+        start, end = quotes.opcode_start[names], quotes.opcode_end[names]
         number, first = number_texts(data, start, end)
-        numbers[names[is_read]] = number + len(opcodes)
+        numbers[names] = number + len(opcodes)
         opcodes += [data[start[row] : end[row]] for row in first.tolist()]
-        parameters[names] = quotes.parameter
-        return opcodes, numbers, as_rows(parameters)
+        return opcodes, numbers, as_rows(quotes.parameter)
 
     def instruction_text(self, used_value: int) -> bytes | None:
         """The text of the instruction that a row of `used_values` quotes, None if it quotes none."""
