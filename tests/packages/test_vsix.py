@@ -119,7 +119,7 @@ def test_each_library_has_its_license(files: dict[str, bytes]) -> None:
         ).decode()
         for folder in folders
     }
-    terms = re.compile("Permission|LICENSE|Mozilla Public License")
+    terms = re.compile("Permission|Redistribution and use|LICENSE|Mozilla Public License")
     assert [name for name, text in texts.items() if not terms.search(text)] == []
     if texts:
         assert "Max Brunsfeld" in texts["xla_lens"]
