@@ -171,15 +171,20 @@ def parameters_are_live_throughout(dump: DumpSet, context: Context) -> Findings:
     ranges, value = dump.live_ranges, dump.value_of_live_range
     if not context.is_whole(dump.live) or np.any(context.names) or not len(dump.schedule):
         return
-    kind = taken(dump.allocations.kind, taken(dump.values.allocation, value))
-    is_kept = (kind != NONE) & (kind & int(Kind.PARAMETER) > 0) & (kind & int(Kind.MAYBE_LIVE_OUT) == 0)
+    allocation = taken(dump.values.allocation, value)
+    kind = taken(dump.allocations.kind, allocation)
+    is_kept = (
+        context.free(allocations=allocation) & (kind & int(Kind.PARAMETER) > 0) & (kind & int(Kind.MAYBE_LIVE_OUT) == 0)
+    )
     last = int(dump.schedule.step.max()) + 1
     if _maximum(dump) not in (last, NONE):
         # The schedule and `max` disagree, which has a finding of its own.
         return
     is_short = is_kept & ((ranges.start_step != 0) | (ranges.end_step != last))
+    # Where the header of an allocation is missing, its values seem to be in that of a parameter.
+    short = [row for row in marked(is_short) if dump.opcode(ranges.name.item(row)) in (None, b"parameter")]
     facts = context.labels(ranges), ranges.start_step, ranges.end_step, last
-    yield from context.found(ranges, is_short, Problem.SHORT_PARAMETER, *facts, severity=Severity.WARNING)
+    yield from context.found(ranges, short, Problem.SHORT_PARAMETER, *facts, severity=Severity.WARNING)
 
 
 def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:
