@@ -395,8 +395,11 @@ class DumpSet:
     def _opcodes(self) -> tuple[list[bytes | None], Column, Column]:
         """Opcodes, for each name the number of its own, and for each name the number of the parameter."""
         opcodes: list[bytes | None] = [None]
-        data, quotes = self.used.document.data if self.used else b"", self.quotes
-        names, numbers = np.flatnonzero(quotes.opcode_start != NONE), np.zeros(len(self.names), np.int32)
+        numbers = np.zeros(len(self.names), np.int32)
+        if self.used is None:
+            return opcodes, numbers, np.full(len(self.names), NONE)
+        data, quotes = self.used.document.data, self.quotes
+        names = np.flatnonzero(quotes.opcode_start != NONE)
         start, end = quotes.opcode_start[names], quotes.opcode_end[names]
         number, first = number_texts(data, start, end)
         numbers[names] = number + len(opcodes)
