@@ -3,7 +3,7 @@
 A *column* is a kind of token at a kind of place: the number after `operand`, the name after `copy(`, the second layout
 number of a shape. The columns come from the words and brackets around a token, not from a list, so that none can be
 forgotten. The edits say nothing about what should be found: `compare_builds.py` compares two builds, and
-`test_column_edits.py` records what is found today. `tests/mutations` has the edits whose findings are known.
+`test_column_edits.py` records the findings of each edit. `tests/mutations` has the edits whose findings are known.
 
 Nothing here uses code of XLA Lens, so that two builds get the same edits.
 """

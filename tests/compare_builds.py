@@ -97,7 +97,7 @@ def _findings(build: Path, folder: Path) -> dict[str, list[dict[str, Any]]] | No
 
 
 def _rank(edit: ColumnEdit, name: str, known: Counter[tuple[str, str]], findings: list[dict[str, Any]]) -> int:
-    """What was found of an edit beside what is found without it."""
+    """The findings that an edit adds."""
     rank, known = _NOT_FOUND, known.copy()
     for one in findings:
         identity = one["severity"], one["code"]
@@ -246,7 +246,7 @@ def _matched(build: Path, old: Path, new: Path) -> float:
 
 
 def main() -> None:
-    """Run the comparisons that were asked for, and print the differences."""
+    """Run the chosen comparisons, and print the differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)

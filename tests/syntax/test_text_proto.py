@@ -59,7 +59,7 @@ def test_any_text_gives_a_message(text: str) -> None:
 
 @pytest.mark.parametrize("part", ["a{", "a<b{", "a:[", 'a:"', "a ", "\\", '"', "#", "["])
 def test_messages_nest_no_deeper_than_protocol_buffers_do(part: str) -> None:
-    """Otherwise, whoever walks through a hostile message would exceed the depth of Python's stack."""
+    """Without a limit, a hostile message would exceed the depth of Python's stack."""
     repr(read_text_proto(part * 100_000))
 
 

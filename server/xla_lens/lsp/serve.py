@@ -96,7 +96,7 @@ _MOST_DIGITS: Final = len(str(_MOST_BYTES))
 
 
 class _Output:
-    """What the server sends. Ends the process if nobody reads it any more."""
+    """The output of the server. Ends the process when its reader is gone."""
 
     def __init__(self, output: BinaryIO, server: Server) -> None:
         self._output, self._server = output, server

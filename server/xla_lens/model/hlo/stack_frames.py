@@ -28,7 +28,7 @@ Frames: TypeAlias = tuple[StackFrame, ...]
 
 MAX_FRAMES: Final = 64
 """The most calls of a stack, the innermost ones. Without a limit, a chain of N frames that each made a value would have
-N²/2 calls. JAX itself prints 10 unless it is told otherwise.
+N²/2 calls. JAX itself prints 10 by default.
 """
 
 
