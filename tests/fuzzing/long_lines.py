@@ -33,6 +33,7 @@ _KNOWN: Final = (
     (b"fusion(%", b"#0"),
     (b"fusion(%", b"a["),
     (b"f32[", b"a["),
+    (b", maybe-live-out", b", maybe-live"),
 )
 """A text in a dump, and the text to repeat after it."""
 _WORD: Final = re.compile(rb"[\w.-]+|.", re.DOTALL)

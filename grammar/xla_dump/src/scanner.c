@@ -728,18 +728,29 @@ static bool scan_other_text(TSLexer *lexer) {
   return emit(lexer, OTHER_TEXT);
 }
 
-// Called at every attribute of an allocation. Emits nothing for one that the grammar knows.
+// Whether the text is that of a parameter, behind which its shape may follow.
+static bool is_parameter(Text text) {
+  Text parts[MAX_PARTS];
+  return match_pattern(&text, "parameter " DIGITS, parts) && text.at == text.end;
+}
+
+// Called at every attribute of an allocation. Emits nothing for one that the grammar knows. Reads no further than that one can reach:
+// to the next comma or colon outside of its shape and its index.
 static bool scan_unknown_attribute(Scanner *scanner, TSLexer *lexer) {
   while (lexer->lookahead == ' ') skip(lexer);
   Line *line = &scanner->line;
   array_clear(line);
-  bool is_marked = false;
-  for (; !at_line_end(lexer); advance(lexer)) {
-    if (!is_marked && (lexer->lookahead == ',' || lexer->lookahead == ':')) {
-      lexer->mark_end(lexer);
+  bool is_marked = false, is_over = false, is_quoted = false, is_index = false;
+  for (; !is_over && !at_line_end(lexer); advance(lexer)) {
+    int32_t c = lexer->lookahead;
+    if (c == ',' || c == ':') {
+      if (!is_marked) lexer->mark_end(lexer);
       is_marked = true;
+      is_over = !is_quoted && !is_index && !(c == ',' && is_parameter(text_of(line)));
     }
-    array_push(line, narrow(lexer->lookahead));
+    if (c == '|') is_quoted = !is_quoted;
+    is_index = c == '{' || (is_index && (c == ',' || c == ' ' || is_digit(narrow(c))));
+    array_push(line, narrow(c));
   }
   Text text = text_of(line), parts[MAX_PARTS];
   return is_marked && match_attribute(&text, parts) < 0 && emit(lexer, UNKNOWN_ATTRIBUTE);
