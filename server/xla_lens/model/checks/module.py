@@ -28,7 +28,7 @@ from xla_lens.model.tables.lookup import distinct, found, row_ranges, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, cells, pairs
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.hlo.quotes import Difference, differences
-from xla_lens.syntax.hlo.shapes import is_entry_shape, subshape_spans
+from xla_lens.syntax.hlo.shapes import is_entry_shape, is_tuple, subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
 from xla_lens.syntax.tree import Cancelled
@@ -70,9 +70,12 @@ def instructions_are_in_module(graph: ModuleGraph, context: Context) -> Findings
     dump, uses, is_unknown = graph.dump, graph.dump.uses, graph.row == NONE
     if graph.has_elements:
         # The module leaves out a `get-tuple-element`: it reads one operand, the table of a tuple, and defines no value.
+        shapes, shape = dump.slice_shapes
+        is_array = np.array([not is_tuple(text) for text in shapes], bool)[shape]
+        reads_array = taken(is_array, taken(dump.values.slice, context.value_of(uses))) == 1
         is_element = np.zeros(len(dump.names), bool)
         is_element[uses.name] = True
-        is_element[uses.name[(uses.operand != 0) | (uses.index > EMPTY_INDEX)]] = False
+        is_element[uses.name[(uses.operand != 0) | (uses.index > EMPTY_INDEX) | reads_array]] = False
         is_element[dump.values.name] = False
         is_unknown &= ~is_element
     for table in (dump.used_values, dump.positions, uses, dump.schedule):
