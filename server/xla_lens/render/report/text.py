@@ -131,14 +131,25 @@ def _table(table: Table, width: int) -> Iterator[_Line]:
     kept, below = _fit(table, rows, widths, width)
     if table.has_text_header:
         yield from _row(table, heads, kept, widths, width)
-    for row in rows:
+    alike = {column: _alike([row[column] for row in rows], widths[column]) for column in kept[:-1]}
+    for number, row in enumerate(rows):
         yield from _row(table, row, kept, widths, width)
+        moved = [*(column for column in alike if number in alike[column]), *below]
         cells = [
             [*heads[column], Piece(" " * table.has_text_header), *row[column]]
-            for column in below
+            for column in moved
             if width_of(row[column])
         ]
         yield from _indented(_below(cells, width - 4), 4)
+
+
+def _alike(cells: _Cells, width: int) -> set[int]:
+    """The numbers of the cells of a column that differ and look the same once they are shortened."""
+    texts = [["".join(piece.text for piece in pieces) for pieces in (cell, clipped(cell, width))] for cell in cells]
+    wholes: dict[str, set[str]] = {}
+    for whole, shown in texts:
+        wholes.setdefault(shown, set()).add(whole)
+    return {number for number, (_, shown) in enumerate(texts) if len(wholes[shown]) > 1}
 
 
 def _below(cells: _Cells, width: int) -> Iterator[_Line]:
