@@ -19,7 +19,7 @@ from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, FileColumns
-from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import end_of_lines, read_columns
 from xla_lens.text.document import Document
@@ -138,8 +138,12 @@ def _cells(case: Any) -> tuple[Any, ...]:
 
 
 def dump_paths(folder: Path) -> list[Path]:
-    """All dump files below a folder, without HLO modules."""
-    return sorted(path for path in folder.rglob("*.txt") if not path.name.endswith("_optimizations.txt"))
+    """All dump files below a folder, without what else XLA writes about a module: HLO texts, flags and metadata."""
+    return sorted(
+        path
+        for path in folder.rglob("*.txt")
+        if split_name(path.name)[1] or not (path.name.startswith("module_") or path.name.endswith("_optimizations.txt"))
+    )
 
 
 def assignments() -> list[Path]:

@@ -62,7 +62,7 @@ def test_every_line_of_the_collection_is_known(tmp_path_factory: pytest.TempPath
         root = _root(path)
         assert not root.has_error, path
         # The error message of a program that does not fit into memory, kept beside its dumps.
-        if not path.name.startswith("error_"):
+        if not path.name.startswith("error"):
             unknown += [(path, node.start_point.row) for node in _captured(_UNKNOWN, root)]
         for node in _captured(_HLO, root):
             text = node.text or b""

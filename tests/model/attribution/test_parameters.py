@@ -88,7 +88,7 @@ def _trains(folder: Path) -> list[str]:
         file
         for file in _PEAKS
         if re.search("mlp_train/|transformer_train|kvcache|llama3_8b.*/module_0000", file)
-        and not re.match("cpu-(tf|jaxlib0.4.20)", file)
+        and not re.match("cpu-(tf|jaxlib0.4.(13|2.))", file)
         and (folder / file).exists()
     ]
 
