@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xla_lens.model.advice.edits import Edit
+from xla_lens.model.memory.edits import Edit
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 

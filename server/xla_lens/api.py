@@ -12,12 +12,7 @@ from xla_lens.files import NotADump, find_set, load_set, unreadable_files
 from xla_lens.files import load_module as load_module_of_set
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty
 from xla_lens.model.advice.advise import advise
-from xla_lens.model.advice.alive import Ending, Reason, last_uses
-from xla_lens.model.advice.budget import BudgetPlan, smallest_set
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import Donation, find_donation
-from xla_lens.model.advice.edits import NextPeaks, next_peaks
-from xla_lens.model.advice.padding import Padding, PaddingAtStep, padding_at, padding_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByLine, BytesByOp, bytes_by_line, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of
@@ -28,8 +23,13 @@ from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
+from xla_lens.model.memory.alive import Ending, Reason, last_uses
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history, arenas
+from xla_lens.model.memory.budget import BudgetPlan, smallest_set
+from xla_lens.model.memory.donation import Donation, find_donation
+from xla_lens.model.memory.edits import NextPeaks, next_peaks
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
+from xla_lens.model.memory.padding import Padding, PaddingAtStep, padding_at, padding_of
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
 from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet

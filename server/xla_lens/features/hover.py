@@ -11,16 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.alive import Reason, last_uses, neighbours
 from xla_lens.model.advice.facts import is_backward
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.hlo.dataflow import index_path, uses
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, meaning_of, references_to, values_of
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.alive import Reason, last_uses, neighbours
 from xla_lens.model.memory.over_time import LiveBytes, MemorySpace, is_live_at_peak
+from xla_lens.model.memory.padding import padding_of
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
 from xla_lens.model.memory.unseen import unseen_by
 from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from xla_lens.model.advice.padding import Cause, PaddingPart
+from xla_lens.model.memory.padding import Cause, PaddingPart
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.memory.unseen import Unseen, UnseenKind
 from xla_lens.render.numbers import apart, human, signed

@@ -15,12 +15,12 @@ from xla_lens.features.report.facts import report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.actions import Action
 from xla_lens.model.advice.advise import advise
-from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.alive import last_uses
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of

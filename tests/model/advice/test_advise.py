@@ -12,11 +12,11 @@ from xla_lens.files import find_set, load_files
 from xla_lens.model.advice.actions import Action, Advice, Call, Certainty
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.edits import combined
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.edits import combined
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 

@@ -16,18 +16,18 @@ import numpy as np
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.advise import advice_from
-from xla_lens.model.advice.alive import Ending, endings
-from xla_lens.model.advice.budget import BudgetPlan, fewest, smallest_set
-from xla_lens.model.advice.donation import Donation, find_donation
-from xla_lens.model.advice.edits import next_peaks
-from xla_lens.model.advice.padding import PaddingAtStep, padding_at
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import LineBytes, lines_at
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes, owners
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
+from xla_lens.model.memory.alive import Ending, endings
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
+from xla_lens.model.memory.budget import BudgetPlan, fewest, smallest_set
+from xla_lens.model.memory.donation import Donation, find_donation
+from xla_lens.model.memory.edits import next_peaks
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.padding import PaddingAtStep, padding_at
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak, first_printed_peak
 from xla_lens.model.memory.unseen import Unseen, unseen_memory
 from xla_lens.model.tables.dump_set import DumpSet

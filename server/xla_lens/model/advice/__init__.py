@@ -1,3 +1,3 @@
-"""Where memory can be saved: why a value is live (`alive`), the peak without some values (`edits`, `budget`), padding
-and donation, and what to do about all of that (`advise`, `rules`).
+"""What could be done about the peak of a memory space: the rules find it (`rules`), and each action has the peak after
+it (`advise`).
 """

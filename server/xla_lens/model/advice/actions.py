@@ -1,6 +1,6 @@
 """What could be done about the peak: actions, each with the peak of the memory space after it, computed from scratch.
 
-A rule in `model/advice/rules.py` proposes an action as an `Edit` (`model/advice/edits.py`): which values would be gone,
+A rule in `model/advice/rules.py` proposes an action as an `Edit` (`model/memory/edits.py`): which values would be gone,
 smaller, or live for fewer steps.
 """
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.edits import Edit
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.edits import Edit
 from xla_lens.syntax.columns import Rows
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.edits import Edit, EditableSpace, combined
 from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.advice.rematerialize import is_product
 from xla_lens.model.advice.rules import RULES, RuleRow
@@ -19,6 +18,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.edits import Edit, EditableSpace, combined
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR

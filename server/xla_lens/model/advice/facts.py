@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.model.advice.actions import Buffers, Call
-from xla_lens.model.advice.donation import outputs_of, parameters_of
-from xla_lens.model.advice.edits import Piece
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.donation import outputs_of, parameters_of
+from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells

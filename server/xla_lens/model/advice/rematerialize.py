@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import zip_longest
 from typing import Final
 
-from xla_lens.model.advice.alive import on_same_bytes
-from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import Change, Facts
+from xla_lens.model.memory.alive import on_same_bytes
+from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
 

@@ -10,11 +10,11 @@ from math import prod
 from typing import Final, NamedTuple
 
 from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.donation import Fit, missed_donations
-from xla_lens.model.advice.edits import Piece
 from xla_lens.model.advice.facts import FLOATS, Change, Dimensions, Facts
 from xla_lens.model.advice.rematerialize import rematerialize, saved
 from xla_lens.model.attribution.parameters import moment_of, told_path
+from xla_lens.model.memory.donation import Fit, missed_donations
+from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.advice.alive import CALLING
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.problems import MAXIMUM_RELATED, Findings, Problem, Relation
+from xla_lens.model.memory.alive import CALLING
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE

@@ -6,7 +6,6 @@ from typing import Final, Self
 
 import numpy as np
 
-from xla_lens.model.advice.padding import padding_at
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import parameter_paths
@@ -15,6 +14,7 @@ from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
 from xla_lens.model.diff.traits import read_traits
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.padding import padding_at
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound

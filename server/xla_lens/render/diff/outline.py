@@ -7,12 +7,12 @@ from typing import Final, TypeAlias
 
 from xla_lens.features.diff.facts import Diff
 from xla_lens.features.diff.options import DiffPart
-from xla_lens.model.advice.alive import last_uses
 from xla_lens.model.diff.breakdowns import By, Group, Key, Pair, Row
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueChange, ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.diff.matching import Confidence
+from xla_lens.model.memory.alive import last_uses
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet

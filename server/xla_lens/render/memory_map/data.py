@@ -5,13 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.advice.padding import explain_padding
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.hlo.stack_frames import Frames
 from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.padding import explain_padding
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet

@@ -20,15 +20,15 @@ from xla_lens.features.report.facts import (
 )
 from xla_lens.features.report.options import Part
 from xla_lens.model.advice.actions import Advice
-from xla_lens.model.advice.alive import Reason
-from xla_lens.model.advice.donation import Donation, Fit
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes, ops_at
 from xla_lens.model.attribution.owned import owners
 from xla_lens.model.capacity import over_bytes
+from xla_lens.model.memory.alive import Reason
 from xla_lens.model.memory.allocation_history import AllocationHistory
+from xla_lens.model.memory.donation import Donation, Fit
 from xla_lens.model.memory.needed import program_bytes, reserved_parts
 from xla_lens.model.memory.over_time import ColorPart
+from xla_lens.model.memory.padding import padding_of
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.advice.padding import padding_at, padding_of
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.padding import padding_at, padding_of
 from xla_lens.model.memory.unseen import Unseen, much_unseen
 from xla_lens.model.warrants import Bound
 from xla_lens.render.explained import padding_clause, unseen_words

@@ -19,13 +19,13 @@ from xla_lens.features.report.facts import (
     peaks_without,
 )
 from xla_lens.features.report.options import Part
-from xla_lens.model.advice.alive import Ending, Reason
-from xla_lens.model.advice.donation import Donation, Fit
-from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
 from xla_lens.model.hlo.stack_frames import MAX_FRAMES
+from xla_lens.model.memory.alive import Ending, Reason
+from xla_lens.model.memory.donation import Donation, Fit
 from xla_lens.model.memory.needed import color_parts, reserved_parts
 from xla_lens.model.memory.over_time import ColorPart, MemorySpace
+from xla_lens.model.memory.padding import padding_of
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from xla_lens.features.report.facts import Report
-from xla_lens.model.advice.alive import Ending
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.alive import Ending
 from xla_lens.model.places.entities import Entity, EntityKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import counted, human

@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, on_each_dump, slots_text
-from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.syntax.columns import NONE
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from samples import SHARED_DUMPS, analysis_of, analysis_of_text, needs_shared_dumps, on_all_dumps, on_each_dump
-from xla_lens.model.advice.donation import Donation, Fit, find_donation
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.donation import Donation, Fit, find_donation
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Kind
 

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.advice.alive import steps_of
+from xla_lens.model.memory.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import row_ranges

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from byte_by_byte import live_after, peak_after
 from samples import SPLIT, analysis_of, analysis_of_text, on_dumps, slots_text
-from xla_lens.model.advice.budget import BudgetPlan, smallest_set
-from xla_lens.model.advice.edits import EditableSpace, Piece, next_peaks, removal
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.budget import BudgetPlan, smallest_set
+from xla_lens.model.memory.edits import EditableSpace, Piece, next_peaks, removal
 from xla_lens.model.memory.over_time import covering
 from xla_lens.syntax.columns import NONE
 

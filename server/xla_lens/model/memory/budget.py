@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.edits import EditableSpace, removal
+from xla_lens.model.memory.edits import EditableSpace, removal
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import ordered

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from samples import analysis_of, on_all_dumps, on_each_dump
-from xla_lens.model.advice.padding import Cause, Padding, Unexplained, explain_padding, padding_at, padding_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.memory.padding import Cause, Padding, Unexplained, explain_padding, padding_at, padding_of
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
 
