@@ -13,9 +13,10 @@ from xla_lens.model.warrants import Quantity
 from xla_lens.render.report.data import report_data
 from xla_lens.render.report.html import html_lines
 from xla_lens.render.report.outline import report_markdown, report_outline, report_text
-from xla_lens.syntax.columns import NONE, Section
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tables import Section
 
 STATISTICS: Final = (
     b"Assignment statistics: 30 allocations, 58 values",

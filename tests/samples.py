@@ -18,10 +18,11 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, FileColumns
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import end_of_lines, read_columns
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.text.document import Document
 
 ROOT = Path(__file__).parent.parent

@@ -11,8 +11,9 @@ from typing import Final
 
 from tree_sitter import Node, Parser
 
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Section, Texts
+from xla_lens.syntax.columns import NONE, Kind, Texts
 from xla_lens.syntax.file_names import split_name
+from xla_lens.syntax.tables import FileColumns, Section
 from xla_lens.syntax.tree import XLA_DUMP
 
 

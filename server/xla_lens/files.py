@@ -43,7 +43,6 @@ from xla_lens.reading import (
     unpacked_head,
     walk,
 )
-from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import (
     COMPRESSED,
     SUFFIXES,
@@ -59,6 +58,7 @@ from xla_lens.syntax.file_names import (
 )
 from xla_lens.syntax.rows import end_of_lines, read_columns
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, IsCancelled, ReportProgress, document_of_file
 

@@ -23,10 +23,11 @@ from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, ou
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, HloTarget
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Mention, Role, Value
+from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.tables import Role
 
 LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-assignment.txt"))
 

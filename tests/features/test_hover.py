@@ -12,11 +12,12 @@ from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assi
 from xla_lens.features.hover import hover
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.model.places.mentions import Mention, Role, Value
+from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.sources import call_chain, source_suffix
 from xla_lens.render.terms import term_at
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import Role
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:

@@ -10,9 +10,10 @@ from xla_lens.files import find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Mention, Role, Value
+from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.model.places.places import Place, slice_place, used_value_place
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import Role
 
 WHILE = next(SPLIT.parent.parent.glob("nested_tuples/module_0010*-buffer-assignment.txt"))
 SHORT = next(SPLIT.parent.parent.parent.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))

@@ -6,7 +6,8 @@ from itertools import islice
 from samples import on_dumps
 from xla_lens.features.references import occurrences
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Role, Step, Target, Value, mention_at
+from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Step, Target, Value, mention_at
+from xla_lens.syntax.tables import Role
 
 _MOST = 300
 

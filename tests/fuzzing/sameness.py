@@ -5,7 +5,8 @@ from dataclasses import fields
 from typing import Any
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.syntax.columns import FileColumns, Texts
+from xla_lens.syntax.columns import Texts
+from xla_lens.syntax.tables import FileColumns
 
 
 def facts_of(analysis: Analysis) -> dict[str, Any]:

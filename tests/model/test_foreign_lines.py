@@ -14,9 +14,9 @@ from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.syntax.columns import Section
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tables import Section
 
 _SETS = list(find_sets(DUMPS))
 

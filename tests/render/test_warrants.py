@@ -18,7 +18,7 @@ from xla_lens.features.report.facts import Report, report
 from xla_lens.features.report.options import ReportOptions
 from xla_lens.files import SetFiles, find_sets
 from xla_lens.model.analysis import analyse
-from xla_lens.model.places.mentions import Mention, Role, Step
+from xla_lens.model.places.mentions import Mention, Step
 from xla_lens.model.places.pages import LiveSetPage, SummaryPage
 from xla_lens.model.summary import summarise
 from xla_lens.model.warrants import Bound, Quantity
@@ -29,6 +29,7 @@ from xla_lens.render.report.data import report_data
 from xla_lens.render.report.outline import report_markdown, report_text
 from xla_lens.render.warrants import reasons
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import Role
 from xla_lens.text.document import document_of_file
 from xla_lens.text.encoding import Encoding
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from samples import DUMPS, dump_paths, never
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Texts, place_in
+from xla_lens.syntax.columns import NONE, Kind, Texts, place_in
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.tree import Cancelled
 
 _FILES = dump_paths(DUMPS)

@@ -11,8 +11,8 @@ import pytest
 from fuzzing.texts import damaged
 from samples import DUMPS, big_dumps, dump_paths, needs_shared_dumps, never, on_each_file, sweep
 from tree_columns import tree_columns
-from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tables import FileColumns
 
 _FILES = dump_paths(DUMPS)
 

@@ -8,9 +8,9 @@ import pytest
 
 from foreign_lines import with_lines
 from samples import never, on_each_file
-from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tables import FileColumns
 
 _LINES = (
     b"New section of 2027:",

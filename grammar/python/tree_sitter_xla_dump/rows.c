@@ -15,43 +15,19 @@
 
 #include "column.h"
 #include "numbers.h"
+#include "tables.h"
 
 enum { LINES_BETWEEN_CHECKS = 1 << 14 };
-
-// ---------------------------------------------------------------- columns
-
-// In the order of the fields of FileColumns (server/xla_lens/syntax/columns.py).
-enum Table {
-  ALLOCATIONS, SLICES, USED_VALUE_ROWS, POSITION_ROWS, USE_ROWS, SCHEDULE, LIVE_RANGE_ROWS, PEAKS, PEAK_BUFFERS,
-  STACK_TRACE_HEADERS, STACK_TRACE_ROWS, TOTALS, OTHER_COLOR_VALUES, LIVE_RANGE_HEADERS, REPORT_ALLOCATIONS, REPORT_SPACES,
-  REPORT_ROWS, REPORT_TABLES, SECTION_ROWS, UNKNOWN_LINES, OTHER_MODULES, TABLE_COUNT,
-};
-
-// One letter for each column: `n` for numbers that the dump prints, `.` for offsets, rows and counts of rows.
-static const char *const LAYOUTS[TABLE_COUNT] = {
-  [ALLOCATIONS] = "....nnn.n.....", [SLICES] = "...n..n..nn.", [USED_VALUE_ROWS] = "......n..n..", [POSITION_ROWS] = ".....",
-  [USE_ROWS] = "....n.", [SCHEDULE] = "..n..", [LIVE_RANGE_ROWS] = ".....nn", [PEAKS] = "....n", [PEAK_BUFFERS] = ".....nn",
-  [STACK_TRACE_HEADERS] = "..n", [STACK_TRACE_ROWS] = ".....nnn", [TOTALS] = "..n..", [OTHER_COLOR_VALUES] = "..n",
-  [LIVE_RANGE_HEADERS] = "..n", [REPORT_ALLOCATIONS] = "..n.", [REPORT_SPACES] = "....nn..",
-  [REPORT_ROWS] = "..nnn.n.", [REPORT_TABLES] = "..nn...n", [SECTION_ROWS] = "...", [UNKNOWN_LINES] = "..",
-  [OTHER_MODULES] = "....",
-};
 
 // ---------------------------------------------------------------- sections
 
 // What each header accepts directly below it. Other kinds of lines are no headers.
 static const uint64_t ACCEPTED[ERROR_SENTINEL + 1] = {ACCEPTED_KINDS};
 
-// For each header of a section, 1 more than its number in `Section` in server/xla_lens/syntax/columns.py.
-static const uint8_t SECTIONS[ERROR_SENTINEL + 1] = {
-  [BUFFER_ASSIGNMENT] = 1, [USED_VALUES] = 2, [LIVE_RANGES] = 3, [NO_LIVE_RANGES] = 3, [INSTRUCTION_SEQUENCE] = 4,
-  [BUFFER_LIVE_RANGES] = 5, [PEAK] = 6, [STACK_TRACES] = 7, [BY_SIZE] = 8, [WITH_VALUES] = 8, [MEMORY_SPACE] = 8,
-};
-
 // A header and what is below it, while that is read.
 typedef struct {
   enum TokenType header;
-  int64_t section; // row in SECTION_ROWS, NONE if it has none
+  int64_t section; // row in TABLE_SECTIONS, NONE if it has none
   int64_t cells[MAX_WIDTH]; // of its own row; the first two are the span of the header
   Text name, index; // of a used value; they are numbered after those of its rows
 } Frame;
@@ -158,10 +134,8 @@ static int64_t integer_of(Text text) {
 static int64_t start_of(const Reader *reader, Text span) { return span.at ? offset_of(reader, span.at) : NONE; }
 static int64_t end_of(const Reader *reader, Text span) { return span.at ? offset_of(reader, span.end) : NONE; }
 
-#define SPAN(text) start_of(reader, text), end_of(reader, text)
-
 static void add_unknown(Reader *reader, int64_t start, int64_t end) {
-  if (!reader->is_elsewhere) ADD(reader, UNKNOWN_LINES, start, end);
+  if (!reader->is_elsewhere) ADD(reader, TABLE_UNKNOWN_LINES, [UNKNOWN_LINES_START] = start, [UNKNOWN_LINES_END] = end);
 }
 
 // ---------------------------------------------------------------- opening and closing parts
@@ -172,8 +146,9 @@ static Frame *top(Reader *reader) { return &reader->stack.contents[reader->stack
 static void open_part(Reader *reader, enum TokenType header, int64_t start) {
   Frame frame = {.header = header, .section = NONE, .cells = {start, reader->end}};
   if (SECTIONS[header] && !reader->is_elsewhere) {
-    frame.section = row_count(reader, SECTION_ROWS);
-    ADD(reader, SECTION_ROWS, start, reader->end, SECTIONS[header] - 1);
+    frame.section = row_count(reader, TABLE_SECTIONS);
+    ADD(reader, TABLE_SECTIONS, [SECTIONS_START] = start, [SECTIONS_END] = reader->end,
+        [SECTIONS_SECTION] = SECTIONS[header] - 1);
   }
   for (int i = 2; i < MAX_WIDTH; i++) frame.cells[i] = NONE;
   array_push(&reader->stack, frame);
@@ -183,35 +158,40 @@ static void close_part(Reader *reader) {
   Frame frame = array_pop(&reader->stack);
   int64_t *cells = frame.cells;
   // The row is missing if there was no memory for it.
-  if (frame.section != NONE && frame.section < row_count(reader, SECTION_ROWS)) {
-    set_cell(&reader->rows[SECTION_ROWS], 1, (size_t)frame.section, reader->end);
+  if (frame.section != NONE && frame.section < row_count(reader, TABLE_SECTIONS)) {
+    set_cell(&reader->rows[TABLE_SECTIONS], SECTIONS_END, (size_t)frame.section, reader->end);
   }
   if (reader->is_elsewhere) return;
   switch (frame.header) {
     case BROKEN_ALLOCATION:
     case ALLOCATION:
-      cells[3] = row_count(reader, SLICES) - cells[2];
-      add_row(&reader->rows[ALLOCATIONS], cells);
+      cells[ALLOCATIONS_SLICE_COUNT] = row_count(reader, TABLE_SLICES) - cells[ALLOCATIONS_FIRST_SLICE];
+      add_row(&reader->rows[TABLE_ALLOCATIONS], cells);
       reader->allocation = NONE;
       break;
     case BROKEN_USED_VALUE:
     case USED_VALUE:
-      cells[3] = row_count(reader, POSITION_ROWS) - cells[2];
-      cells[5] = row_count(reader, USE_ROWS) - cells[4];
+      cells[USED_VALUES_POSITION_COUNT] = row_count(reader, TABLE_POSITIONS) - cells[USED_VALUES_FIRST_POSITION];
+      cells[USED_VALUES_USE_COUNT] = row_count(reader, TABLE_USES) - cells[USED_VALUES_FIRST_USE];
       if (frame.name.at) {
-        cells[7] = name_number(reader, frame.name);
-        cells[8] = index_number(reader, frame.index);
+        cells[USED_VALUES_NAME] = name_number(reader, frame.name);
+        cells[USED_VALUES_INDEX] = index_number(reader, frame.index);
       }
-      add_row(&reader->rows[USED_VALUE_ROWS], cells);
+      add_row(&reader->rows[TABLE_USED_VALUES], cells);
       reader->used_value = NONE;
       break;
     case PEAK:
-      cells[3] = row_count(reader, PEAK_BUFFERS) - cells[2];
-      add_row(&reader->rows[PEAKS], cells);
+      cells[PEAKS_BUFFER_COUNT] = row_count(reader, TABLE_PEAK_BUFFERS) - cells[PEAKS_FIRST_BUFFER];
+      add_row(&reader->rows[TABLE_PEAKS], cells);
       break;
     case TABLE_COLUMNS:
-      ADD(reader, REPORT_TABLES, cells[0], reader->end, reader->report_allocation, reader->space, reader->report_tables,
-          cells[2], row_count(reader, REPORT_ROWS) - cells[2], reader->rest);
+      cells[REPORT_TABLES_END] = reader->end;
+      cells[REPORT_TABLES_INDEX] = reader->report_allocation;
+      cells[REPORT_TABLES_COLOR] = reader->space;
+      cells[REPORT_TABLES_TABLE] = reader->report_tables;
+      cells[REPORT_TABLES_ROW_COUNT] = row_count(reader, TABLE_REPORT_ROWS) - cells[REPORT_TABLES_FIRST_ROW];
+      cells[REPORT_TABLES_REST] = reader->rest;
+      add_row(&reader->rows[TABLE_REPORT_TABLES], cells);
       reader->report_tables++;
       break;
     default: break;
@@ -224,27 +204,26 @@ static void close_parts(Reader *reader, enum TokenType kind) {
 
 // ---------------------------------------------------------------- rows
 
-// The cells of an allocation from `color` on.
+// The cells of an allocation that its attributes fill.
 static void read_attributes(Reader *reader, Text text, int64_t *cells) {
-  int64_t *color = cells, *kind = cells + 1;
+  int64_t *color = cells + ALLOCATIONS_COLOR, *kind = cells + ALLOCATIONS_KIND;
   *color = *kind = 0;
   text.end++; // the colon
   while (match(&text, ", ")) {
     Text start = text, parts[MAX_PARTS];
     int number = match_attribute(&text, parts);
-    if (number < 0) ADD(reader, UNKNOWN_LINES, offset_of(reader, start.at), offset_of(reader, text.at));
+    if (number < 0) add_unknown(reader, offset_of(reader, start.at), offset_of(reader, text.at));
     else if (number < COLOR) *kind |= 1 << number;
-    else if (number == COLOR) *color = integer_of(parts[0]);
+    else if (number == COLOR) *color = integer_of(parts[PART_COLOR_NUMBER]);
     if (number == PARAMETER) {
-      cells[2] = integer_of(parts[0]);
-      cells[3] = index_number(reader, parts[2]);
+      cells[ALLOCATIONS_PARAMETER] = integer_of(parts[PART_PARAMETER_NUMBER]);
+      cells[ALLOCATIONS_PARAMETER_INDEX] = index_number(reader, parts[PART_PARAMETER_INDEX]);
     }
     if (number == PARAMETER || number == OUTPUT) {
-      Text shape = parts[number == PARAMETER];
-      int64_t *span = cells + (number == PARAMETER ? 4 : 6);
+      Text shape = parts[number == PARAMETER ? PART_PARAMETER_SHAPE : PART_OUTPUT_SHAPE];
       if (shape.at) {
-        span[0] = start_of(reader, shape);
-        span[1] = end_of(reader, shape);
+        cells[number == PARAMETER ? ALLOCATIONS_PARAMETER_SHAPE_START : ALLOCATIONS_OUTPUT_SHAPE_START] = start_of(reader, shape);
+        cells[number == PARAMETER ? ALLOCATIONS_PARAMETER_SHAPE_END : ALLOCATIONS_OUTPUT_SHAPE_END] = end_of(reader, shape);
       }
     }
   }
@@ -253,8 +232,10 @@ static void read_attributes(Reader *reader, Text text, int64_t *cells) {
 static void add_report_allocation(Reader *reader, Text index, Text attributes, Text cumulative) {
   int64_t start = offset_of(reader, index.at) - (int64_t)strlen("allocation ");
   reader->report_allocation = integer_of(index);
-  ADD(reader, REPORT_ALLOCATIONS, start, offset_of(reader, attributes.end) + 1, reader->report_allocation,
-      start_of(reader, cumulative));
+  ADD(reader, TABLE_REPORT_ALLOCATIONS, [REPORT_ALLOCATIONS_START] = start,
+      [REPORT_ALLOCATIONS_END] = offset_of(reader, attributes.end) + 1, // the colon
+      [REPORT_ALLOCATIONS_INDEX] = reader->report_allocation,
+      [REPORT_ALLOCATIONS_CUMULATIVE_START] = start_of(reader, cumulative));
 }
 
 static void read_stack_trace(Reader *reader, const uint8_t *at, bool is_branch_line) {
@@ -282,8 +263,10 @@ static void read_stack_trace(Reader *reader, const uint8_t *at, bool is_branch_l
     match_measures(&text, sizes);
     reader->end = offset_of(reader, text.at);
     if (!reader->is_elsewhere) {
-      ADD(reader, STACK_TRACE_ROWS, offset_of(reader, start), reader->end, depth, offset_of(reader, name),
-          offset_of(reader, name_end), integer_of(sizes[0]), integer_of(sizes[1]), integer_of(sizes[2]));
+      ADD(reader, TABLE_STACK_TRACES, [STACK_TRACES_START] = offset_of(reader, start), [STACK_TRACES_END] = reader->end,
+          [STACK_TRACES_DEPTH] = depth, [STACK_TRACES_NAME_START] = offset_of(reader, name),
+          [STACK_TRACES_NAME_END] = offset_of(reader, name_end), [STACK_TRACES_TOTAL_BYTES] = integer_of(sizes[0]),
+          [STACK_TRACES_CURRENT_BYTES] = integer_of(sizes[1]), [STACK_TRACES_REMAINING_BYTES] = integer_of(sizes[2]));
     }
   } else {
     reader->end = offset_of(reader, line_end);
@@ -296,7 +279,10 @@ static void read_file_marker(Reader *reader, Text name, int64_t start) {
   Text stem = stem_of(name);
   if (!reader->stem.at) reader->stem = stem;
   reader->is_elsewhere = !is_same_text(stem, reader->stem);
-  if (reader->is_elsewhere) ADD(reader, OTHER_MODULES, start, reader->end, SPAN(name));
+  if (reader->is_elsewhere) {
+    ADD(reader, TABLE_OTHER_MODULES, [OTHER_MODULES_START] = start, [OTHER_MODULES_END] = reader->end,
+        [OTHER_MODULES_NAME_START] = start_of(reader, name), [OTHER_MODULES_NAME_END] = end_of(reader, name));
+  }
 }
 
 // Instruction text from `at` on; moves the lexer to its end.
@@ -304,8 +290,8 @@ static void read_instruction(Reader *reader, const uint8_t *at) {
   Lexer *lexer = &reader->lexer;
   while (at < lexer->end && (*at == ' ' || *at == '\r')) at++;
   const uint8_t *end = find(at, lexer->end, '\n');
-  int64_t *cells = reader->used_value == NONE ? NULL : top(reader)->cells + 10;
-  if (cells) cells[0] = cells[1] = NONE;
+  int64_t *cells = reader->used_value == NONE ? NULL : top(reader)->cells;
+  if (cells) cells[USED_VALUES_INSTRUCTION_START] = cells[USED_VALUES_INSTRUCTION_END] = NONE;
   if (at == end) {
     seek(lexer, at);
     return;
@@ -325,8 +311,8 @@ static void read_instruction(Reader *reader, const uint8_t *at) {
   }
   reader->end = offset_of(reader, lexer->mark);
   if (cells) {
-    cells[0] = offset_of(reader, at);
-    cells[1] = reader->end;
+    cells[USED_VALUES_INSTRUCTION_START] = offset_of(reader, at);
+    cells[USED_VALUES_INSTRUCTION_END] = reader->end;
   }
   seek(lexer, lexer->mark);
 }
@@ -336,93 +322,62 @@ static void read_row(Reader *reader, enum TokenType kind, const Text *parts, int
   int64_t end = reader->end;
   if (ACCEPTED[kind]) open_part(reader, kind, start);
   if (kind == MESSAGE_END && top(reader)->header == MESSAGE) close_part(reader);
-  if (kind == BEGIN_FILE) read_file_marker(reader, parts[0], start);
+  if (kind == BEGIN_FILE) read_file_marker(reader, parts[PART_BEGIN_FILE_NAME], start);
   if (reader->is_elsewhere) return;
   Frame *frame = top(reader);
   int64_t *cells = frame->cells;
   const Text none = {NULL, NULL};
   switch (kind) {
+    ROW_CASES
     case BROKEN_ALLOCATION:
     case ALLOCATION:
-      reader->allocation = row_count(reader, ALLOCATIONS);
-      cells[2] = row_count(reader, SLICES);
+      reader->allocation = row_count(reader, TABLE_ALLOCATIONS);
+      cells[ALLOCATIONS_FIRST_SLICE] = row_count(reader, TABLE_SLICES);
       if (kind == BROKEN_ALLOCATION) {
         add_unknown(reader, start, end);
         break;
       }
-      cells[4] = integer_of(parts[0]);
-      cells[5] = integer_of(parts[2]);
-      read_attributes(reader, parts[3], cells + 6);
+      cells[ALLOCATIONS_INDEX] = integer_of(parts[PART_ALLOCATION_INDEX]);
+      cells[ALLOCATIONS_SIZE_BYTES] = integer_of(parts[PART_ALLOCATION_SIZE_BYTES]);
+      read_attributes(reader, parts[PART_ALLOCATION_ATTRIBUTES], cells);
       break;
-    case SLICE:
-      ADD(reader, SLICES, start, end, reader->allocation, integer_of(parts[0]), name_number(reader, parts[1]),
-          index_number(reader, parts[2]), integer_of(parts[3]), offset_of(reader, parts[0].at) - 1,
-          offset_of(reader, parts[4].at) - (int64_t)strlen(" (size="), integer_of(parts[4]), integer_of(parts[5]),
-          offset_of(reader, parts[6].at));
-      break;
-    case OTHER_COLOR_VALUE: ADD(reader, OTHER_COLOR_VALUES, start, end, integer_of(parts[0])); break;
-    case TOTAL: ADD(reader, TOTALS, start, end, integer_of(parts[0]), SPAN(parts[1])); break;
     case BROKEN_USED_VALUE:
     case USED_VALUE:
-      reader->used_value = row_count(reader, USED_VALUE_ROWS);
-      cells[2] = row_count(reader, POSITION_ROWS);
-      cells[4] = row_count(reader, USE_ROWS);
+      reader->used_value = row_count(reader, TABLE_USED_VALUES);
+      cells[USED_VALUES_FIRST_POSITION] = row_count(reader, TABLE_POSITIONS);
+      cells[USED_VALUES_FIRST_USE] = row_count(reader, TABLE_USES);
       if (kind == BROKEN_USED_VALUE) {
         add_unknown(reader, start, end);
         break;
       }
-      cells[6] = integer_of(parts[0]);
-      cells[9] = integer_of(parts[3]);
-      frame->name = parts[1];
-      frame->index = parts[2];
-      break;
-    case POSITION:
-      ADD(reader, POSITION_ROWS, start, end, reader->used_value, name_number(reader, parts[0]), index_number(reader, parts[1]));
-      break;
-    case USE:
-      ADD(reader, USE_ROWS, start, end, reader->used_value, name_number(reader, parts[0]), integer_of(parts[1]),
-          index_number(reader, parts[2]));
-      break;
-    case LIVE_RANGES: ADD(reader, LIVE_RANGE_HEADERS, start, end, integer_of(parts[0])); break;
-    case NO_LIVE_RANGES: ADD(reader, LIVE_RANGE_HEADERS, start, end, NONE); break;
-    case SCHEDULED_INSTRUCTION:
-      ADD(reader, SCHEDULE, start, end, integer_of(parts[0]), name_number(reader, parts[1]), offset_of(reader, parts[1].at));
-      break;
-    case LIVE_RANGE:
-      ADD(reader, LIVE_RANGE_ROWS, start, end, name_number(reader, parts[0]), index_number(reader, parts[1]),
-          offset_of(reader, parts[1].end), integer_of(parts[2]), integer_of(parts[3]));
+      cells[USED_VALUES_ID] = integer_of(parts[PART_USED_VALUE_ID]);
+      cells[USED_VALUES_COLOR] = integer_of(parts[PART_USED_VALUE_COLOR]);
+      frame->name = parts[PART_USED_VALUE_NAME];
+      frame->index = parts[PART_USED_VALUE_INDEX];
       break;
     case PEAK:
-      cells[2] = row_count(reader, PEAK_BUFFERS);
-      cells[4] = integer_of(parts[0]);
+      cells[PEAKS_FIRST_BUFFER] = row_count(reader, TABLE_PEAK_BUFFERS);
+      cells[PEAKS_STEP] = integer_of(parts[PART_PEAK_STEP]);
       break;
-    case PEAK_BUFFER:
-      ADD(reader, PEAK_BUFFERS, start, end, name_number(reader, parts[0]), index_number(reader, parts[1]),
-          offset_of(reader, parts[1].at ? parts[1].end : parts[0].end), integer_of(parts[2]), integer_of(parts[3]));
+    case REPORT_ALLOCATION:
+      add_report_allocation(reader, parts[PART_REPORT_ALLOCATION_INDEX], parts[PART_REPORT_ALLOCATION_ATTRIBUTES], none);
       break;
-    case STACK_TRACES: ADD(reader, STACK_TRACE_HEADERS, start, end, integer_of(parts[0])); break;
-    case REPORT_ALLOCATION: add_report_allocation(reader, parts[0], parts[3], none); break;
-    case BY_SIZE_ROW: add_report_allocation(reader, parts[3], parts[6], parts[0]); break;
+    case BY_SIZE_ROW:
+      add_report_allocation(reader, parts[PART_BY_SIZE_ROW_INDEX], parts[PART_BY_SIZE_ROW_ATTRIBUTES],
+                            parts[PART_BY_SIZE_ROW_CUMULATIVE]);
+      break;
     case MEMORY_SPACE:
-      reader->space = integer_of(parts[1]);
+      reader->space = integer_of(parts[PART_MEMORY_SPACE_COLOR]);
       reader->space_start = start;
       reader->space_end = end;
       reader->report_tables = 0;
       reader->report_allocation = NONE;
       break;
-    case MEMORY_SPACE_TOTAL:
-      ADD(reader, REPORT_SPACES, start, end, reader->space_start, reader->space_end, reader->space, integer_of(parts[0]),
-          SPAN(parts[1]));
-      break;
     case TABLE_COLUMNS:
-      cells[2] = row_count(reader, REPORT_ROWS);
+      cells[REPORT_TABLES_FIRST_ROW] = row_count(reader, TABLE_REPORT_ROWS);
       reader->rest = NONE;
       break;
-    case TABLE_ROW:
-      ADD(reader, REPORT_ROWS, start, end, integer_of(parts[3]), reader->report_allocation, reader->space,
-          reader->report_tables, integer_of(parts[4]), offset_of(reader, parts[5].at));
-      break;
-    case REST: reader->rest = integer_of(parts[0]); break;
+    case REST: reader->rest = integer_of(parts[PART_REST_COUNT]); break;
     case UNKNOWN_LINE: add_unknown(reader, start, end); break;
     default: break;
   }
@@ -441,11 +396,6 @@ static bool is_ascii(const uint8_t *at, const uint8_t *end) {
   }
   return true;
 }
-
-// The kinds of lines whose last token extends to the end of the line, including trailing blanks.
-#define ENDS_WITH_BLANKS                                                                         \
-  (BIT(SLICE) | BIT(NO_LIVE_RANGES) | BIT(NO_PEAK) | BIT(BY_SIZE_COLUMNS) | BIT(TABLE_COLUMNS) | \
-   BIT(TABLE_ROW) | BIT(REST) | BIT(FIELD))
 
 // Reads the next line, or several if a row spans them. Returns false at the end of the file.
 static bool read_next(Reader *reader) {

@@ -1,4 +1,5 @@
-; Headers of sections and lists.
+; Generated from lines.py by generate.py. Do not edit.
+
 [
   "BufferAssignment:"
   "Used values:"
@@ -24,9 +25,15 @@
   "uses:"
   "from instruction:"
   "reused by buffers of a different color:"
-  "(peak):"
-  "(max"
   "The rest"
+] @keyword
+
+[
+  "(peak):"
+] @keyword
+
+[
+  "(max"
 ] @keyword
 
 [
@@ -48,45 +55,78 @@
   "bytes"
 ] @property
 
-"(none)" @constant.builtin
-(kind) @attribute
-(phi) @attribute
-(unknown_attribute) @comment.error
-(unknown_line) @comment.error
-(unavailable) @comment
-(columns) @comment
-(rule) @comment
+[
+  "(none)"
+] @constant.builtin
+
+[
+  (kind)
+  (phi)
+] @attribute
+
+[
+  (unknown_attribute)
+  (unknown_line)
+] @comment.error
+
+[
+  (unavailable)
+  (columns)
+  (rule)
+] @comment
 
 [
   (integer)
   (grouped_integer)
   (human_size)
   (percent)
+  (address)
+  (index)
 ] @number
 
-(address) @number
-(index) @number
-(value_id) @label
-(allocation_index) @label
-(step) @label
+[
+  (value_id)
+  (step)
+] @label
 
-(name) @variable
-(use
-  name: (name) @function.call)
-(scheduled_instruction
-  name: (name) @function)
-(frame_name) @string
-(space_name) @module
-(filename) @string.special.path
+[
+  (allocation_index)
+] @label
 
-(shape) @type
-(shapes) @type
-(branch) @punctuation.special
-(message
-  name: (name) @property)
-(field
-  name: (name) @property
-  value: (scalar) @string)
+[
+  (name)
+] @variable
+
+(use name: (name) @function.call)
+
+(scheduled_instruction name: (name) @function)
+
+[
+  (frame_name)
+] @string
+
+[
+  (space_name)
+] @module
+
+[
+  (filename)
+] @string.special.path
+
+[
+  (shape)
+  (shapes)
+] @type
+
+[
+  (branch)
+] @punctuation.special
+
+(message name: (name) @property)
+
+(field name: (name) @property)
+
+(field value: (scalar) @string)
 
 [
   "<"

@@ -1,4 +1,4 @@
-// Generated from grammar.json by generate_kinds.py. Do not edit.
+// Generated from grammar.json by generate.py. Do not edit.
 
 #ifndef XLA_DUMP_KINDS_H
 #define XLA_DUMP_KINDS_H

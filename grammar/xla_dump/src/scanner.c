@@ -18,6 +18,7 @@
 #include "tree_sitter/parser.h"
 
 #include "kinds.h"
+#include "lines.h"
 
 #include <string.h>
 
@@ -178,7 +179,7 @@ static bool match_human_size(Text *text) {
   return match_all(text, "KMGTPE") && text->at == unit + 1 && match(text, "iB");
 }
 
-static bool match_hexadecimal(Text *text) { return match_all(text, "0123456789abcdefABCDEF"); }
+static bool match_address(Text *text) { return match(text, "0x") && match_all(text, "0123456789abcdefABCDEF"); }
 
 static bool match_name(Text *text) {
   const uint8_t *start = text->at;
@@ -262,13 +263,14 @@ static bool match_key(Text *text) {
 
 static bool match_attributes(Text *text);
 
-// A pattern is the text of a line with one of these bytes for each part that varies. Parts are numbered from 0.
+// A pattern is the text of a line with one of these bytes for each part that varies. Parts are numbered from 0. lines.h
+// has the patterns.
 #define DIGITS "\x01"
 #define INTEGER "\x02"
 #define GROUPED "\x03"
 #define NUMBER "\x04"
 #define SIZE "\x05"
-#define HEXADECIMAL "\x06"
+#define ADDRESS "\x06"
 #define NAME "\x07"
 #define INDEX "\x08"
 #define SHAPE "\x09"
@@ -280,7 +282,7 @@ static bool match_attributes(Text *text);
 #define ATTRIBUTES "\x0f"
 #define TAIL "\x10"
 static bool (*const PARTS[])(Text *) = {
-  NULL, match_digits, match_integer, match_grouped_integer, match_number, match_human_size, match_hexadecimal, match_name,
+  NULL, match_digits, match_integer, match_grouped_integer, match_number, match_human_size, match_address, match_name,
   match_index, match_shape, match_quoted_shape, match_space_name, match_file_name, match_dump_name, match_key,
   match_attributes, match_rest,
 };
@@ -291,9 +293,6 @@ static bool (*const PARTS[])(Text *) = {
 #define OPTIONAL(pattern) OPTION pattern OPTION_END
 #define BLANKS "\x1e"
 #define DASHES "\x1f"
-
-// The parts are the id, the name, the index and the color.
-#define VALUE "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" (phi)") OPTIONAL(" @" DIGITS) ">"
 
 // Matches a pattern and stores its parts. A part that is missing is NULL.
 static bool match_pattern(Text *text, const char *pattern, Text *parts) {
@@ -333,13 +332,7 @@ static bool match_pattern(Text *text, const char *pattern, Text *parts) {
 
 static bool match_attribute_end(const Text *text) { return text->at < text->end && (*text->at == ',' || *text->at == ':'); }
 
-// The first six are the flags of `Kind` in server/xla_lens/syntax/columns.py.
-enum { PARAMETER = 4, OUTPUT = 5, COLOR = 6 };
-static const char *const ATTRIBUTE_PATTERNS[] = {
-  "constant", "thread-local", "maybe-live-out", "preallocated-temp",
-  "parameter " DIGITS OPTIONAL(", shape |" QUOTED "|") " at ShapeIndex " INDEX,
-  "output shape is |" QUOTED "|", "color " DIGITS, "page " DIGITS,
-};
+static const char *const ATTRIBUTE_PATTERNS[] = {ATTRIBUTES_OF_ALLOCATIONS};
 
 // Matches one attribute of an allocation. Returns the number of its pattern, -1 if the grammar does not know it, and then moves to
 // the next comma or colon.
@@ -412,57 +405,10 @@ static Text text_of(const Line *line) { return (Text){line->contents, line->cont
 
 enum { ANY_INDENT = 0xff };
 
-// The lines of a dump, by their indentation. The first pattern that matches a whole line determines its kind.
 static const struct {
   uint8_t indent, kind;
   const char *pattern;
-} LINES[] = {
-  {0, BUFFER_ASSIGNMENT, "BufferAssignment:"},
-  {0, ALLOCATION, "allocation " DIGITS ": " OPTIONAL("0x" HEXADECIMAL ", ") "size " INTEGER ATTRIBUTES ":"},
-  {0, REPORT_ALLOCATION, "allocation " DIGITS ": " OPTIONAL("0x" HEXADECIMAL ", ") "size " SIZE ATTRIBUTES ":"},
-  {0, TOTAL, "Total bytes used: " INTEGER OPTIONAL(" (" SIZE ")")},
-  {0, USED_VALUES, "Used values:"},
-  {0, USED_VALUE, VALUE},
-  {0, LIVE_RANGES, "HloLiveRange (max " INTEGER "):"},
-  {0, NO_LIVE_RANGES, "HloLiveRange not available" TAIL},
-  {0, BY_SIZE, "Allocations sorted by size:"},
-  {0, WITH_VALUES, "Allocations sorted by size with their values:"},
-  {0, MEMORY_SPACE, "Memory Space: " SPACE_NAME "(color=" INTEGER ")"},
-  {0, MEMORY_SPACE_TOTAL, "Total bytes: " INTEGER OPTIONAL(" (" SIZE ")")},
-  {0, BEGIN_FILE, "*** Begin " DUMP_NAME " ***"},
-  {0, BEGIN_OTHER_FILE, "*** Begin " FILE_NAME " ***"},
-  {0, END_FILE, "*** End " FILE_NAME " ***"},
-  {1, SLICE, "value: " VALUE " (size=" INTEGER ",offset=" INTEGER "): " SHAPE},
-  {1, OTHER_COLORS, "reused by buffers of a different color:"},
-  {1, POSITIONS, "positions:"},
-  {1, USES, "uses:"},
-  {2, OTHER_COLOR_VALUE, "value: " VALUE " (color=" DIGITS ")"},
-  {2, NO_USES, "(none)"},
-  {2, INSTRUCTION_SEQUENCE, "InstructionSequence:"},
-  {2, BUFFER_LIVE_RANGES, "BufferLiveRange:"},
-  {2, PEAK, "Live ranges at " INTEGER " (peak):"},
-  {2, NO_PEAK, "Peak memory could not be determined" TAIL},
-  {2, STACK_TRACES, "Stack trace breakdown for peak usage: " GROUPED " bytes"},
-  {ANY_INDENT, RULE, "----------" DASHES},
-  {2, USE, NAME ", operand " DIGITS OPTIONAL(" " INDEX)},
-  {2, POSITION, NAME OPTIONAL(" " INDEX)},
-  {4, SCHEDULED_INSTRUCTION, DIGITS ":" NAME},
-  {4, LIVE_RANGE, NAME INDEX ":" INTEGER "-" INTEGER},
-  {4, PEAK_BUFFER, NAME OPTIONAL(INDEX) ": " INTEGER " bytes" OPTIONAL(" (cumulative: " INTEGER " bytes)")},
-  // The memory usage report, whose indentation varies.
-  {ANY_INDENT, TABLE_ROW,
-   SIZE "(" BLANKS NUMBER "%);" BLANKS SIZE ";" BLANKS INTEGER ";" BLANKS INTEGER "; " SHAPE},
-  {ANY_INDENT, BY_SIZE_ROW,
-   SIZE "(" BLANKS NUMBER "%);" BLANKS SIZE "; allocation " DIGITS ": " OPTIONAL("0x" HEXADECIMAL ", ") "size " SIZE
-   ATTRIBUTES ":"},
-  {ANY_INDENT, BY_SIZE_COLUMNS, "cumulative_size; total_size - cumulative_size; allocation"},
-  {ANY_INDENT, TABLE_COLUMNS, "cumulative_size;" BLANKS "size;" BLANKS "offset; used_by_n_values; shapes_list"},
-  {ANY_INDENT, REST, "The rest " DIGITS " allocations are less than " TAIL},
-  {ANY_INDENT, REST, "The rest " DIGITS " values are less than " TAIL},
-  {ANY_INDENT, MESSAGE, KEY " {"},
-  {ANY_INDENT, FIELD, KEY ": " TAIL},
-  {ANY_INDENT, MESSAGE_END, "}"},
-};
+} LINES[] = {LINE_PATTERNS};
 
 // Whether a line that begins like the header of an allocation is a damaged one: it has two of its three marks. Other
 // lines about allocations have one at most.
@@ -546,28 +492,15 @@ static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
 
 // ---------------------------------------------------------------- lines of other sections
 
-// The group of lines that a line belongs to, by the last kind in it. Groups are in the order in which XLA prints them; 0, which is also
+// The group of lines that a line belongs to. Groups are numbered in the order in which XLA prints them; 0, which is also
 // that of the start of a file, comes before all.
 static int group_of(enum TokenType kind) {
-  static const uint8_t LAST[] = {
-    OTHER_COLOR_VALUE, TOTAL, FROM_INSTRUCTION, NO_LIVE_RANGES, SCHEDULED_INSTRUCTION, LIVE_RANGE, NO_PEAK, STACK_TRACE,
-    MEMORY_SPACE_TOTAL, MESSAGE_END,
-  };
-  if (kind == BROKEN_ALLOCATION) kind = ALLOCATION;
-  if (kind == BROKEN_USED_VALUE) kind = USED_VALUE;
-  if (kind > MESSAGE_END) return 0;
-  int group = 0;
-  while (kind > LAST[group]) group++;
-  return LAST[group];
+  static const uint8_t GROUPS[ERROR_SENTINEL + 1] = {GROUPS_OF_KINDS};
+  return GROUPS[kind];
 }
 
 // Whether a line is the first one of a section. It may be the only one.
-static bool is_header(enum TokenType kind) {
-  static const uint64_t HEADERS = BIT(BUFFER_ASSIGNMENT) | BIT(TOTAL) | BIT(USED_VALUES) | BIT(LIVE_RANGES) |
-    BIT(NO_LIVE_RANGES) | BIT(INSTRUCTION_SEQUENCE) | BIT(BUFFER_LIVE_RANGES) | BIT(PEAK) | BIT(NO_PEAK) | BIT(STACK_TRACES) |
-    BIT(BY_SIZE) | BIT(WITH_VALUES) | BIT(MEMORY_SPACE);
-  return HEADERS & BIT(kind);
-}
+static bool is_header(enum TokenType kind) { return HEADER_KINDS & BIT(kind); }
 
 static bool is_marker(enum TokenType kind) { return kind == BEGIN_FILE || kind == BEGIN_OTHER_FILE || kind == END_FILE; }
 

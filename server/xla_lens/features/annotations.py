@@ -31,7 +31,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.over_time import MemorySpace, is_live_at_peak
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Value, mention_at, step_of
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Value, mention_at, step_of
 from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, schedule_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -42,6 +42,7 @@ from xla_lens.render.numbers import apart, counted, human, percent, signed
 from xla_lens.render.sources import brief_frame, call_text, without_folder
 from xla_lens.render.warrants import bounded, bounded_size, real_peak, short_reason, short_suffix, warranted_size
 from xla_lens.syntax.columns import NONE, Column, Kind, Table, cells, place_in
+from xla_lens.syntax.tables import Role
 from xla_lens.text.document import Span
 
 # ---------------------------------------------------------------- inlay hints

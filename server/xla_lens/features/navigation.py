@@ -30,10 +30,11 @@ import numpy as np
 
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, definition_place, values_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value
 from xla_lens.model.places.places import Place, allocation_place, schedule_place, slice_place, value_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.tables import Role
 
 
 def definition(dump: DumpSet, module: HloModule | None, mention: Mention | HloMention, limit: int) -> list[Place]:

@@ -16,17 +16,7 @@ from xla_lens.model.hlo.mentions import (
     references_to,
 )
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import (
-    Allocation,
-    Instruction,
-    Mention,
-    Peak,
-    Role,
-    Step,
-    Target,
-    Value,
-    is_declaration,
-)
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value, is_declaration
 from xla_lens.model.places.places import (
     Place,
     allocation_place,
@@ -45,6 +35,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, cells, place_in
 from xla_lens.syntax.numbers import integer
+from xla_lens.syntax.tables import Role
 
 # ---------------------------------------------------------------- occurrences
 

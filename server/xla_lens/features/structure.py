@@ -21,8 +21,9 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import biggest
 from xla_lens.render.numbers import counted, human
-from xla_lens.syntax.columns import NONE, Column, Pairs, Section, Table, cells, pairs, place_in
+from xla_lens.syntax.columns import NONE, Column, Pairs, Table, cells, pairs, place_in
 from xla_lens.syntax.enclosing import Parse, enclosing, nested
+from xla_lens.syntax.tables import Section
 from xla_lens.syntax.tree import parse_hlo, parse_lines
 from xla_lens.text.document import Span
 from xla_lens.text.positions import decode

@@ -19,6 +19,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import words
 from xla_lens.syntax.hlo.words import module_words
+from xla_lens.syntax.tables import TOKEN_TYPES
 from xla_lens.text.document import Document, Span
 
 
@@ -90,58 +91,20 @@ def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
 _NAMES: Final = frozenset(("name", "instruction", "frame_name", "allocation_index"))
 """The tokens that may be mentions in the dump."""
 
-_WORDS: Final = {
-    "namespace": (
-        "BufferAssignment",
-        "Used values",
-        "HloLiveRange",
-        "InstructionSequence",
-        "BufferLiveRange",
-        "Live ranges at",
-        "peak",
-        "Stack trace breakdown for peak usage",
-        "Total bytes used",
-        "Total bytes",
-        "Memory Space",
-        "Allocations sorted by size",
-        "Allocations sorted by size with their values",
-        "*** Begin",
-        "*** End",
-        "***",
-    ),
-    "keyword": (
-        "allocation",
-        "value",
-        "positions",
-        "uses",
-        "none",
-        "from instruction",
-        "reused by buffers of a different color",
-        "The rest",
-    ),
-    "property": (
-        *("max", "size", "offset", "color", "page", "parameter", "shape", "at ShapeIndex", "output shape is"),
-        *("operand", "bytes", "cumulative", "total", "current", "remaining"),
-    ),
-}
-_KINDS: Final = {
-    "namespace": ("module", "table"),
-    "keyword": ("keyword",),
-    "property": ("key",),
-    "class": ("allocation_index", "computation"),
-    "function": ("name", "instruction"),
-    "number": ("step", "value_id", "integer", "grouped_integer", "human_size", "percent", "address", "index", "number"),
-    "type": ("shape", "shapes"),
-    "macro": ("opcode",),
-    "enumMember": ("kind", "phi"),
-    "string": ("frame_name", "string", "space_name", "filename"),
-    "comment": ("columns", "rule", "unavailable", "comment"),
-}
 _TYPES: Final = {
-    **{f'"{word}"': token_type for token_type, words_of in _WORDS.items() for word in words_of},
-    **{kind: token_type for token_type, kinds in _KINDS.items() for kind in kinds},
+    **TOKEN_TYPES,
+    "module": "namespace",
+    "table": "namespace",
+    "keyword": "keyword",
+    "key": "property",
+    "computation": "class",
+    "instruction": "function",
+    "number": "number",
+    "opcode": "macro",
+    "string": "string",
+    "comment": "comment",
 }
-"""The token type by the kind of a syntax node or of a word in HLO text. In a module, other kinds may be names."""
+"""The token type by the kind of a word of a dump, or of one in HLO text. In a module, other kinds may be names."""
 
 # ---------------------------------------------------------------- HLO modules
 

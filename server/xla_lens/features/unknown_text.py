@@ -15,11 +15,12 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.numbers import counted
-from xla_lens.syntax.columns import NONE, Column, Section, cells
+from xla_lens.syntax.columns import NONE, Column, cells
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
+from xla_lens.syntax.tables import Section
 from xla_lens.syntax.tree import first_error
 
 

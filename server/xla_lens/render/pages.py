@@ -15,7 +15,7 @@ from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
 from xla_lens.model.memory.allocation_history import allocation_history
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, mention_at
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Step, Target, Value, mention_at
 from xla_lens.model.places.pages import AdvicePage, ExcerptPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -32,6 +32,7 @@ from xla_lens.render.terms import place_name
 from xla_lens.render.warrants import gap_lines, suffix
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import Role
 
 _WIDTH: Final = 320
 """An editor scrolls sideways."""

@@ -1,4 +1,5 @@
-"""The contents of one dump file as columns of integers: one table for each kind of line, one row for each line.
+"""The contents of one dump file as columns of integers: one table for each kind of line, one row for each line. The
+tables themselves are in `tables.py`.
 
 Offsets, rows and counts of rows have 32 bits, except in files of 2 GiB or more. Numbers that the dump prints have 64,
 except columns of ids, steps and the like in which all have less than 31 bits. Every table has `start` and `end`, the
@@ -8,7 +9,7 @@ indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indi
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from enum import IntEnum, IntFlag
+from enum import IntFlag
 from itertools import accumulate
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
 
@@ -153,261 +154,17 @@ class Texts:
 NO_TEXTS: Final = Texts.of(())
 
 
-class Allocations(Table):
-    """The allocations. The values of each are `slice_count` rows of `Slices` from `first_slice` on. `start` and `end`
-    span the header; a header that could not be read has no `index`.
-    """
-
-    first_slice: Column
-    slice_count: Column
-    index: Column
-    size_bytes: Column
-    color: Column
-    kind: Column
-    parameter: Column
-    parameter_index: Column
-    parameter_shape_start: Column
-    parameter_shape_end: Column
-    output_shape_start: Column
-    output_shape_end: Column
-
-
-class Slices(Table):
-    """The values in the allocations. `allocation` is a row of `Allocations`. The row ends with the shape."""
-
-    allocation: Column
-    id: Column
-    name: Column
-    index: Column
-    color: Column
-    value_start: Column
-    value_end: Column
-    size_bytes: Column
-    offset: Column
-    shape_start: Column
-
-
-class UsedValues(Table):
-    """The used values, with the spans of the instructions that they quote. The positions of each are `position_count`
-    rows of `Positions` from `first_position` on, its uses likewise rows of `Uses`. `start` and `end` span the header; a
-    header that could not be read has no `id`.
-    """
-
-    first_position: Column
-    position_count: Column
-    first_use: Column
-    use_count: Column
-    id: Column
-    name: Column
-    index: Column
-    color: Column
-    instruction_start: Column
-    instruction_end: Column
-
-
-class Positions(Table):
-    """The positions of used values (HloPosition): an instruction and an index into its shape. `value` is a row of
-    `UsedValues`.
-    """
-
-    value: Column
-    name: Column
-    index: Column
-
-
-class Uses(Table):
-    """The uses of used values (HloUse): operand number `operand` of the instruction `name` reads it, at `index` in that
-    operand. `value` is a row of `UsedValues`.
-    """
-
-    value: Column
-    name: Column
-    operand: Column
-    index: Column
-
-
-class Schedule(Table):
-    """The schedule (`InstructionSequence`). The name spans from `name_start` to the end of the row."""
-
-    step: Column
-    name: Column
-    name_start: Column
-
-
-class LiveRanges(Table):
-    """The live ranges of the values, both ends included. The value's name and index end at `value_end`."""
-
-    name: Column
-    index: Column
-    value_end: Column
-    start_step: Column
-    end_step: Column
-
-
-class Peaks(Table):
-    """The printed peaks. The values live there are `buffer_count` rows of `PeakBuffers` from `first_buffer` on."""
-
-    first_buffer: Column
-    buffer_count: Column
-    step: Column
-
-
-class PeakBuffers(Table):
-    """The values printed as live at the peak. The value's name and index end at `value_end`."""
-
-    name: Column
-    index: Column
-    value_end: Column
-    size_bytes: Column
-    cumulative_bytes: Column
-
-
-class StackTraceHeaders(Table):
-    """The header of the stack trace breakdown of the peak."""
-
-    size_bytes: Column
-
-
-class StackTraces(Table):
-    """The tree of the stack trace breakdown. `depth` is 0 for a computation. The name may be any text."""
-
-    depth: Column
-    name_start: Column
-    name_end: Column
-    total_bytes: Column
-    current_bytes: Column
-    remaining_bytes: Column
-
-
-class Totals(Table):
-    """`Total bytes used`. The human-readable size spans `human_start` to `human_end`; releases before 2022 lack it."""
-
-    size_bytes: Column
-    human_start: Column
-    human_end: Column
-
-
-class OtherColorValues(Table):
-    """The values listed as `reused by buffers of a different color`."""
-
-    id: Column
-
-
-class LiveRangeHeaders(Table):
-    """`HloLiveRange (max N):`. `maximum` is the last step, NONE if XLA printed that live ranges are not available."""
-
-    maximum: Column
-
-
-class ReportAllocations(Table):
-    """The allocations in a memory usage report. `cumulative_start` is where the cumulative size of a row of the list by
-    size begins, NONE in the other list.
-    """
-
-    index: Column
-    cumulative_start: Column
-
-
-class ReportSpaces(Table):
-    """The totals of memory spaces in a memory usage report, with the spans of the headers above them."""
-
-    header_start: Column
-    header_end: Column
-    color: Column
-    size_bytes: Column
-    human_start: Column
-    human_end: Column
-
-
-class ReportRows(Table):
-    """The rows of the tables in a memory usage report. Each covers the `values` values at one `offset`. The table is
-    that of the allocation `index` or, where that is NONE, table number `table` of the memory space `color`. The row
-    ends with the shapes.
-    """
-
-    offset: Column
-    index: Column
-    color: Column
-    table: Column
-    values: Column
-    shapes_start: Column
-
-
-class ReportTables(Table):
-    """The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on. `rest` is the printed
-    number of further offsets that the table omits. `index`, `color` and `table` are those of `ReportRows`.
-    """
-
-    index: Column
-    color: Column
-    table: Column
-    first_row: Column
-    row_count: Column
-    rest: Column
-
-
-class Section(IntEnum):
-    """The sections of a dump."""
-
-    BUFFER_ASSIGNMENT = 0
-    USED_VALUES = 1
-    LIVE_RANGES = 2
-    INSTRUCTION_SEQUENCE = 3
-    BUFFER_LIVE_RANGES = 4
-    PEAK = 5
-    STACK_TRACES = 6
-    REPORT = 7
-
-
-class Sections(Table):
-    """The sections of the file, from their headers to their last rows. `section` is a `Section`."""
-
-    section: Column
-
-
-class UnknownLines(Table):
-    """The lines and attributes that the grammar does not know."""
-
-
-class OtherModules(Table):
-    """In standard output with several modules, where files of other modules start. The tables leave those out."""
-
-    name_start: Column
-    name_end: Column
-
-
 @dataclass(frozen=True, eq=False)
-class FileColumns:
-    """All tables of one dump file."""
+class AllTables:
+    """The texts of a dump file, and the tables that `FileColumns` adds."""
 
     names: Texts
     indices: Texts
-    allocations: Allocations
-    slices: Slices
-    used_values: UsedValues
-    positions: Positions
-    uses: Uses
-    schedule: Schedule
-    live_ranges: LiveRanges
-    peaks: Peaks
-    peak_buffers: PeakBuffers
-    stack_trace_headers: StackTraceHeaders
-    stack_traces: StackTraces
-    totals: Totals
-    other_color_values: OtherColorValues
-    live_range_headers: LiveRangeHeaders
-    report_allocations: ReportAllocations
-    report_spaces: ReportSpaces
-    report_rows: ReportRows
-    report_tables: ReportTables
-    sections: Sections
-    unknown_lines: UnknownLines
-    other_modules: OtherModules
 
     @classmethod
     def empty(cls) -> Self:
         """Return tables without rows."""
-        return cls(NO_TEXTS, NO_TEXTS, **{name: table.of(()) for name, table in cls.tables().items()})  # type: ignore[arg-type]
+        return cls(NO_TEXTS, NO_TEXTS, **{name: table.of(()) for name, table in cls.tables().items()})
 
     def has_rows(self) -> bool:
         """Whether the file has any line of a dump."""
@@ -416,4 +173,4 @@ class FileColumns:
     @classmethod
     def tables(cls) -> dict[str, type[Table]]:
         """Return the types of the tables by name."""
-        return {name: kind for name, kind in cls.__annotations__.items() if issubclass(kind, Table)}
+        return cls.__annotations__

@@ -14,8 +14,8 @@ from typing import Final
 
 from tree_sitter import Node
 
-from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.hlo.words import Word, instruction_words
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
 from xla_lens.text.document import Span
 

@@ -6,7 +6,8 @@ from dataclasses import Field, fields
 import numpy as np
 
 from tree_sitter_xla_dump import read_rows
-from xla_lens.syntax.columns import Column, FileColumns, Texts, narrowed
+from xla_lens.syntax.columns import Column, Texts, narrowed
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import IsCancelled

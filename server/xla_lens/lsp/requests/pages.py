@@ -14,10 +14,11 @@ from xla_lens.lsp.state import State
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_target
-from xla_lens.model.places.mentions import Mention, Role
+from xla_lens.model.places.mentions import Mention
 from xla_lens.package_files import explanation_path
 from xla_lens.render.command_links import CommandLinks
 from xla_lens.render.pages import Link, page_sections
+from xla_lens.syntax.tables import Role
 from xla_lens.text.positions import decode
 
 _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"

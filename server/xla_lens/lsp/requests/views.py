@@ -28,7 +28,7 @@ from xla_lens.model.hlo.mentions import HloInstruction, HloMention, definition_p
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.entities import Entity, entity_target
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Step, Target, Value, step_of
 from xla_lens.model.places.places import (
     Place,
     allocation_place,
@@ -48,6 +48,7 @@ from xla_lens.render.peak_groups import peak_groups_data
 from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import Role
 
 _TOP: Final = 100
 """The length of the lists of an overview, unless the client asks for another."""

@@ -24,10 +24,11 @@ from xla_lens.model.tables.backend import GPU_TEMPORARIES, Backend
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Table, Totals
+from xla_lens.syntax.columns import NONE, Column, Kind, Table
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
 from xla_lens.syntax.numbers import human_size
+from xla_lens.syntax.tables import ReportSpaces, Totals
 from xla_lens.syntax.texts import number_texts
 
 

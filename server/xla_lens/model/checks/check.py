@@ -14,7 +14,8 @@ from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_prove
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import Section, place_in
+from xla_lens.syntax.columns import place_in
+from xla_lens.syntax.tables import Section
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled, ReportProgress
 

@@ -14,8 +14,8 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
-from xla_lens.syntax.columns import Section
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import Section
 
 RESERVED, LIVE, VALUES, SCHEDULE, TOTAL, PRINTED_PEAK, SOURCES, USES = Quantity
 

@@ -13,21 +13,9 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
-from xla_lens.syntax.columns import (
-    NONE,
-    Allocations,
-    Column,
-    LiveRanges,
-    PeakBuffers,
-    Positions,
-    Schedule,
-    Slices,
-    Table,
-    UsedValues,
-    Uses,
-    cells,
-)
+from xla_lens.syntax.columns import NONE, Column, Table, cells
 from xla_lens.syntax.hlo.module import Computations, Instructions
+from xla_lens.syntax.tables import Allocations, LiveRanges, PeakBuffers, Positions, Schedule, Slices, UsedValues, Uses
 
 if TYPE_CHECKING:
     from xla_lens.model.hlo.module import HloModule

@@ -16,7 +16,8 @@ from xla_lens.model.checks.values import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Kind, Section, cells
+from xla_lens.syntax.columns import NONE, Kind, cells
+from xla_lens.syntax.tables import Section
 
 
 def steps_ascend(dump: DumpSet, context: Context) -> Findings:

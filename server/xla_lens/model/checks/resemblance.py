@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
-from xla_lens.syntax.columns import NONE, Kind, Section, cells
+from xla_lens.syntax.columns import NONE, Kind, cells
+from xla_lens.syntax.tables import Section
 
 
 class Row(Enum):

@@ -17,9 +17,10 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Section, Table
+from xla_lens.syntax.columns import NONE, Column, Table
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import end_of_lines
+from xla_lens.syntax.tables import Section
 
 
 def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Findings:

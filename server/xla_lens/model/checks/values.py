@@ -12,9 +12,10 @@ from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation,
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
-from xla_lens.syntax.columns import NONE, Column, Pairs, Section, pairs
+from xla_lens.syntax.columns import NONE, Column, Pairs, pairs
 from xla_lens.syntax.hlo.quotes import Difference, QuoteParts, differences, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
+from xla_lens.syntax.tables import Section
 from xla_lens.syntax.texts import number_texts
 from xla_lens.text.document import Span
 

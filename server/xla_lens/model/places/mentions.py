@@ -5,7 +5,6 @@ A name without a value means the instruction, if it is scheduled.
 """
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import row_at
 from xla_lens.syntax.columns import NONE, place_in
 from xla_lens.syntax.hlo.lexical import reference_at
+from xla_lens.syntax.tables import MENTIONS, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,6 @@ class Peak:
 Target: TypeAlias = Value | Allocation | Step | Instruction | Peak
 
 
-class Role(Enum):
-    """The part of the dump that mentions something."""
-
-    ALLOCATION_HEADER = auto()
-    SLICE = auto()
-    USED_VALUE = auto()
-    POSITION = auto()
-    USER = auto()
-    OPERAND = auto()
-    INSTRUCTION_TEXT = auto()
-    SCHEDULE = auto()
-    LIVE_RANGE = auto()
-    PEAK = auto()
-    STACK_TRACE = auto()
-    REPORT = auto()
-
-
 class Mention(NamedTuple):
     """A mention of `target` from byte `start` to `end` of a file. `name` is the number of the printed name if it can
     differ from the value's own name, else NONE.
@@ -89,29 +72,12 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     """Return what the text at a byte of a file means. A byte right after a word counts as the word. In rows about one
     thing, every byte means that thing.
     """
-    for name, (holder, _) in _ROWS.items():
+    for name, (holder, _) in MENTIONS.items():
         if file is getattr(dump, holder, file):
             row = row_at(getattr(dump if holder else file.columns, name), offset)
             if row != NONE:
                 return _mention_in_row(dump, file, name, row, offset)
     return _in_instruction_text(dump, offset) if file is dump.used else None
-
-
-_ROWS: Final = {
-    "allocations": ("assignment", Role.ALLOCATION_HEADER),
-    "slices": ("assignment", Role.SLICE),
-    "used_values": ("used", Role.USED_VALUE),
-    "positions": ("used", Role.POSITION),
-    "uses": ("used", Role.USER),
-    "schedule": ("live", Role.SCHEDULE),
-    "live_ranges": ("live", Role.LIVE_RANGE),
-    "peaks": ("live", Role.PEAK),
-    "peak_buffers": ("live", Role.PEAK),
-    "stack_traces": ("live", Role.STACK_TRACE),
-    "report_allocations": ("", Role.REPORT),
-    "report_rows": ("", Role.REPORT),
-}
-"""The tables by name, each with the file that has to hold it, empty for any."""
 
 
 _DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
@@ -158,7 +124,7 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
 def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: int) -> Mention | None:
     """What the text at a byte means in a row of the table with a name."""
     target: Target | None = None
-    holder, role = _ROWS[name]
+    holder, role = MENTIONS[name]
     table: Any = getattr(dump if holder else file.columns, name)
     (start, end), printed = table.span(row), NONE
     match name:

@@ -8,7 +8,8 @@ import numpy as np
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table, rows_of
+from xla_lens.syntax.columns import NONE, Column, Table, rows_of
+from xla_lens.syntax.tables import LiveRanges, ReportRows, ReportTables
 from xla_lens.text.positions import position_from_1
 
 

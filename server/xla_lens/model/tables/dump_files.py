@@ -7,8 +7,8 @@ import codecs
 from dataclasses import dataclass
 from typing import Final
 
-from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.text.document import Document
 
 

@@ -13,33 +13,25 @@ import numpy as np
 from xla_lens.model.tables.backend import Backend, SpaceId, backend_of, memories
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, distinct, first_rows, found, ordered, taken
-from xla_lens.syntax.columns import (
-    NONE,
+from xla_lens.syntax.columns import NONE, Column, Columns, Mask, Pairs, Texts, cells, place_in, rows_of
+from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
+from xla_lens.syntax.hlo.shapes import byte_sizes
+from xla_lens.syntax.tables import (
     Allocations,
-    Column,
-    Columns,
     LiveRangeHeaders,
     LiveRanges,
-    Mask,
-    Pairs,
     PeakBuffers,
     Peaks,
     Positions,
     Schedule,
     Slices,
     StackTraces,
-    Texts,
     Totals,
     UsedValues,
     Uses,
-    cells,
-    place_in,
-    rows_of,
 )
-from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
-from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
-from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.texts import number_texts
 
 _MAX_KEPT_INSTRUCTIONS = 1024

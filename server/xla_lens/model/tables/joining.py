@@ -9,8 +9,9 @@ import numpy as np
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import as_rows, taken
-from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, FileColumns, Texts
+from xla_lens.syntax.columns import NO_TEXTS, NONE, Column, Texts
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.texts import number_texts
 
 _TABLES: Final = {
