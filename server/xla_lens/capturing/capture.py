@@ -346,7 +346,7 @@ _SUMMARY: Final = ReportOptions(top=10, parts=frozenset({Part.LINE, Part.LIVE, P
 
 
 def _all_of(*parts: Part) -> ReportOptions:
-    return ReportOptions(parts=frozenset(parts))
+    return ReportOptions(parts=frozenset(parts), has_answer=False)
 
 
 def read_captures(path: str | Path) -> tuple[Capture, ...]:

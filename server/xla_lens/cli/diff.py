@@ -223,7 +223,7 @@ def _print_runs(arguments: argparse.Namespace) -> int:
     for place, path in enumerate(paths):
         names = Counter[str]()
         for loaded in find_dumps([path]).load():
-            report = report_of(loaded, ReportOptions(parts=frozenset({Part.LINE})))
+            report = report_of(loaded, ReportOptions(parts=frozenset({Part.LINE}), has_answer=False))
             name = report.module or ""
             # A number tells modules of the same name apart: their order in the run.
             found.setdefault((name, names[name]), [RunOfModule()] * len(paths))[place] = _run(report)

@@ -61,7 +61,7 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
 
 def options_of(arguments: argparse.Namespace) -> ReportOptions:
     """Return the options of a report that the arguments of the command ask for."""
-    return report_options(
+    options = report_options(
         (arguments.part or DEFAULT_PARTS) | arguments.stacks,
         top=arguments.top,
         at_step=arguments.at,
@@ -69,6 +69,8 @@ def options_of(arguments: argparse.Namespace) -> ReportOptions:
         is_json=arguments.output_format == "json",
         through_loops=arguments.through_loops == "yes",
     )
+    # The last lines of a run are from the answer, whatever the format of the report is.
+    return replace(options, has_answer=True) if arguments.command == "run" else options
 
 
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
@@ -96,7 +98,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
         row = ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)
         rows[row] = loaded.files
         if is_json and not is_one:
-            summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset())))
+            summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset(), has_answer=False)))
         if is_html:
             maps[row] = packed_map(memory_map_data(analysis))
         elif worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):

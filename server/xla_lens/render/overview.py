@@ -7,9 +7,11 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.capacity import capacity_of
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.padding import padding_at
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.memory.unseen import unseen_memory
 from xla_lens.model.places.places import Place, row_place, schedule_place
@@ -62,6 +64,7 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
     unseen = unseen_memory(dump, analysis.module) if space.color == DEFAULT_COLOR else ()
     is_exact = space.reserved_bound is Bound.EXACT and space.live_bound is Bound.EXACT
     not_live = not_live_parts(dump, analysis.memory, space) if is_exact else ()
+    padding = padding_at(dump, *owned_bytes(dump, step, space.color)) if step is not None else None
     return {
         **space_data(space, analysis.capacity),
         "notLive": [
@@ -69,7 +72,7 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
             for kind, size_bytes in not_live
             if size_bytes > 0
         ],
-        "notes": [*map(plain_text, space_notes(Origins(dump, analysis.module), space, unseen))],
+        "notes": [*map(plain_text, space_notes(Origins(dump, analysis.module), space, unseen, padding))],
         "device": device_text(dump, space, capacity) if capacity else "",
         "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
         "peakLocation": locate.place(place) if place else None,

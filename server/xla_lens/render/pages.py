@@ -90,7 +90,7 @@ def page_text(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, *, has_ma
             outline = replace(outline, facts=incomplete, answer=outline.answer[:1])
             return _page(markdown_lines(outline), place_of)
         case LiveSetPage(step):
-            outline = _live_set(made(ReportOptions(limit, step, frozenset())), step)
+            outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_answer=False)), step)
         case HistoryPage(index):
             outline = _history(analysis, index, limit)
         case ExcerptPage(kind):

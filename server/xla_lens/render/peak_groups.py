@@ -12,9 +12,8 @@ from xla_lens.features.report.facts import LineReport, report
 from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.advice.facts import folded
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_of
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.owned import owners
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import live_in_space
 from xla_lens.model.warrants import Bound
@@ -27,13 +26,13 @@ from xla_lens.syntax.columns import Rows
 
 def peak_groups_data(analysis: Analysis, color: int) -> contract.PeakGroups | None:
     """Return what is live at the peak of a memory space, None if nothing is ever live there."""
-    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})))
+    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE}), has_answer=False))
     one = next((one for one in made.spaces if one.space.color == color), None)
     if one is None or one.space.peak_step is None:
         return None
     dump, step, lines = analysis.dump, one.space.peak_step, one.lines
-    owned, bound = dict(owners(dump, step, color)), made.sourced.bound
-    parameters = ops_at(made.origins, step, color).by_parameter.children
+    owned, bound = dict(one.owned), made.sourced.bound
+    parameters = ops_of(made.origins, one.owned).by_parameter.children
     found = lines.lines if lines else ()
     return {
         "lines": [_line(line, lines, like_values(made.origins, line.values, owned), bound) for line in found if lines],

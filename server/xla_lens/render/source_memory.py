@@ -112,7 +112,7 @@ class SourceMemory(NamedTuple):
 
 def peak_by_line(analysis: Analysis) -> PeakByLine | None:
     """Return the peak by source line. None if nothing is ever live, or if the dump is too incomplete to tell."""
-    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE})))
+    made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE}), has_answer=False))
     with_lines = [one for one in made.spaces if one.lines is not None]
     one = max(with_lines, key=lambda one: (one.space.color == DEFAULT_COLOR, one.space.peak_live_bytes), default=None)
     if one is None or one.lines is None:

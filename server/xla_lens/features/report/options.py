@@ -74,15 +74,17 @@ class ReportOptions:
     """What a report contains.
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
-    the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. With
-    `has_map`, actions lead to their buffers in a memory map beside the report. Without `through_loops`, what a loop
-    carries has the source of the loop, not of the instruction in its body that writes it.
+    the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. Without
+    `has_answer`, nothing is computed for the sentences at the beginning, which JSON does not have. With `has_map`,
+    actions lead to their buffers in a memory map beside the report. Without `through_loops`, what a loop carries has
+    the source of the loop, not of the instruction in its body that writes it.
     """
 
     top: int | None = None
     at_step: int | None = None
     parts: frozenset[Part] = DEFAULT_PARTS
     budget_bytes: int | None = None
+    has_answer: bool = True
     has_map: bool = False
     through_loops: bool = True
 
@@ -110,6 +112,7 @@ def report_options(
         at_step=at_step,
         parts=wanted - {Part.BUDGET} if budget_bytes is None else chosen,
         budget_bytes=budget_bytes,
+        has_answer=not is_json,
         through_loops=through_loops,
     )
 

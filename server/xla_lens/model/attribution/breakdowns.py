@@ -7,7 +7,7 @@ line makes the parameters of the program; they count for their argument. Values 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -64,12 +64,12 @@ class BytesByLine:
 
 def bytes_by_line(dump: DumpSet, module: HloModule | None, step: int, color: int) -> BytesByLine:
     """Return the bytes that are live in a memory space at a step, by source line or argument."""
-    return lines_at(Origins(dump, module), step, color)
+    return lines_of(Origins(dump, module), owners(dump, step, color))
 
 
-def lines_at(origins: Origins, step: int, color: int) -> BytesByLine:
-    """Return what `bytes_by_line` does, from origins that other parts of a report share."""
-    sizes = dict(owners(origins.dump, step, color))
+def lines_of(origins: Origins, owned: Iterable[tuple[int, int]]) -> BytesByLine:
+    """Return the bytes that some values own, by source line or argument. `owned` has rows and bytes, largest first."""
+    sizes = dict(owned)
     arguments = arguments_of(origins, sizes)
     rows: defaultdict[tuple[StackFrame | None, str | None], list[int]] = defaultdict(list)
     for value in sizes:
@@ -128,17 +128,16 @@ def bytes_by_op(dump: DumpSet, module: HloModule | None, step: int, color: int) 
     """Return the bytes that are live in a memory space at a step, by op_name, opcode, kind of allocation, and path of
     the parameter. Values without a source of their own have the op_name of the instruction that computes their content.
     """
-    return ops_at(Origins(dump, module), step, color)
+    return ops_of(Origins(dump, module), owners(dump, step, color))
 
 
-def ops_at(origins: Origins, step: int, color: int) -> BytesByOp:
-    """Return what `bytes_by_op` does, from origins that other parts of a report share."""
-    dump, rows = origins.dump, owners(origins.dump, step, color)
-    paths = paths_of(origins, dict(rows))
+def ops_of(origins: Origins, owned: Sequence[tuple[int, int]]) -> BytesByOp:
+    """Return what `bytes_by_op` does, of the bytes that some values own. `owned` has rows and bytes, largest first."""
+    dump, paths = origins.dump, paths_of(origins, dict(owned))
     names, kinds, allocations = dump.values.name.tolist(), allocation_kinds(dump), dump.values.allocation
 
     def tree(path: Callable[[int], _Path]) -> BytesNode:
-        return _node(None, [(value, size_bytes, path(value)) for value, size_bytes in rows], 0)
+        return _node(None, [(value, size_bytes, path(value)) for value, size_bytes in owned], 0)
 
     return BytesByOp(
         by_op_name=tree(lambda value: op_name_path(origins.of_value(value).op_name)),

@@ -10,7 +10,7 @@ import numpy as np
 from xla_lens.model.memory.over_time import covering
 from xla_lens.model.memory.sweep import segments
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Pairs, cells, pairs
+from xla_lens.syntax.columns import NONE, Column, Pairs, cells, pairs
 
 
 def owned_bytes(dump: DumpSet, step: int, color: int) -> Pairs:
@@ -33,6 +33,10 @@ def owned_bytes(dump: DumpSet, step: int, color: int) -> Pairs:
 
 def owners(dump: DumpSet, step: int, color: int) -> list[tuple[int, int]]:
     """Return the values that own bytes of a memory space at a step, with these bytes, largest first."""
-    values, owned = owned_bytes(dump, step, color)
+    return largest_owners(*owned_bytes(dump, step, color))
+
+
+def largest_owners(values: Column, owned: Column) -> list[tuple[int, int]]:
+    """Return those of some values that own bytes, with these bytes, largest first."""
     order = np.argsort(-owned, kind="stable")[: np.count_nonzero(owned)]
     return pairs(values[order], owned[order])

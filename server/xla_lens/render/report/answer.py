@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from xla_lens.features.report.facts import Report, SpaceReport
-from xla_lens.model.attribution.breakdowns import LineBytes, ops_at
+from xla_lens.features.report.facts import LineReport, Report, SpaceReport
+from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.capacity import over_bytes
-from xla_lens.model.hlo.stack_frames import is_library_file
-from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.memory.unseen import much_unseen
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.numbers import apart, as_given, capitalized, human, is_visible, percent
@@ -40,9 +38,9 @@ def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
         return
     yield _at_peak(report, one)
     yield from unseen_note(report.unseen, space)
-    yield from padding_note(report.origins, space)
+    yield from padding_note(report.origins, space, one.padding)
     if report.warrants.of(Quantity.SOURCES).is_exact:
-        yield from _origin(report, one)
+        yield from _origin(one)
     yield from savings(report, one)
     yield from _printed(report, one)
 
@@ -55,7 +53,7 @@ def headline(report: Report) -> str:
     sentences = [
         *needs(report, one, report.module or "The program"),
         *unseen_note(report.unseen, one.space),
-        *padding_note(report.origins, one.space),
+        *padding_note(report.origins, one.space, one.padding),
         *islice(savings(report, one), 1),
     ]
     return " ".join(map(plain_text, sentences))
@@ -98,7 +96,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
     if human(space.needed_bytes) == peak or (left > 0 and not is_visible(left, space.needed_bytes)):
         part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
         return (f"{part} live at once, at ", *where, ".")
-    rest = dict(not_live_parts(report.dump, report.analysis.memory, space))
+    rest = dict(one.not_live)
     local = -rest.pop("thread-local", 0)
     sizes = sorted(((size, kind) for kind, size in rest.items() if size > 0), key=lambda row: -row[0])
     parts = [f"{human(size)} of {NOT_LIVE[kind]}" for size, kind in sizes if size * _SMALLEST_PART >= left]
@@ -132,14 +130,14 @@ def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
 _MAX_ARGUMENTS: Final = 3
 
 
-def _origin(report: Report, one: SpaceReport) -> Iterator[Text]:
+def _origin(one: SpaceReport) -> Iterator[Text]:
     """Where most of the peak comes from."""
     lines = one.lines
     if lines is None or not lines.lines:
         return
     found: list[tuple[int, Inlines]] = []
     if line := next((line for line in lines.lines if line.frame), None):
-        found.append(_of_line(report, one, line))
+        found.append(_of_line(lines, line))
     if lines.arguments:
         names = joined([Name(line.argument or "", role=Role.PATH) for line in lines.arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(lines.arguments) > _MAX_ARGUMENTS else ")"
@@ -155,14 +153,12 @@ def _origin(report: Report, one: SpaceReport) -> Iterator[Text]:
     yield (*joined(big, ", "), ".")
 
 
-def _of_line(report: Report, one: SpaceReport, line: LineBytes) -> tuple[int, Inlines]:
+def _of_line(lines: LineReport, line: LineBytes) -> tuple[int, Inlines]:
     """The bytes of a source line and what they come from. The user cannot change a line of a library, and TensorFlow
     gives the same one to all instructions: there, the op_name with the most bytes says more.
     """
-    if line.frame and is_library_file(line.frame.file):
-        names = ops_at(report.origins, one.peak_step, one.space.color).by_op_name.children
-        if (node := next((node for node in names if node.name), None)) and node.name:
-            return node.size_bytes, ("comes from op_name ", Name(node.name, role=Role.PATH))
+    if lines.op_name and lines.op_name.name:
+        return lines.op_name.size_bytes, ("comes from op_name ", Name(lines.op_name.name, role=Role.PATH))
     return line.size_bytes, ("comes from ", *source_name(line.frame)) if line.frame else ()
 
 

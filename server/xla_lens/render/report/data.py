@@ -8,27 +8,16 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final
 
-from xla_lens.features.report.facts import (
-    Report,
-    SpaceReport,
-    arenas_in,
-    budget_report,
-    explained_peak,
-    known_donation,
-    padding_at_peak,
-    peaks_without,
-)
+from xla_lens.features.report.facts import Report, SpaceReport
 from xla_lens.features.report.options import Part
 from xla_lens.model.advice.actions import Advice
-from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes, ops_at
-from xla_lens.model.attribution.owned import owners
+from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.alive import Reason
 from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.donation import Donation, Fit
-from xla_lens.model.memory.needed import program_bytes, reserved_parts
+from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import ColorPart
-from xla_lens.model.memory.padding import padding_of
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Quantity
@@ -155,8 +144,7 @@ def report_data(report: Report) -> Json:
         (bound[Quantity.PRINTED_PEAK], {"peak_bytes": size_bytes}),
     )
     if Part.PEAK in parts:
-        explained = explained_peak(report)
-        printed["explained"] = explained and _facts(dump, explained)
+        printed["explained"] = _facts(dump, report.explained_peak)
     reserved = dict(zip(("allocations", "reserved_bytes"), report.reserved or (None, None), strict=True))
     known: Json = {
         **_facts(dump, report),
@@ -171,8 +159,7 @@ def report_data(report: Report) -> Json:
         "usage_report": usage_report_data(report),
     }
     if Part.DONATION in parts:
-        donation = known_donation(report)
-        known["donation"] = donation and _donation(dump, donation, top)
+        known["donation"] = report.donation and _donation(dump, report.donation, top)
     if Part.ADVICE in parts:
         known["advice"] = report.advice and _advice(report, report.advice)
     return known | {"memory_spaces": [_space(report, one) for one in report.spaces]}
@@ -185,14 +172,14 @@ def _device(report: Report) -> Json | None:
         return None
     space = report.hbm.space
     is_known = space.reserved_bound is not Bound.UNKNOWN
-    reserved = reserved_parts(report.dump, space.color) if is_known else ()
+    reserved = report.hbm.reserved if is_known else {}
     return {
         "chip": chip,
         "size_bytes": capacity and capacity.size_bytes,
         "source": capacity and capacity.source,
         "file": capacity and capacity.file,
         "over_bytes": over_bytes(space, capacity.size_bytes) if capacity else None,
-        "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in reserved],
+        "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in reserved.items()],
         "bounds": _bounds(space.reserved_bound, "over_bytes", "reserved"),
     }
 
@@ -277,7 +264,7 @@ def _live_values(report: Report, values: Column) -> list[Json]:
 def _live_at_peak(report: Report, one: SpaceReport) -> list[Json]:
     if one.peak is None:
         return []
-    owned_of = dict(owners(report.dump, one.peak.step, one.space.color))
+    owned_of = dict(one.owned)
     # The list may be truncated.
     rows = zip(one.peak.values.tolist(), _live_values(report, one.peak.values), strict=False)
     return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
@@ -310,7 +297,7 @@ def _with_limited_stacks(lines: Sequence[LineBytes]) -> Iterator[LineBytes]:
 
 
 def _sources(report: Report, one: SpaceReport) -> Json:
-    trees = _facts(report.dump, ops_at(report.origins, one.peak_step, one.space.color))
+    trees = _facts(report.dump, one.sources)
     return {"bounds": _bounds(report.sourced.bound, *trees), **trees}
 
 
@@ -323,23 +310,25 @@ def _alive(report: Report, one: SpaceReport) -> list[Json]:
             "reason": (without.ending.reason if without.ending else Reason.UNKNOWN).name.lower(),
             "ended_by": reader_names(dump, without.ending) if without.ending else [],
         }
-        for without in peaks_without(report, one.space)
+        for without in one.alive
     ]
 
 
-def _padding(report: Report, one: SpaceReport) -> Json:
-    dump, (at_peak, biggest) = report.dump, padding_at_peak(report, one)
+def _padding(report: Report, one: SpaceReport) -> Json | None:
+    dump, at_peak = report.dump, one.padding
+    if at_peak is None:
+        return None
     values = [
         {
-            **value_name(dump, value, "size_bytes"),
-            "shape": shape_text(dump, value),
+            **value_name(dump, padded.value, "size_bytes"),
+            "shape": shape_text(dump, padded.value),
             "logical_bytes": padding and padding.logical_bytes,
-            "padding_bytes": padding_bytes,
+            "padding_bytes": padded.padding_bytes,
             "causes": _facts(dump, padding.parts) if padding else [],
             "unexplained": padding and padding.unexplained,
         }
-        for value, padding_bytes in biggest
-        for padding in [padding_of(dump, value)]
+        for padded in one.most_padded
+        for padding in [padded.padding]
     ]
     return {"padding_bytes": at_peak.total_bytes, "unknown_bytes": at_peak.unknown_bytes, "values": values}
 
@@ -357,11 +346,10 @@ def _arena(report: Report, arena: AllocationHistory) -> Json:
 
 
 def _budget(report: Report, one: SpaceReport) -> Json | None:
-    budget = budget_report(report, one.space)
-    if budget is None:
+    if one.budget is None:
         return None
-    values = budget.plan.values
-    return {**_facts(report.dump, budget), "count": len(values), "values": _live_values(report, values)}
+    values = one.budget.plan.values
+    return {**_facts(report.dump, one.budget), "count": len(values), "values": _live_values(report, values)}
 
 
 _PARTS: Final[Mapping[str, tuple[Part, Callable[[Report, SpaceReport], Any]]]] = {
@@ -371,7 +359,7 @@ _PARTS: Final[Mapping[str, tuple[Part, Callable[[Report, SpaceReport], Any]]]] =
     "sources": (Part.SOURCE, _sources),
     "alive_at_peak": (Part.ALIVE, _alive),
     "padding": (Part.PADDING, _padding),
-    "arenas": (Part.ARENAS, lambda report, one: [_arena(report, arena) for arena in arenas_in(report, one.space)]),
+    "arenas": (Part.ARENAS, lambda report, one: [_arena(report, arena) for arena in one.arenas]),
     "budget": (Part.BUDGET, _budget),
 }
 """What JSON has of each memory space, and the parts that ask for it."""

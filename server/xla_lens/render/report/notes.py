@@ -8,9 +8,8 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.memory.padding import padding_at, padding_of
+from xla_lens.model.memory.padding import PaddingAtStep, padding_of
 from xla_lens.model.memory.unseen import Unseen, much_unseen
 from xla_lens.model.warrants import Bound
 from xla_lens.render.explained import padding_clause, unseen_words
@@ -26,10 +25,14 @@ _SMALLEST_PART: Final = 20
 """Parts of less than 1/20 are not worth a sentence."""
 
 
-def space_notes(origins: Origins, space: MemorySpace, unseen: Iterable[Unseen]) -> Iterator[Text]:
-    """Yield all sentences about a memory space. `unseen` takes memory of it that no dump shows."""
+def space_notes(
+    origins: Origins, space: MemorySpace, unseen: Iterable[Unseen], padding: PaddingAtStep | None
+) -> Iterator[Text]:
+    """Yield all sentences about a memory space. `unseen` takes memory of it that no dump shows, and `padding` is what
+    its peak has.
+    """
     yield from unseen_note(unseen, space)
-    yield from padding_note(origins, space)
+    yield from padding_note(origins, space, padding)
     for words in thread_local_note([space]):
         yield f"{human(space.reserved_bytes)} are reserved; {words}."
 
@@ -68,18 +71,16 @@ def thread_local_note(spaces: Iterable[MemorySpace]) -> Iterator[str]:
         )
 
 
-def padding_note(origins: Origins, space: MemorySpace) -> Iterator[Text]:
+def padding_note(origins: Origins, space: MemorySpace, found: PaddingAtStep | None) -> Iterator[Text]:
     """Yield a sentence if at least half of a peak is padding: how much it is, and which dimension of which buffer has
-    most of it.
+    most of it. `found` is the padding at the peak, None if there is no peak.
     """
     dump, peak_bytes = origins.dump, space.peak_live_bytes
-    if space.peak_step is None or space.live_bound is not Bound.EXACT or peak_bytes < _LEAST_PADDING_BYTES:
+    if found is None or space.live_bound is not Bound.EXACT or peak_bytes < _LEAST_PADDING_BYTES:
         return
-    values, owned = owned_bytes(dump, space.peak_step, space.color)
-    found = padding_at(dump, values, owned)
     if 2 * found.total_bytes < peak_bytes or found.total_bytes < _LEAST_PADDING_BYTES:
         return
-    value = values.item(found.padding_bytes.argmax())
+    value = found.values.item(found.padding_bytes.argmax())
     padding = padding_of(dump, value)
     share = percent(found.total_bytes, peak_bytes)
     words = f"{human(found.total_bytes)} of the peak ({share}) is padding"

@@ -2,7 +2,7 @@
 whether a part was requested and the dump has the facts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -11,21 +11,13 @@ from xla_lens.features.report.facts import (
     LiveSet,
     Report,
     SpaceReport,
-    arenas_in,
-    budget_report,
-    explained_peak,
-    known_donation,
-    padding_at_peak,
-    peaks_without,
 )
 from xla_lens.features.report.options import Part
-from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_at
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes
 from xla_lens.model.hlo.stack_frames import MAX_FRAMES
 from xla_lens.model.memory.alive import Ending, Reason
 from xla_lens.model.memory.donation import Donation, Fit
-from xla_lens.model.memory.needed import color_parts, reserved_parts
 from xla_lens.model.memory.over_time import ColorPart, MemorySpace
-from xla_lens.model.memory.padding import padding_of
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
@@ -75,14 +67,14 @@ def totals_sections(report: Report) -> Sections:
         return ()
     rows, warrant = list[Cells](), report.warrants.of(Quantity.RESERVED)
 
-    def row(name: str, one: MemorySpace | ColorPart, by_kind: dict[str, int]) -> Cells:
+    def row(name: str, one: MemorySpace | ColorPart, by_kind: Mapping[str, int]) -> Cells:
         sizes = (one.needed_bytes, one.reserved_bytes, *map(by_kind.get, KIND_NAMES))
         return name, *("" if size is None else bounded_size(size, warrant.bound) for size in sizes)
 
     for one in report.spaces:
-        rows.append(row(one.name, one.space, dict(reserved_parts(report.dump, one.space.color))))
+        rows.append(row(one.name, one.space, one.reserved))
         for part in one.space.colors if one.space.is_mixed else ():
-            rows.append(row(f"  of it {color_name(part.id)}", part, dict(color_parts(report.dump, part.color))))
+            rows.append(row(f"  of it {color_name(part.id)}", part, one.reserved_by_color[part.color]))
     shown = table(" | ".join(("<", "needed", "reserved", *KIND_NAMES)), rows)
     return section(f"Memory space{suffix(warrant)}", shown)
 
@@ -122,8 +114,8 @@ def _peak_row(report: Report, one: SpaceReport) -> Cells:
 
 def printed_peak_sections(report: Report) -> Sections:
     """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
-    printed = explained_peak(report) if report.has_live_ranges else None
-    sums = printed_peak_sums(printed, report.dump.space_id(DEFAULT_COLOR).name)
+    explained = report.explained_peak if report.has_live_ranges else None
+    sums = printed_peak_sums(explained, report.dump.space_id(DEFAULT_COLOR).name)
     return section("What XLA's printed peak counts", table(f"<{' | '.join(sums[0])}", sums[1:]), RULE) if sums else ()
 
 
@@ -278,7 +270,9 @@ _SMALLEST_SHARE: Final = 0.01
 
 def source_sections(report: Report, one: SpaceReport) -> Sections:
     """The bytes at the peak as trees by parameter, by op_name, by opcode, and by the kind of the allocation."""
-    trees = ops_at(report.origins, one.peak_step, one.space.color)
+    trees = one.sources
+    if trees is None:
+        return ()
     return tuple(
         Section(
             _by(report, one, what),
@@ -330,7 +324,7 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
             step_link(dump.values.end_step.item(without.value)),
             freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
         )
-        for without in peaks_without(report, one.space)
+        for without in one.alive
     ]
     title = f"{capitalized(one.name)} peak if one buffer were gone (now {human(peak_bytes)})"
     return section(title, table(titles, rows)) if rows else ()
@@ -361,16 +355,18 @@ def freed_by(dump: DumpSet, ending: Ending) -> Text:
 
 def padding_sections(report: Report, one: SpaceReport) -> Sections:
     """The padding at the peak, and which dimension of which value causes it."""
-    at_peak, biggest = padding_at_peak(report, one)
+    at_peak = one.padding
+    if at_peak is None:
+        return ()
     unknown = f" (unknown for {human(at_peak.unknown_bytes)})" if at_peak.unknown_bytes else ""
     title = f"Padding at the {one.name} peak: {human(at_peak.total_bytes)}{unknown}"
     dump, rows = report.dump, list[Cells]()
-    for value, padding_bytes in biggest:
-        padding = padding_of(dump, value)
+    for padded in one.most_padded:
+        value, padding = padded.value, padded.padding
         causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
         if padding and padding.unexplained:
             causes = causes or padding.unexplained.value
-        sizes = human(padding_bytes), size_text(dump, value)
+        sizes = human(padded.padding_bytes), size_text(dump, value)
         rows.append((*sizes, value_link(dump, value), shape_name(dump, value), causes))
     return section(title, *([table("padding | size | <value | <shape | <cause", rows)] if rows else []))
 
@@ -380,7 +376,7 @@ def padding_sections(report: Report, one: SpaceReport) -> Sections:
 
 def budget_sections(report: Report, one: SpaceReport) -> Sections:
     """A small set of values to remove so that a program fits into the budget."""
-    budget, dump = budget_report(report, one.space), report.dump
+    budget, dump = one.budget, report.dump
     if budget is None:
         return ()
     plan, values, idle = budget.plan, budget.plan.values, human(budget.idle_bytes)
@@ -416,7 +412,7 @@ _FITS: Final = {
 
 def donation_sections(report: Report) -> Sections:
     """Which parameters hold outputs, which could, and which copies keep the two apart."""
-    donation, dump = known_donation(report), report.dump
+    donation, dump = report.donation, report.dump
     if donation is None:
         return ()
     donated = f"{counted(len(donation.donated), 'parameter')} ({human(donation.donated_bytes)})"
@@ -465,7 +461,7 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
             f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
             first_names([value_link(dump, value) for value in arena.reaching.tolist()]),
         )
-        for arena in arenas_in(report, one.space)
+        for arena in one.arenas
         for holes in (arena.free_at(arena.space_peak_step),)
     ]
     titles = f"< | size | peak | fragmentation | free at the {one.name} peak | <size set by"

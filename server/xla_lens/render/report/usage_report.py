@@ -5,7 +5,7 @@ from typing import Final
 
 from xla_lens.features.report.facts import Report
 from xla_lens.features.report.options import Part
-from xla_lens.model.memory.reported import Interval, ReportedSpace, reported_buffers, reported_spaces
+from xla_lens.model.memory.reported import Interval, ReportedSpace
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.render.messages import Json
@@ -15,13 +15,13 @@ from xla_lens.render.warrants import bounded_size, suffix
 
 def usage_report_sections(report: Report) -> Sections:
     """The bytes of each memory space, and its largest buffers. Several values can take the bytes of one in turn."""
-    dump, top, spaces = report.dump, report.options.top, reported_spaces(report.dump)
+    dump, top, spaces = report.dump, report.options.top, report.reported_spaces
     if not spaces or Part.TOTALS not in report.options.parts:
         return ()
     kinds = [kind for kind in KIND_NAMES if any(kind in (one.kinds or ()) for one in spaces)]
     titles = " | ".join(("<", "needed", "reserved", *kinds))
     totals = table(titles, [_total(report, one, kinds) for one in spaces])
-    buffers = reported_buffers(dump)
+    buffers = report.reported_buffers
     rows = [
         (
             _UNIT.sub(r" \g<0>", one.size),
@@ -53,8 +53,7 @@ def _size(size: Interval) -> str:
 
 def usage_report_data(report: Report) -> Json | None:
     """Return what the memory usage report tells as JSON, None if the dump has a buffer assignment or no such report."""
-    spaces = reported_spaces(report.dump)
-    if not spaces:
+    if not report.reported_spaces:
         return None
     return {
         "memory_spaces": [
@@ -64,7 +63,7 @@ def usage_report_data(report: Report) -> Json | None:
                 "needed": _interval(one.needed),
                 "kinds": [{"kind": kind, **_interval(size)} for kind, size in (one.kinds or {}).items()],
             }
-            for one in spaces
+            for one in report.reported_spaces
         ],
         "buffers": [
             {
@@ -74,7 +73,7 @@ def usage_report_data(report: Report) -> Json | None:
                 "values": one.values,
                 "shapes": one.shapes,
             }
-            for one in reported_buffers(report.dump)[: report.options.top]
+            for one in report.reported_buffers[: report.options.top]
         ],
     }
 
