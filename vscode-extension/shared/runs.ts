@@ -31,6 +31,12 @@ export function groupByRun(modules: readonly ModuleSummary[], pathOf: (module: M
   return { runs: [...runs.values()].sort((one, other) => other.time.localeCompare(one.time)), rest };
 }
 
+/** Return a time as it stands in the name of the folder of a run: `20261122-231502`. */
+export function timestamp(time: Date): string {
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
+}
+
 /** Return the name of a run: `train · 23:15:02`, with the date unless that is the given one, such as `20261122`. */
 export function runName({ program, time }: Run, today: string): string {
   const [date = "", clock = "", number] = time.split("-");

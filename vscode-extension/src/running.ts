@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, parse, relative } from "node:path";
 import * as vscode from "vscode";
 
+import { timestamp } from "../shared/runs";
 import type { Comparing } from "./comparing";
 import { show } from "./locations";
 import { interpreterFor } from "./python";
@@ -70,10 +71,4 @@ async function showBiggest(folder: string): Promise<void> {
     if (size > (biggest?.size ?? -1)) biggest = { uri, size };
   }
   if (biggest) await show(biggest.uri.toString());
-}
-
-/** Returns a time as it stands in the name of a folder: 20261122-231502. */
-export function timestamp(time: Date): string {
-  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString();
-  return local.slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }

@@ -8,11 +8,10 @@ import * as vscode from "vscode";
 
 import { capitalized, counted, joined } from "../shared/numbers";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
-import { type Change, changeSince, groupByRun, type Run, runName } from "../shared/runs";
+import { type Change, changeSince, groupByRun, type Run, runName, timestamp } from "../shared/runs";
 import { headlines, mainSpace } from "../shared/spaces";
 import { progressOf, type Task } from "./activity";
 import type { Follower } from "./cursor";
-import { timestamp } from "./running";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 import { Node, OVER_COLOR, row, SetNodes } from "./treeNodes";
