@@ -12,7 +12,7 @@ import pytest
 
 import xla_lens
 from samples import DUMPS, ROOT
-from xla_lens.lsp.handlers import COMMANDS, TOKENS
+from xla_lens.lsp.capabilities import COMMANDS, TOKENS
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
 from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
@@ -55,7 +55,7 @@ def test_commands_have_names_of_their_own() -> None:
     """The compiler checks that the extension has a function for each command, and `test/run.mjs` the manifest."""
     declared = {command["command"] for command in CONTRIBUTED["commands"]}
     # The language client registers the commands of the server under their own names.
-    assert not declared & COMMANDS.keys()
+    assert not declared & set(COMMANDS)
     assert set(re.findall(r"command:(xla-lens\.\w+)\)", (EXTENSION / "package.json").read_text())) <= declared
 
 

@@ -19,14 +19,15 @@ from fuzzing.positions import ENCODINGS, Text, positions_in
 from fuzzing.sameness import differences
 from fuzzing.texts import damaged
 from lsp.wire import BARE, FULL, PULLING, Editor, InProcess, RequestFailed, Violation
+from xla_lens.lsp.capabilities import COMMANDS
+from xla_lens.lsp.capabilities import REQUESTS as ANNOUNCED
 from xla_lens.lsp.documents import path_of
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.handlers import COMMANDS, HANDLERS
 from xla_lens.lsp.server import Server
 from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Document
 
-REQUESTS = tuple(HANDLERS)
+REQUESTS = tuple(ANNOUNCED)
 
 _WRONG_ARGUMENTS = -32602
 _SOURCE_NOT_FOUND = -32803
@@ -64,7 +65,7 @@ class Player:
         self.folder = folder
         self.encoding = encoding
         self.dumps = dumps
-        self.maker = Maker(chance, [*COMMANDS])
+        self.maker = Maker(chance, COMMANDS)
         self.versions: dict[str, int] = {}
         self.request_counts: Counter[str] = Counter()
 

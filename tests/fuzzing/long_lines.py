@@ -21,7 +21,7 @@ from fuzzing.texts import dump_sets
 from lsp.wire import RequestFailed
 from samples import DUMPS
 from xla_lens.cli.main import main as command
-from xla_lens.lsp.handlers import COMMANDS
+from xla_lens.lsp.capabilities import COMMANDS
 
 _COMMANDS: Final = (("report",), ("report", "--output-format", "html"), ("check",), ("check", "--unknown"))
 _CHARACTERS: Final = "aZ09 ,.:;()[]{}<>\"\\%=#/*-_@+|'\t\0é"

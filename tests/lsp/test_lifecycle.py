@@ -13,6 +13,7 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, copied, sibling
 from lsp.wire import FULL, InProcess, Process, RequestFailed
 from samples import SEED, SPLIT
+from xla_lens.lsp import capabilities, handlers
 
 _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32600, -32601, -32602
 _CANCELLED = -32800
@@ -42,6 +43,12 @@ async def _code(editor: InProcess, method: str, params: Any) -> int:
     with pytest.raises(RequestFailed) as refused:
         await editor.answer(number)
     return refused.value.code
+
+
+def test_each_announced_request_and_command_has_a_function() -> None:
+    assert not handlers.HANDLERS.keys() & handlers.STATE_HANDLERS.keys()
+    assert capabilities.REQUESTS.keys() == handlers.HANDLERS.keys() | handlers.STATE_HANDLERS.keys()
+    assert capabilities.COMMANDS == tuple(handlers.COMMANDS)
 
 
 async def test_invalid_parameters_of_initialize_are_rejected(editor: InProcess) -> None:

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
@@ -116,17 +115,9 @@ _FUNCTIONS: Final = {
 
 
 def _run_server(options: argparse.Namespace) -> int:
-    # The server takes longer to import than the other commands take to run. Imports leave no garbage to collect, and a
-    # third of the time goes into compiling the `__repr__` of 550 types of the protocol, which is never called.
-    import attrs
-
-    gc.disable()
-    define = attrs.define
-    vars(attrs)["define"] = partial(define, repr=False)
+    # The types of the protocol take 200 ms to import.
     from xla_lens.lsp.serve import RemoteAddress, serve
 
-    vars(attrs)["define"] = define
-    gc.enable()
     host, port = options.tcp or ("", 0)
     try:
         return serve(options.tcp, allow_remote=options.allow_remote)

@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 from pygls.capabilities import ServerCapabilitiesBuilder, get_capability
 from pygls.lsp.server import LanguageServer
 
-from xla_lens.lsp.handlers import DID_LOAD, HANDLERS
+from xla_lens.lsp.capabilities import DID_LOAD, REFRESHES
 from xla_lens.lsp.tasks import BackgroundTasks
 from xla_lens.text.encoding import Encoding
 
@@ -137,7 +137,7 @@ class Client:
     def refresh(self, *methods: str) -> None:
         """Make the editor send some requests again, or all, if it has sent them before."""
         repeated = self.requested.intersection(methods or self.requested)
-        refreshes = {HANDLERS[method].refresh for method in repeated} & self.capabilities.refreshes
+        refreshes = {REFRESHES[method] for method in repeated & REFRESHES.keys()} & self.capabilities.refreshes
         for refresh in sorted(refreshes):
             self._tasks.start(self._try(self._server.protocol.send_request_async, refresh))
 

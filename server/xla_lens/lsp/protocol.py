@@ -16,9 +16,9 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCRequestMessage, LanguageServerProtocol, lsp_method
 
+from xla_lens.lsp.capabilities import COMMANDS, PAGE_SCHEME
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.handlers import COMMANDS, PAGE_SCHEME
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,8 @@
-"""The language server: a `LanguageServer` of pygls with the handlers of the table in `handlers.py`.
+"""The language server: a `LanguageServer` of pygls that answers the requests of `capabilities.py` with `handlers.py`.
 
 Importing this module is part of the editor's wait for `initialize`, so it does not import the engine (model, features,
-render). That is imported in a worker thread after `initialize`, or with the first message that needs it.
+render), which takes 300 ms. The imports in functions below do that, in a worker thread after `initialize`, or with the
+first message that needs it.
 """
 
 import asyncio
@@ -16,9 +17,9 @@ from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInter
 from pygls.lsp.server import LanguageServer
 
 from xla_lens import __version__
+from xla_lens.lsp.capabilities import REQUESTS
 from xla_lens.lsp.client import Client, ClientCapabilities
 from xla_lens.lsp.converter import message_converter
-from xla_lens.lsp.handlers import HANDLERS
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION
 from xla_lens.lsp.tasks import BackgroundTasks
@@ -45,8 +46,8 @@ class Server(LanguageServer):
         # pygls logs each error response with its traceback. The server itself logs only unexpected errors.
         logging.getLogger("pygls").setLevel(logging.CRITICAL)
         super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=message_converter)
-        for method, handler in HANDLERS.items():
-            self.feature(method, handler.options)(partial(self._answer, method))
+        for method, options in REQUESTS.items():
+            self.feature(method, options)(partial(self._answer, method))
         notifications: dict[str, Callable[[Any], None]] = {
             lsp.INITIALIZE: self._initialize,
             lsp.INITIALIZED: lambda _params: self.tasks.start(self._start()),
@@ -173,7 +174,7 @@ class Server(LanguageServer):
         assert task is not None
         self.protocol.running.add(task)
         try:
-            from xla_lens.lsp.requests import answer
+            from xla_lens.lsp.handlers import answer
 
             self.client.requested.add(method)
             return await answer(self.state, method, params)
@@ -198,8 +199,8 @@ def _log_unless_gone(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -
 
 
 def _import_engine() -> None:
-    import xla_lens.lsp.publisher
-    import xla_lens.lsp.requests  # noqa: F401
+    import xla_lens.lsp.handlers
+    import xla_lens.lsp.publisher  # noqa: F401
 
 
 def _is_alive(process_id: int) -> bool:

@@ -3,14 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.handlers import Kind
 from xla_lens.lsp.pages import RenderedPage
 from xla_lens.lsp.settings import Settings
 from xla_lens.model.analysis import Analysis
@@ -37,8 +36,6 @@ class Snapshot:
     `compared` is the active comparison, if it is about this set. `others` are the URIs and paths of dumps to compare it
     with.
     """
-
-    kind: ClassVar[Kind] = "dump"
 
     uri: str
     file: DumpFile
@@ -98,8 +95,6 @@ class PageSnapshot:
     `find_source` finds the source file that a dump names by a path, None if it is not here.
     """
 
-    kind: ClassVar[Kind] = "page"
-
     page: RenderedPage
     sets: tuple[Analysis | None, ...]
     convert: Converter
@@ -112,8 +107,6 @@ class SourceSnapshot:
     """A file of the program, and its memory. `rows` are where the lines that the dump names are in `document`, the
     current text. `newer_than` is the time of the dump if the file was saved since.
     """
-
-    kind: ClassVar[Kind] = "source"
 
     memory: SourceMemory
     document: Document

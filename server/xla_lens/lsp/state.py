@@ -15,13 +15,13 @@ from typing import Any, Final, TypeAlias
 from lsprotocol import types as lsp
 
 from xla_lens.files import NotADump, find_set, is_output
+from xla_lens.lsp.capabilities import PAGE_SCHEME
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.documents import Change, OpenDocuments, SourceDocuments, is_source, path_of, uri_of
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
-from xla_lens.lsp.handlers import PAGE_SCHEME, Handler
 from xla_lens.lsp.index import IndexedSets, WorkspaceIndex
 from xla_lens.lsp.pages import Generations, PageCache, RenderedPage, old_key_of_comparison, set_key_of_page
 from xla_lens.lsp.settings import Settings, read_settings
@@ -227,17 +227,19 @@ class State:
     # ---------------------------------------------------------------- snapshots
 
     async def snapshot(
-        self, handler: Handler, method: str, uri: str
+        self, method: str, uri: str, *, is_for_sources: bool, needs_module: bool
     ) -> Snapshot | PageSnapshot | SourceSnapshot | None:
-        """Take the snapshot that answers a request about a document, None if that is not open or no part of a dump."""
+        """Take the snapshot that answers a request about a document, None if that is not open or no part of a dump. A
+        file of the program has one only for requests that are answered for such files (`is_for_sources`).
+        """
         if is_page(uri):
             if (page := await self.page(uri)) is None:
                 return None
             sets = tuple(state.analysis for state, _ in page.sources)
             return PageSnapshot(page, sets, self.converter(page.open), self.client.capabilities, self.sources.find)
         if uri in self.source_documents:
-            return await self._source_snapshot(uri) if handler.source else None
-        return await self._file_snapshot(method, uri, needs_module=handler.needs_module)
+            return await self._source_snapshot(uri) if is_for_sources else None
+        return await self._file_snapshot(method, uri, needs_module=needs_module)
 
     def converter(self, opened: OpenDocuments) -> Converter:
         """Return a converter of places in the files of a set that has some open documents."""

@@ -8,12 +8,12 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.annotations import LENS_LIMIT, Action, Click, actions, hints, lenses
 from xla_lens.features.links import frame_tooltip, links
+from xla_lens.lsp.capabilities import ACTION_KIND
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import uri_of
-from xla_lens.lsp.handlers import ACTION_KIND
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.model.checks.codes import Code

@@ -1,4 +1,4 @@
-"""What runs commands, and their argument: one object. Imports no command: some need many modules."""
+"""The argument of commands: one object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.documents import path_of
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import InvalidParams
-from xla_lens.lsp.handlers import COMMANDS, function_of
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.model.analysis import Analysis
@@ -110,13 +109,3 @@ class Arguments:
         if snapshot is None:
             raise InvalidParams(f"{path} cannot be read")
         return snapshot
-
-
-async def execute_command(state: State, params: lsp.ExecuteCommandParams) -> Any:
-    """Run a command and return its result."""
-    if params.command not in COMMANDS:
-        raise InvalidParams(f"no such command: {params.command}")
-    given = params.arguments or [{}]
-    if len(given) != 1 or not isinstance(given[0], Mapping):
-        raise InvalidParams(f"{params.command} takes one object")
-    return await function_of(COMMANDS[params.command])(Arguments(state, given[0]))

@@ -154,8 +154,14 @@ async def _show_page(state: State, uri: str) -> Any:
     return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
 
 
-show_report = partial(_show, page=ReportPage())
-show_advice = partial(_show, page=AdvicePage())
+async def show_report(arguments: Arguments) -> Any:
+    """Show the report."""
+    return await _show(arguments, ReportPage())
+
+
+async def show_advice(arguments: Arguments) -> Any:
+    """Show the advice."""
+    return await _show(arguments, AdvicePage())
 
 
 async def show_allocation_history(arguments: Arguments) -> Any:

@@ -6,7 +6,6 @@ also the callers and callees of a computation.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
@@ -30,9 +29,9 @@ HIGHLIGHT_LIMIT: Final = 300
 _Find: TypeAlias = Callable[[DumpSet, HloModule | None, Mention | HloMention, int], list[Place]]
 
 
-def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> RawJson | None:
+def _jump(find: _Find, snapshot: Snapshot, position: lsp.Position) -> RawJson | None:
     """Go from what a dump file or an HLO module mentions to the places that a request is about."""
-    limit, convert, mention = snapshot.settings.place_limit, snapshot.convert, snapshot.mention(params.position)
+    limit, convert, mention = snapshot.settings.place_limit, snapshot.convert, snapshot.mention(position)
     if mention is None:
         return None
     about = snapshot.dump, snapshot.module, mention
@@ -48,10 +47,24 @@ def _jump(find: _Find, snapshot: Snapshot, params: lsp.DefinitionParams) -> RawJ
     return convert.locations(snapshot.truncate(places, limit, "places")) if places else None
 
 
-definition = partial(_jump, navigation.definition)
-declaration = partial(_jump, navigation.declaration)
-type_definition = partial(_jump, navigation.type_definition)
-implementation = partial(_jump, navigation.implementation)
+def definition(snapshot: Snapshot, params: lsp.DefinitionParams) -> RawJson | None:
+    """The places that define what is mentioned at a position."""
+    return _jump(navigation.definition, snapshot, params.position)
+
+
+def declaration(snapshot: Snapshot, params: lsp.DeclarationParams) -> RawJson | None:
+    """The row in the allocation of what is mentioned at a position, or the nearest equivalent."""
+    return _jump(navigation.declaration, snapshot, params.position)
+
+
+def type_definition(snapshot: Snapshot, params: lsp.TypeDefinitionParams) -> RawJson | None:
+    """The header of the allocation of the value at a position, or rows of values."""
+    return _jump(navigation.type_definition, snapshot, params.position)
+
+
+def implementation(snapshot: Snapshot, params: lsp.ImplementationParams) -> RawJson | None:
+    """The instruction in the HLO module, or its entry in the schedule."""
+    return _jump(navigation.implementation, snapshot, params.position)
 
 
 # ---------------------------------------------------------------- references and highlights
@@ -100,9 +113,9 @@ def _calls(
     call: Callable[[lsp.CallHierarchyItem, list[lsp.Range]], _Call],
     what: str,
     snapshot: Snapshot,
-    params: lsp.CallHierarchyIncomingCallsParams | lsp.CallHierarchyOutgoingCallsParams,
+    item: lsp.CallHierarchyItem,
 ) -> list[_Call]:
-    data: Mapping[str, Any] = params.item.data if isinstance(params.item.data, Mapping) else {}
+    data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
     name, is_computation = data.get("name"), data.get("isComputation") is True
     if not isinstance(name, str):
         return []
@@ -113,11 +126,18 @@ def _calls(
     return [call(_item(snapshot, flow.item), [*map(snapshot.convert.range, flow.places)]) for flow in found]
 
 
-incoming_calls = partial(_calls, incoming, lsp.CallHierarchyIncomingCall, "producers or callers")
-"""The producers of what an item is computed from, or the callers of a computation."""
+def incoming_calls(
+    snapshot: Snapshot, params: lsp.CallHierarchyIncomingCallsParams
+) -> list[lsp.CallHierarchyIncomingCall]:
+    """The producers of what an item is computed from, or the callers of a computation."""
+    return _calls(incoming, lsp.CallHierarchyIncomingCall, "producers or callers", snapshot, params.item)
 
-outgoing_calls = partial(_calls, outgoing, lsp.CallHierarchyOutgoingCall, "consumers or callees")
-"""The consumers of an item, or the callees of a computation."""
+
+def outgoing_calls(
+    snapshot: Snapshot, params: lsp.CallHierarchyOutgoingCallsParams
+) -> list[lsp.CallHierarchyOutgoingCall]:
+    """The consumers of an item, or the callees of a computation."""
+    return _calls(outgoing, lsp.CallHierarchyOutgoingCall, "consumers or callees", snapshot, params.item)
 
 
 def _item(snapshot: Snapshot, item: Item) -> lsp.CallHierarchyItem:

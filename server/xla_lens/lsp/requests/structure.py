@@ -6,8 +6,8 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.structure import document_symbols, folds, selection
 from xla_lens.features.tokens import tokens
+from xla_lens.lsp.capabilities import TOKENS
 from xla_lens.lsp.converter import Json, RawJson
-from xla_lens.lsp.handlers import TOKENS
 from xla_lens.lsp.snapshot import Snapshot
 
 SYMBOL_LIMIT: Final = 1_000
