@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.capacity import (
@@ -30,6 +30,7 @@ from xla_lens.model.checks.problems import Problem
 from xla_lens.model.chip import gpu_in, tpu_in
 from xla_lens.model.dump_flags import formats_of_modules, left_out_by_flags
 from xla_lens.model.flags import Flags, flags_in
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.reading import (
     SMALL_FILE,
@@ -56,14 +57,12 @@ from xla_lens.syntax.file_names import (
     split_name,
     uncompressed_name,
 )
+from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import end_of_lines, read_columns
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, IsCancelled, ReportProgress, document_of_file
-
-if TYPE_CHECKING:
-    from xla_lens.model.hlo.module import HloModule
 
 _HEAD: Final = 4096
 
@@ -313,7 +312,7 @@ class LoadedFile:
 
     dump_file: DumpFile
     stamp: Stamp | None
-    module: "HloModule | None" = None
+    module: HloModule | None = None
 
 
 def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
@@ -562,9 +561,6 @@ def load_module(
     if known and known.dump_file.document.data == document.data:
         return replace(known, stamp=stamp)
     file = DumpFile(FileKind.HLO, str(path), document, FileColumns.empty())
-    from xla_lens.model.hlo.module import HloModule
-    from xla_lens.syntax.hlo.module import read_module
-
     return LoadedFile(file, stamp, HloModule(file, read_module(document, is_cancelled, report_progress)))
 
 

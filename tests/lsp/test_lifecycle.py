@@ -48,7 +48,7 @@ async def _code(editor: InProcess, method: str, params: Any) -> int:
 def test_each_announced_request_and_command_has_a_function() -> None:
     assert not handlers.HANDLERS.keys() & handlers.STATE_HANDLERS.keys()
     assert capabilities.REQUESTS.keys() == handlers.HANDLERS.keys() | handlers.STATE_HANDLERS.keys()
-    assert capabilities.COMMANDS == tuple(handlers.COMMANDS)
+    assert tuple(handlers.COMMANDS) == capabilities.COMMANDS
 
 
 async def test_invalid_parameters_of_initialize_are_rejected(editor: InProcess) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from xla_lens.model.checks.codes import Code
 from xla_lens.render.names import nearest, renamed
 from xla_lens.render.numbers import parse_size
 
@@ -98,9 +99,6 @@ def _size(value: Any) -> int | None:
 
 
 def _codes(value: Any) -> frozenset[str]:
-    # Imported here, because the engine is slow to import.
-    from xla_lens.model.checks.codes import Code
-
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise InvalidSetting("a list of finding codes")
     for code in value:

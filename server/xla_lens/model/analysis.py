@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.capacity import Capacity, given_capacity
@@ -11,9 +11,11 @@ from xla_lens.model.checks.check import check
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
 from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.module import differences_from_module
 from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.checks.structure import unreadable
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory, measure, with_bounds
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -21,9 +23,6 @@ from xla_lens.model.tables.joining import join
 from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import IsCancelled, ReportProgress
-
-if TYPE_CHECKING:
-    from xla_lens.model.hlo.module import HloModule
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -42,7 +41,7 @@ class Analysis:
     name: str | None = None
     chip: str | None = None
     capacity: Capacity | None = None
-    module: "HloModule | None" = None
+    module: HloModule | None = None
 
     def on_device(self, size_bytes: int | None) -> "Analysis":
         """Return this analysis with the capacity that the user states, which counts more than that of any file. None
@@ -51,13 +50,11 @@ class Analysis:
         capacity = given_capacity(size_bytes, self.chip)
         return replace(self, capacity=capacity) if capacity else self
 
-    def with_module(self, module: "HloModule | None", is_cancelled: IsCancelled | None = None) -> "Analysis":
+    def with_module(self, module: HloModule | None, is_cancelled: IsCancelled | None = None) -> "Analysis":
         """Return this analysis with its HLO module and the findings of the dump against that. Raises `Cancelled`."""
         one = self if module is self.module else replace(self, module=module)
         if module is None:
             return one
-        from xla_lens.model.checks.module import differences_from_module
-
         is_cancelled = is_cancelled or (lambda: False)
         has_alarms = any(finding.severity.is_alarm for finding in self.findings)
         is_whole = not has_alarms and not module.is_cut_off
@@ -73,7 +70,7 @@ class Analysis:
         """Return this analysis with the finding that the HLO module could not be read."""
         return replace(self, findings=(*self.findings, unreadable(module)))
 
-    def module_in(self, file: DumpFile) -> "HloModule | None":
+    def module_in(self, file: DumpFile) -> HloModule | None:
         """Return the HLO module if that is in a file, else None."""
         return self.module if self.module and file is self.module.file else None
 

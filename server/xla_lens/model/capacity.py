@@ -15,6 +15,8 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
+from xla_lens.syntax.compile_log import read_compile_log
+from xla_lens.syntax.oom import read_oom_log
 
 
 class CapacitySource(StrEnum):
@@ -68,10 +70,6 @@ class LoggedSize(NamedTuple):
 
 def logged_sizes(log: bytes) -> Iterator[LoggedSize]:
     """Yield the sizes of HBM that a log states, of programs that fit and of those that do not."""
-    # Most dumps have no log beside them.
-    from xla_lens.syntax.compile_log import read_compile_log
-    from xla_lens.syntax.oom import read_oom_log
-
     for message in read_oom_log([log]).messages:
         if message.hbm_capacity:
             yield LoggedSize(message.module, message.hbm_capacity.size_bytes, CapacitySource.OOM_MESSAGE)

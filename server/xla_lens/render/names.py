@@ -1,6 +1,7 @@
 """Messages about names that are not among those allowed."""
 
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import Final
 
 RENAMED: Final = {"max-reserved": "max-memory", "max-reserved-increase": "max-memory-increase"}
@@ -12,9 +13,6 @@ _MAX_LISTED = 20
 
 def nearest(name: str, allowed: Iterable[str], similarity: float = 0.6) -> str | None:
     """Return the allowed name that is most similar to a name, None if none is similar enough (0 to 1)."""
-    # Imported here, because only errors need it.
-    from difflib import get_close_matches
-
     close = get_close_matches(name, list(map(str, allowed)), 3, similarity)
     # Letters in the wrong order are the most frequent mistake.
     return next((other for other in close if sorted(other) == sorted(name)), close[0] if close else None)

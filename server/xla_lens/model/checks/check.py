@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.checks import allocations, live_ranges, peak, reports, structure, values
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.module import differences_from_module
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
 from xla_lens.model.checks.problems import Cut, Finding, Findings, Problem
 from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -18,9 +20,6 @@ from xla_lens.syntax.columns import place_in
 from xla_lens.syntax.tables import Section
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled, ReportProgress
-
-if TYPE_CHECKING:
-    from xla_lens.model.hlo.module import HloModule
 
 _Check: TypeAlias = Callable[[DumpSet, Context], Findings]
 
@@ -59,7 +58,7 @@ def check(
     memory: Memory,
     is_cancelled: IsCancelled = lambda: False,
     report_progress: ReportProgress = lambda _: None,
-    module: "HloModule | None" = None,
+    module: HloModule | None = None,
 ) -> list[Finding]:
     """All findings of a dump set, in the order of the files and of their text. `report_progress` is called with the
     fraction of the checks that is done. With the HLO module, holds the dump against it. Raises `Cancelled`.
@@ -96,7 +95,7 @@ def _checked(
     lines: tuple[UnknownLine, ...],
     damage: Damage,
     *,
-    module: "HloModule | None",
+    module: HloModule | None,
     is_cancelled: IsCancelled,
     report_progress: ReportProgress,
 ) -> list[Finding]:
@@ -128,8 +127,6 @@ def _checked(
             release_memory()
             report_progress((number + 1) / len(_CHECKS))
         if module and not _alarms(findings) and not context.broken_files:
-            from xla_lens.model.checks.module import differences_from_module
-
             run(differences_from_module(context, module, is_cancelled))
         # What follows from the rest of the dump says nothing new where that is wrong. Sizes of views are not known.
         has_view = any(finding.problem.kind is Problem.VIEW for finding in findings)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self, SupportsIndex, TypeAlias
+from typing import Any, Final, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.problems import Finding, Findings, Problem, Related, Relation
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -16,9 +17,6 @@ from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import NONE, Column, Table, cells
 from xla_lens.syntax.hlo.module import Computations, Instructions
 from xla_lens.syntax.tables import Allocations, LiveRanges, PeakBuffers, Positions, Schedule, Slices, UsedValues, Uses
-
-if TYPE_CHECKING:
-    from xla_lens.model.hlo.module import HloModule
 
 Marks: TypeAlias = NDArray[np.bool_]
 Named: TypeAlias = Slices | UsedValues | Positions | Uses | LiveRanges | PeakBuffers
@@ -44,14 +42,14 @@ class Context:
     """
 
     dump: DumpSet
-    module: "HloModule | None"
+    module: HloModule | None
     values: Marks
     allocations: Marks
     names: Marks
     broken_files: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, dump: DumpSet, module: "HloModule | None" = None) -> Self:
+    def of(cls, dump: DumpSet, module: HloModule | None = None) -> Self:
         """The context before the first check. A header of an allocation that cannot be read has a finding."""
         values, names = (np.zeros(len(table), bool) for table in (dump.values, dump.names))
         return cls(dump, module, values, dump.allocations.index == NONE, names)

@@ -16,6 +16,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.syntax.columns import NONE, rows_of
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.oom import printed_size
 
 MOST_TABLES: Final = 50
 """A report has a table for up to this many allocations of a memory space, and leaves out only small ones after that
@@ -144,9 +145,6 @@ def _buffers(file: DumpFile) -> Iterator[ReportedBuffer]:
 
 
 def _interval(size: str) -> Interval:
-    # Few dumps are a report alone, so that most need no regular expression of it.
-    from xla_lens.syntax.oom import printed_size
-
     printed = printed_size(size)
     return Interval(printed.least_bytes, printed.most_bytes) if printed else Interval(0, 0)
 

@@ -9,6 +9,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from html import escape
 from typing import Final
 
@@ -97,7 +98,4 @@ def _with_line_feeds(code: str) -> str:
 
 def _source(code: str) -> str:
     """The hash by which the content security policy allows a script or a style."""
-    # Loads OpenSSL, which only pages need.
-    from hashlib import sha256
-
     return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
