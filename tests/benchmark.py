@@ -30,7 +30,8 @@ from tree_sitter import Language, Parser
 
 from lsp.wire import Process
 from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, never
-from xla_lens.files import find_set, load_module
+from xla_lens.disk.loading import load_module
+from xla_lens.disk.sets import find_set
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 

@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from samples import ROOT
+from xla_lens.disk.package_files import explanation_path
 from xla_lens.model.checks.codes import Code
-from xla_lens.package_files import explanation_path
 
 PAGE: Final = ROOT / "docs" / "findings.md"
 
@@ -30,7 +30,7 @@ Editors show findings as diagnostics, each with a link to its explanation.
 `xla-lens check --unknown` lists the text that XLA Lens does not know instead, as a newer release of XLA may print. It
 groups lines, parts of lines, instructions and shapes by their form, with counts and the first place of each, for a bug
 report. The status is 1 if there is any. Unless an unknown line is a damaged row, it is only a note, and all numbers
-stay exact. [`syntax`](../server/xla_lens/render/explanations/syntax.md) has the details.
+stay exact. [`syntax`](../server/xla_lens/words/explanations/syntax.md) has the details.
 
 | Severity | Meaning |
 |---|---|

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from samples import dump_file, module_of_text, never
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import Part, ReportOptions
-from xla_lens.files import SetFiles
+from xla_lens.blocks.html import html_lines
+from xla_lens.disk.sets import SetFiles
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.warrants import Quantity
-from xla_lens.render.report.data import report_data
-from xla_lens.render.report.html import html_lines
-from xla_lens.render.report.outline import report_markdown, report_outline, report_text
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import report
+from xla_lens.report.options import Part, ReportOptions
+from xla_lens.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns

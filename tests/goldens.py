@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from samples import DUMPS, dump_file, lines_with_marks, module_of_text
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.words.messages import message
 
 REDUCE: Final = DUMPS / "seeds" / "000_65ac1592097277d9.txt"
 """One file from 2022, with values of the computation of a reduction."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from samples import ROOT, SPLIT, TPU, joined
+from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.numbers import exact, human, parse_size, percent
+from xla_lens.words.numbers import exact, human, parse_size, percent
 
 FOLDER: Final = ROOT / "vscode-extension" / "test" / "map" / "data"
 

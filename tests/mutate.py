@@ -11,7 +11,7 @@ from mutations import EDITS, Mutation
 from mutations.edits import ANY
 from mutations.lines import HLO
 from samples import dump_file, module_of_text
-from xla_lens.files import find_sets
+from xla_lens.disk.sets import find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.problems import Finding

@@ -1,9 +1,9 @@
-"""Checks JSON against the types of `xla_lens.render.contract`: no missing, additional or converted fields."""
+"""Checks JSON against the types of `xla_lens.words.contract`: no missing, additional or converted fields."""
 
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from xla_lens.render import contract
+from xla_lens.words import contract
 
 
 class Mismatch(AssertionError):

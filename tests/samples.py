@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from hlo_trees import ParsedInstruction, parse_instruction
-from xla_lens.files import find_set, find_sets, load_files, load_module, load_module_or_finding
+from xla_lens.disk.loading import load_files, load_module, load_module_or_finding
+from xla_lens.disk.sets import find_set, find_sets
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at

@@ -18,27 +18,11 @@ _PACKAGE = ROOT / "server" / "xla_lens"
 pytestmark = pytest.mark.xdist_group("architecture")
 """One worker parses the modules once."""
 
-_LAYERS = (
-    "text",
-    "syntax",
-    "model",
-    "words",
-    "features",
-    "render",
-    "package_files",
-    "reading",
-    "source_files",
-    "files",
+_ROOMS = (
+    *("text", "syntax", "model", "words", "disk", "blocks", "oom"),
+    *("report", "diff", "memory_map", "editor"),
 )
-"""Each layer may import those before it. The edges may import all of them, but not each other."""
-
-_WORDS = (
-    *("command_links", "contract", "explained", "markdown", "names", "numbers"),
-    *("sources", "terms", "warrants"),
-)
-"""The modules of `render` that word a number, a name or a place, which are a layer of their own: features use them for
-the words beside their facts.
-"""
+"""Each room may import those before it. The edges may import all of them, but not each other."""
 
 _EDGES = ("lsp", "cli", "capturing")
 
@@ -49,24 +33,24 @@ _ONLY_IN = {
     "lsprotocol": {"lsp"},
     "asyncio": {"lsp"},
     "argparse": {"cli"},
-    "json": {"words", "render", "cli", "lsp"},
+    "json": {"words", "memory_map", "editor", "report", "cli", "lsp"},
 }
-"""The layers that may import a library."""
+"""The rooms that may import a library."""
 
-_NO_INPUT_OR_OUTPUT = {"text", "syntax", "model", "words", "features", "render"}
+_NO_INPUT_OR_OUTPUT = {*_ROOMS} - {"disk"}
 
 
 def _modules() -> list[Path]:
     return sorted(_PACKAGE.rglob("*.py"))
 
 
-def _layer(path: Path) -> str:
-    return _layer_of(_module_name(path).split(".")[1:] or ["__init__"])
+def _room(path: Path) -> str:
+    return _room_of(_module_name(path))
 
 
-def _layer_of(names: list[str]) -> str:
-    """The layer of a module by the parts of its name within the package."""
-    return "words" if names[0] == "render" and names[1:2] and names[1] in _WORDS else names[0]
+def _room_of(name: str) -> str:
+    """The room of a module by its name: the package that it is in, its own name at the root."""
+    return [*name.split(".")[1:], "__init__"][0]
 
 
 @cache
@@ -95,11 +79,11 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-# ---------------------------------------------------------------- layers
+# ---------------------------------------------------------------- rooms
 
 _MAY_IMPORT = {
-    **{layer: {*_LAYERS[: number + 1]} for number, layer in enumerate(_LAYERS)},
-    **{edge: {*_LAYERS, edge} for edge in _EDGES},
+    **{room: {*_ROOMS[: number + 1]} for number, room in enumerate(_ROOMS)},
+    **{edge: {*_ROOMS, edge} for edge in _EDGES},
 }
 _EXCEPTIONS = {
     ("cli/main.py", "lsp"): "to start it",
@@ -107,32 +91,39 @@ _EXCEPTIONS = {
 }
 
 
-def test_layers_import_only_layers_below_them() -> None:
+def test_rooms_import_only_rooms_below_them() -> None:
     found = {
-        (str(path.relative_to(_PACKAGE)), _layer_of(name.split(".")[1:]))
+        (str(path.relative_to(_PACKAGE)), _room_of(name))
         for path in _modules()
-        if _layer(path) not in ("__init__", "__main__", "api")
+        if _room(path) not in _AT_THE_ROOT
         for name in _imports(path)
-        if name.startswith("xla_lens.") and _layer_of(name.split(".")[1:]) not in _MAY_IMPORT[_layer(path)]
+        if name.startswith("xla_lens.") and _room_of(name) not in _MAY_IMPORT[_room(path)]
     }
     assert found == _EXCEPTIONS.keys()
 
 
-def test_libraries_are_imported_only_by_their_layers() -> None:
+_AT_THE_ROOT = {"__init__", "__main__", "api"}
+
+
+def test_every_module_is_in_a_room() -> None:
+    assert {_room(path) for path in _modules()} == {*_ROOMS, *_EDGES, *_AT_THE_ROOT}
+
+
+def test_no_base_name_stands_in_more_than_two_rooms() -> None:
+    rooms: dict[str, set[str]] = {}
+    for path in _modules():
+        rooms.setdefault(path.name, set()).add(_room(path))
+    assert {name: found for name, found in rooms.items() if len(found) > 2 and name != "__init__.py"} == {}
+
+
+def test_libraries_are_imported_only_by_their_rooms() -> None:
     for path in _modules():
         for name in _imports(path):
-            assert _layer(path) in _ONLY_IN.get(name.split(".")[0], {_layer(path)}), (path, name)
-
-
-def test_no_feature_imports_another() -> None:
-    for path in (_PACKAGE / "features").rglob("*.py"):
-        own = path.relative_to(_PACKAGE / "features").parts[0].removesuffix(".py")
-        others = {name.split(".")[2] for name in _imports(path) if name.startswith("xla_lens.features.")}
-        assert others <= {own}, path
+            assert _room(path) in _ONLY_IN.get(name.split(".")[0], {_room(path)}), (path, name)
 
 
 def test_no_input_or_output_below_the_edges() -> None:
-    for path in (path for path in _modules() if _layer(path) in _NO_INPUT_OR_OUTPUT):
+    for path in (path for path in _modules() if _room(path) in _NO_INPUT_OR_OUTPUT):
         calls = (node.func for node in ast.walk(_tree(path)) if isinstance(node, ast.Call))
         assert not {"open", "print", "input"} & {call.id for call in calls if isinstance(call, ast.Name)}, path
         libraries = {name.split(".")[0] for name in _imports(path)}

@@ -9,9 +9,9 @@ import pytest
 import xla_lens
 import xla_lens.api
 from documents import DOCS, documents, updated
-from xla_lens.features.report.options import Part
 from xla_lens.model.chip import HBM, HBM_RELEASE
 from xla_lens.model.tables.backend import SPACES, Backend, Space, Where
+from xla_lens.report.options import Part
 from xla_lens.syntax.file_names import SUFFIXES
 
 

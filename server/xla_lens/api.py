@@ -8,8 +8,10 @@ from pathlib import Path
 
 from xla_lens.capturing.capture import Capture, Comparison, Peak, Table, read_captures
 from xla_lens.capturing.compiling import capture, dumping
-from xla_lens.files import NotADump, find_set, load_set, unreadable_files
-from xla_lens.files import load_module as load_module_of_set
+from xla_lens.disk.loading import load_module as load_module_of_set
+from xla_lens.disk.loading import load_set, unreadable_files
+from xla_lens.disk.reading import log_blocks, open_file
+from xla_lens.disk.sets import NotADump, find_set
 from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.codes import Rule
@@ -31,10 +33,9 @@ from xla_lens.model.memory.edits import NextPeaks, next_peaks
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
 from xla_lens.model.memory.padding import Padding, PaddingAtStep, padding_at, padding_of
 from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
-from xla_lens.model.oom import OomJoin, join_oom
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
-from xla_lens.reading import log_blocks, open_file
+from xla_lens.oom.candidates import OomJoin, join_oom
 from xla_lens.syntax.oom import OomMessage, read_oom_log
 
 __all__ = [

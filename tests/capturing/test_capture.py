@@ -14,8 +14,8 @@ import pytest
 
 import xla_lens
 from samples import DUMPS, SPLIT, TPU, facts, space_facts
-from xla_lens.package_files import page_sources
-from xla_lens.render.captures import MOST_ROWS
+from xla_lens.capturing.shown import MOST_ROWS
+from xla_lens.disk.package_files import page_sources
 
 SWITCH = next(DUMPS.glob("tpu-7x-libtpu0.0.52/switch/*jit_sw.*-buffer-assignment.txt"))
 """Has several pieces of advice."""
@@ -165,7 +165,7 @@ def test_no_name_becomes_markup(tmp_path: Path) -> None:
 
 
 def test_a_map_that_is_too_big_for_a_notebook_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xla_lens.render.captures.MOST_MAP", 1000)
+    monkeypatch.setattr("xla_lens.capturing.shown.MOST_MAP", 1000)
     picture = _capture(SPLIT)._repr_html_()
     assert "<iframe" not in picture
     assert "The memory map is too big for a notebook" in picture

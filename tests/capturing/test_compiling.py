@@ -12,7 +12,7 @@ import pytest
 
 import xla_lens
 from samples import SPLIT, TPU, TPU_LOG
-from xla_lens.render.numbers import human
+from xla_lens.words.numbers import human
 
 _OOM = TPU_LOG.read_text(encoding="utf-8")
 

@@ -6,4 +6,4 @@ import pytest
 @pytest.fixture(autouse=True)
 def _written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that tests have just cut off count as written, so that no command waits for the rest."""
-    monkeypatch.setattr("xla_lens.files._RECENT_SECONDS", 0)
+    monkeypatch.setattr("xla_lens.disk.loading._RECENT_SECONDS", 0)

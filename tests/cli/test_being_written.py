@@ -12,7 +12,7 @@ import pytest
 from commands import run
 from goldens import SWAP_2025
 from samples import PALLAS, SPLIT, TPU, WHILE, sweep
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.syntax.file_names import FileKind
 
 _CHUNKS = 6
@@ -52,7 +52,7 @@ def test_findings_wait_for_the_end_of_a_dump(
     path: Path, order: tuple[FileKind, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From whichever chunk on `check` reads, it finds what is wrong with the whole dump, or less."""
-    monkeypatch.setattr("xla_lens.files._RECENT_SECONDS", 60.0)
+    monkeypatch.setattr("xla_lens.disk.loading._RECENT_SECONDS", 60.0)
     (tmp_path / "whole").mkdir()
     for _ in _written(path, tmp_path / "whole", order, random.Random(0)):
         pass

@@ -13,9 +13,9 @@ import pytest
 from commands import run
 from samples import DUMPS, ROOT
 from xla_lens.cli.arguments import parse_arguments
-from xla_lens.features.report.options import CiFormat
+from xla_lens.cli.ci_formats import Annotation, CiPlace, ci_text, fingerprints
 from xla_lens.model.checks.codes import Severity
-from xla_lens.render.ci import Annotation, CiPlace, ci_text, fingerprints
+from xla_lens.report.options import CiFormat
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 NEW = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/*jit_f.*-buffer-assignment.txt"))

@@ -9,7 +9,7 @@ import pytest
 from commands import run
 from goldens import SWAP
 from samples import DUMPS, SEED, SPLIT, TPU
-from xla_lens.files import find_sets
+from xla_lens.disk.sets import find_sets
 
 NO_DUMPS = (
     "this folder contains no dumps. `xla-lens run COMMAND` writes them, or XLA with --xla_dump_to=DIR "

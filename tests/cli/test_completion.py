@@ -9,8 +9,8 @@ import pytest
 
 from commands import printed
 from xla_lens.cli.arguments import parsers
-from xla_lens.features.report.options import Part
 from xla_lens.model.checks.codes import Code
+from xla_lens.report.options import Part
 
 COMMANDS = set(parsers()[1])
 

@@ -15,9 +15,9 @@ import pytest
 from commands import on_terminal, run
 from oom_texts import TPU_LIST
 from samples import SEED, SPLIT
-from xla_lens.features.report.options import FORMATS, CiFormat
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.codes import Severity
+from xla_lens.report.options import FORMATS, CiFormat
 
 CHECKS = [
     ("check",),
@@ -56,7 +56,7 @@ def test_every_severity_is_printed_in_every_format(
         assert found.findings
         return replace(found, findings=tuple(replace(one, severity=severity) for one in found.findings))
 
-    monkeypatch.setattr("xla_lens.files.analyse", analyse_as)
+    monkeypatch.setattr("xla_lens.disk.loading.analyse", analyse_as)
     status, out, err = run(*arguments, SEED)
     assert err == ""
     is_alarm = severity is Severity.ERROR or (arguments[0] == "check" and severity is Severity.WARNING)

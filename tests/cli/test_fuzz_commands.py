@@ -13,8 +13,8 @@ from fuzzing.texts import ODD_PATHS, dump_sets
 from samples import DUMPS, SPLIT, sweep
 from xla_lens.cli.ci import CiReport
 from xla_lens.cli.run_folder import create_folder
-from xla_lens.features.report.options import CiFormat
-from xla_lens.features.sources_of_findings import SourceLine
+from xla_lens.cli.sources_of_findings import SourceLine
+from xla_lens.report.options import CiFormat
 
 _DUMPS = dump_sets(DUMPS, 10**5)
 

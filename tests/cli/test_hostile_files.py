@@ -23,7 +23,7 @@ import pytest
 from cli.test_schema import validator
 from commands import run
 from samples import SEED, SPLIT, TPU_LOG
-from xla_lens.files import find_sets, walk_sets
+from xla_lens.disk.sets import find_sets, walk_sets
 
 _MEMORY = 1 << 30
 """Bytes of address space that a test may take."""

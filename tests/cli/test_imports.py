@@ -12,7 +12,7 @@ _PROTOCOL = {"pygls", "lsprotocol", "attr", "attrs", "cattrs"}
 
 _EXTERNAL = {"numpy", "tree_sitter", "tree_sitter_xla_dump", *_PROTOCOL}
 
-_ENGINE = {"xla_lens.text.document", "xla_lens.syntax.rows", "xla_lens.model.analysis", "xla_lens.files"}
+_ENGINE = {"xla_lens.text.document", "xla_lens.syntax.rows", "xla_lens.model.analysis", "xla_lens.disk.sets"}
 
 
 def imported(*arguments: object) -> set[str]:

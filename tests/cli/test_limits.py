@@ -7,7 +7,7 @@ import pytest
 
 from commands import printed, run
 from samples import SEED, SPLIT
-from xla_lens.render.numbers import parse_size
+from xla_lens.words.numbers import parse_size
 
 
 def _check(*arguments: object) -> tuple[int, list[str]]:

@@ -17,7 +17,7 @@ import pytest
 from commands import run
 from samples import SEED, SPLIT, TPU_LOG
 from xla_lens.cli.main import main
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, which Linux has")
 

@@ -14,7 +14,7 @@ import pytest
 
 from commands import run
 from samples import DUMPS, GLUED, SEED, SPLIT, TPU, fact_of, space_facts
-from xla_lens.files import cached_modules, find_sets
+from xla_lens.disk.sets import cached_modules, find_sets
 
 FOLDER = SPLIT.parent
 SET = sorted(FOLDER.glob("module_0000*"))

@@ -8,8 +8,8 @@ import pytest
 
 from commands import printed, run
 from samples import SEED, WHILE, on_each_dump
-from xla_lens.features.report.options import Part
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
+from xla_lens.report.options import Part
 from xla_lens.syntax.file_names import FileKind
 
 

@@ -27,9 +27,9 @@ from terminals import read_all
 from xla_lens.cli.inside import sitecustomize
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
 from xla_lens.cli.run_folder import RunFolder
-from xla_lens.files import find_sets
-from xla_lens.render.numbers import human
+from xla_lens.disk.sets import find_sets
 from xla_lens.syntax.file_names import FlagFile
+from xla_lens.words.numbers import human
 
 MLP = DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train"
 SMALL = DUMPS / "cpu-jaxlib0.4.30" / "zero_size"

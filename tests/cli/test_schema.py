@@ -25,12 +25,12 @@ from samples import (
     on_each_dump,
     space_facts,
 )
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import Part, ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.render.messages import finding_data
-from xla_lens.render.report.data import report_data
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import report
+from xla_lens.report.options import Part, ReportOptions
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.words.messages import finding_data
 
 SCHEMA = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 

@@ -15,14 +15,14 @@ import pytest
 from commands import on_terminal, printed, printed_json
 from samples import PALLAS, SPLIT, TPU, joined, on_all_dumps, on_each_dump
 from terminals import read_all
+from xla_lens.blocks.terminal import Cut, Piece, Style, Terminal, columns, shortened, width_of, wrapped
+from xla_lens.blocks.text import terminal_lines
 from xla_lens.cli.terminal import find_terminal
-from xla_lens.features.report.facts import Report, report
-from xla_lens.features.report.options import Part, ReportOptions
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.render.report.outline import report_outline
-from xla_lens.render.report.text import terminal_lines
-from xla_lens.render.terminal import Cut, Piece, Style, Terminal, columns, shortened, width_of, wrapped
+from xla_lens.report.facts import Report, report
+from xla_lens.report.options import Part, ReportOptions
+from xla_lens.report.outline import report_outline
 
 WIDTHS = (60, 80, 120)
 LINK = re.compile(r"\x1b\]8;;(.*?)\x1b\\(.*?)\x1b\]8;;\x1b\\")

@@ -6,7 +6,7 @@ from crosscheck.matrix import ROWS
 from crosscheck.rules import PROTO, Result, Space
 from crosscheck.targets import analysis_bytes
 from crosscheck.traced import TracedSpace
-from xla_lens.render.numbers import counted
+from xla_lens.words.numbers import counted
 
 
 def peak_table(results: list[Result], versions: dict[str, str]) -> str:

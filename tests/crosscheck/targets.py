@@ -6,14 +6,14 @@ from typing import Any, Final
 import numpy as np
 
 from xla_lens.cli.sets import find_dumps
-from xla_lens.features.unknown_text import unknown_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.needed import kind_bytes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend
-from xla_lens.render.messages import message
+from xla_lens.report.unknown_text import unknown_text
 from xla_lens.syntax.columns import Kind
+from xla_lens.words.messages import message
 
 _ROUNDED: Final = 16 << 10
 """To what the memory analysis rounds temporaries on TPUs."""

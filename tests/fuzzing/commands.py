@@ -12,7 +12,7 @@ from pathlib import Path
 from fuzzing.texts import damaged
 from samples import TPU_LOG
 from xla_lens.cli.main import main
-from xla_lens.features.report.options import Part
+from xla_lens.report.options import Part
 
 _FORMATS = ("text", "markdown", "json", "html")
 _CI = ("github", "gitlab", "junit", "sarif")

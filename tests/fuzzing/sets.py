@@ -21,33 +21,33 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from fuzzing.texts import damaged
 from samples import ROOT
+from xla_lens.blocks.text import text_lines
 from xla_lens.cli.output import CannotRun
 from xla_lens.cli.sets import find_dumps
-from xla_lens.features.annotations import actions, hints, lenses
-from xla_lens.features.diff.facts import diff
-from xla_lens.features.diff.options import DiffOptions
-from xla_lens.features.hover import hover
-from xla_lens.features.links import links
-from xla_lens.features.navigation import declaration, definition, implementation, type_definition
-from xla_lens.features.references import highlights, references
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import Part, ReportOptions
-from xla_lens.features.structure import document_symbols, folds, selection
-from xla_lens.features.tokens import tokens
-from xla_lens.features.unknown_text import by_form, unknown_text, unknown_text_data
+from xla_lens.diff.compare import diff
+from xla_lens.diff.data import diff_data
+from xla_lens.diff.options import DiffOptions
+from xla_lens.diff.outline import diff_outline
+from xla_lens.editor.annotations import actions, hints, lenses
+from xla_lens.editor.hover import hover
+from xla_lens.editor.links import links
+from xla_lens.editor.navigation import declaration, definition, implementation, type_definition
+from xla_lens.editor.references import highlights, references
+from xla_lens.editor.structure import document_symbols, folds, selection
+from xla_lens.editor.tokens import tokens
+from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.diff.comparable import DiffSide
 from xla_lens.model.hlo.mentions import hlo_mention_at
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.render.diff.data import diff_data
-from xla_lens.render.diff.outline import diff_outline
-from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.messages import finding_data
-from xla_lens.render.report.data import report_data
-from xla_lens.render.report.outline import report_text
-from xla_lens.render.report.text import text_lines
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import report
+from xla_lens.report.options import Part, ReportOptions
+from xla_lens.report.outline import report_text
+from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data
+from xla_lens.words.messages import finding_data
 
 MOST_SECONDS: Final = 5.0
 """The most CPU time of one step, 0 for no limit."""

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from xla_lens.files import find_sets
+from xla_lens.disk.sets import find_sets
 
 Operator: TypeAlias = Callable[[random.Random, bytes, bytes], bytes]
 """Changes a text. The second text is from another dump."""

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from lsp.reading import Reader
 from lsp.wire import PATIENCE, Process
-from xla_lens import files
+from xla_lens.disk import loading
 from xla_lens.lsp import dump_set_state
 from xla_lens.syntax.tree import Cancelled
 
@@ -147,12 +147,12 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
 @pytest.fixture
 def analyses(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Analyses that the test can hold after all files of the set are read. Held ones can be cancelled."""
-    found, analyse = Loads(), vars(files)["analyse"]
+    found, analyse = Loads(), vars(loading)["analyse"]
 
     def held(*arguments: Any) -> Any:
         found.wait_unless_cancelled(arguments[1])
         return analyse(*arguments)
 
-    monkeypatch.setattr(files, "analyse", held)
+    monkeypatch.setattr(loading, "analyse", held)
     yield found
     found.resume()

@@ -14,7 +14,7 @@ import pytest
 
 from fuzzing.positions import Text
 from lsp.wire import FULL, InProcess
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.syntax.file_names import split_name
 
 _LINE_END = re.compile(r"\r\n|\n|\r")

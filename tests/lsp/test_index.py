@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lsp.wire import FULL, InProcess
-from xla_lens.files import SetFiles
+from xla_lens.disk.sets import SetFiles
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.model.summary import SetSummary
 

@@ -12,8 +12,8 @@ import pytest
 from lsprotocol import types as lsp
 
 from samples import DUMPS, SEED, SPLIT, TPU, WHILE, never
-from xla_lens import files
-from xla_lens.files import SetFiles, find_sets, walk_sets
+from xla_lens.disk import sets
+from xla_lens.disk.sets import SetFiles, find_sets, walk_sets
 from xla_lens.lsp import index as indexing
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.index import FileFindings, IndexedSet, Progress, index
@@ -132,13 +132,13 @@ def test_links_are_not_followed_out_of_the_folders(tmp_path: Path, monkeypatch: 
         else:
             (inside / path.name).symlink_to(path)
     read: list[Path] = []
-    head = files._head
+    head = sets._head
 
     def recorded_head(path: Path, *arguments: Any) -> Any:
         read.append(path)
         return head(path, *arguments)
 
-    monkeypatch.setattr(files, "_head", recorded_head)
+    monkeypatch.setattr(sets, "_head", recorded_head)
     (found,) = walk_sets([inside], never)
     assert list(found.paths) == [FileKind.BUFFER_ASSIGNMENT]
     assert {path.resolve().parent for path in read} == {inside}

@@ -62,13 +62,13 @@ async def test_invalid_process_id_of_the_editor_is_ignored(monkeypatch: pytest.M
 
 _ENDLESS = """
 import sys, time
-from xla_lens import files
+from xla_lens.disk import loading
 from xla_lens.syntax.tree import Cancelled
 def analyse(dump, is_cancelled, *rest):
     while not is_cancelled():
         time.sleep(0.01)
     raise Cancelled
-files.analyse = analyse
+loading.analyse = analyse
 from xla_lens.cli.main import main
 sys.exit(main(["server"]))
 """

@@ -14,7 +14,7 @@ from lsp.conftest import Loads
 from lsp.reading import NO_PAGE, Reader, copied, read_page, show_page
 from lsp.wire import FULL, RequestFailed
 from samples import SEED, SPLIT, TPU
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 
 
 async def test_commands_return_what_the_command_line_prints(reader: Reader) -> None:

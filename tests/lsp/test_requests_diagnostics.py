@@ -61,7 +61,7 @@ async def test_diagnostic_has_all_parts_of_a_finding(reader: Reader, tmp_path: P
     assert (diagnostic["severity"], diagnostic["source"]) == (3, "xla-lens")
     (related,) = diagnostic["relatedInformation"]
     assert reader.shown([related["location"]]) == ["001_491faa5ce21a17c6:63: 4:cüb🚀las-gemm.1"]
-    assert diagnostic["codeDescription"]["href"].endswith("/render/explanations/peak-understated.md")
+    assert diagnostic["codeDescription"]["href"].endswith("/words/explanations/peak-understated.md")
 
 
 # ---------------------------------------------------------------- published

@@ -12,8 +12,8 @@ import pytest
 
 from lsp.reading import Reader, copied, lines, sibling
 from lsp.wire import FULL, Process
-from render.test_markdown import HOSTILE, check_structure, outside_of_code
 from samples import PEAK_NAMES, SEED, SPLIT
+from words.test_markdown import HOSTILE, check_structure, outside_of_code
 from xla_lens.syntax.file_names import FlagFile
 
 _WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·–-]*")

@@ -13,9 +13,9 @@ from lsp.reading import Reader, check_golden, copied, path_of, read_page, show_p
 from lsp.wire import FULL, RequestFailed, eventually
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, joined
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.lsp import dump_sets
-from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.syntax.file_names import FileKind
 
 _SETS = pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)

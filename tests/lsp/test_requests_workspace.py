@@ -11,7 +11,7 @@ from lsprotocol.types import SymbolKind
 from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, read_page, short_name, sibling
 from lsp.wire import FULL, PATIENCE, RequestFailed, eventually
 from samples import SEED, SPLIT, TPU
-from xla_lens.files import load_set
+from xla_lens.disk.loading import load_set
 from xla_lens.lsp import index as indexing
 from xla_lens.lsp.requests import workspace as symbols
 

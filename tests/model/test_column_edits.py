@@ -14,7 +14,7 @@ from column_edits import column_edits
 from lsp.reading import check_golden
 from mutate import ALARMS, Dump, load
 from samples import GLUED, TPU, WHILE, fact_of
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 
 _EDITS: Final = 150
 _GOLDEN: Final = Path(__file__).parent / "column_edits"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xla_lens.files import SetFiles, read_flags
+from xla_lens.disk.device import read_flags
+from xla_lens.disk.sets import SetFiles
 from xla_lens.model.flags import FlagSet, Setting, device_changes, flag_changes, flags_in
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.file_names import FlagFile

@@ -10,7 +10,7 @@ import pytest
 
 from foreign_lines import KINDS, ROWS, analysis_of_texts, numbers, texts_of, with_lines
 from samples import DUMPS, SHARED_DUMPS, dump_file, needs_shared_dumps, never, sweep
-from xla_lens.files import SetFiles, find_sets
+from xla_lens.disk.sets import SetFiles, find_sets
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.warrants import Bound, Quantity

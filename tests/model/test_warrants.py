@@ -7,7 +7,7 @@ import pytest
 
 from foreign_lines import numbers
 from samples import DUMPS, FORMS, dump_file, sweep
-from xla_lens.files import SetFiles, find_sets
+from xla_lens.disk.sets import SetFiles, find_sets
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.syntax.file_names import FileKind

@@ -41,7 +41,7 @@ _LIBRARIES = "/numpy.libs/"
 
 _FILES = {
     "package.json", "readme.md", "changelog.md", "LICENSE.txt", "dist/extension.js", "dist/ThirdPartyNotices.txt",
-    "server/libraries/xla_lens/render/memory_map/page.js", "server/libraries/xla_lens/render/memory_map/page.css",
+    "server/libraries/xla_lens/memory_map/page.js", "server/libraries/xla_lens/memory_map/page.css",
 }  # fmt: skip
 
 _FOLDERS = {"dist", "languages", "media", "server"}
@@ -128,7 +128,7 @@ def test_each_library_has_its_license(files: dict[str, bytes]) -> None:
             written = re.sub(r"lib(scipy_)?|64_", "", name).split("_")[0]
             assert written.lower() in texts["numpy"].lower(), name
     assert b"vscode-languageclient\n\n" in files["dist/ThirdPartyNotices.txt"]
-    assert b"markdown-it\n\n" in files["server/libraries/xla_lens/render/memory_map/page.js"].rpartition(b"/*!")[2]
+    assert b"markdown-it\n\n" in files["server/libraries/xla_lens/memory_map/page.js"].rpartition(b"/*!")[2]
 
 
 @pytest.fixture

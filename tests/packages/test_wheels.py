@@ -107,9 +107,7 @@ def test_wheel_has_the_files_of_the_package_and_nothing_else(wheel: Path) -> Non
     assert (others, package - set(names)) == (set(), set())
     licenses = {name.partition(".dist-info/")[2] for name in names if "/licenses/" in name}
     assert licenses == {"licenses/LICENSE", "licenses/grammar/LICENSE.tree-sitter"}
-    assert (
-        "markdown-it" in zipfile.ZipFile(wheel).read("xla_lens/render/memory_map/page.js").decode().rpartition("/*!")[2]
-    )
+    assert "markdown-it" in zipfile.ZipFile(wheel).read("xla_lens/memory_map/page.js").decode().rpartition("/*!")[2]
     assert "Requires-Python: >=3.11" in metadata
 
 

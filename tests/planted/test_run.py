@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from samples import ROOT
-from xla_lens.files import find_sets
-from xla_lens.render.numbers import human
+from xla_lens.disk.sets import find_sets
+from xla_lens.words.numbers import human
 
 _PYTHON = ROOT / ".venv-jax" / "bin" / "python"
 _PROGRAMS = Path(__file__).parent / "run_programs.py"

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import xla_lens
+from xla_lens.disk.package_files import explanation_path
 from xla_lens.model.advice.actions import Advice
 from xla_lens.model.advice.codes import Rule
-from xla_lens.package_files import explanation_path
-from xla_lens.render.numbers import human
+from xla_lens.words.numbers import human
 
 PROGRAMS: Final = Path(__file__).parent / "programs.py"
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "advice.md"

@@ -1,7 +1,7 @@
 /**
  * Number formats of the user interface, the same as in reports and hovers.
  *
- * `server/xla_lens/render/numbers.py` has the same functions. They are implemented here as well because the page formats
+ * `server/xla_lens/words/numbers.py` has the same functions. They are implemented here as well because the page formats
  * numbers in every frame and without a server; tests hold both against `test/map/data/numbers.json`.
  */
 

@@ -6,11 +6,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, overload
 
-from xla_lens.features.diff.facts import Diff, diff_of
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
-from xla_lens.features.report.facts import Report, SpaceReport, report
-from xla_lens.features.report.options import DEFAULT_PARTS, Part, ReportOptions
-from xla_lens.files import SetFiles, find_sets, load_module_or_finding, load_set, unreadable_files
+from xla_lens.capturing.shown import (
+    budget_problem,
+    capture_html,
+    capture_text,
+    comparison_html,
+    comparison_text,
+    fit_problems,
+    peak_text,
+    table_html,
+    table_text,
+    table_title,
+)
+from xla_lens.diff.compare import Diff, diff_of
+from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions
+from xla_lens.disk.loading import load_module_or_finding, load_set, unreadable_files
+from xla_lens.disk.package_files import page_sources
+from xla_lens.disk.sets import SetFiles, find_sets
 from xla_lens.model.advice.advise import measured
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
@@ -23,24 +35,13 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.backend import parse_spaces
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.package_files import page_sources
-from xla_lens.render.captures import (
-    budget_problem,
-    capture_html,
-    capture_text,
-    comparison_html,
-    comparison_text,
-    fit_problems,
-    peak_text,
-    table_html,
-    table_text,
-    table_title,
-)
-from xla_lens.render.messages import Json
-from xla_lens.render.numbers import parse_size
-from xla_lens.render.report.data import part_data, report_data
+from xla_lens.report.data import part_data, report_data
+from xla_lens.report.facts import Report, SpaceReport, report
+from xla_lens.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
+from xla_lens.words.messages import Json
+from xla_lens.words.numbers import parse_size
 
 
 class Table(Sequence[Mapping[str, Any]]):

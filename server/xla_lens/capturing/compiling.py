@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from xla_lens.capturing.capture import Capture, read_captures
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, user_flags
-from xla_lens.files import NotADump
+from xla_lens.disk.sets import NotADump
 from xla_lens.syntax.oom import read_oom_log
 
 # ---------------------------------------------------------------- compile a function

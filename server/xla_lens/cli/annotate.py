@@ -7,9 +7,8 @@ from pathlib import Path
 from xla_lens.cli.output import CannotRun, print_lines
 from xla_lens.cli.report import selected
 from xla_lens.cli.sets import LoadedSet, find_dumps, reading
-from xla_lens.files import file_time
-from xla_lens.reading import read_source
-from xla_lens.render.source_memory import (
+from xla_lens.disk.reading import file_time, read_source
+from xla_lens.editor.source_memory import (
     PeakByLine,
     SourceMemory,
     annotated_source,

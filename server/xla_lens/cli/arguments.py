@@ -11,8 +11,10 @@ from typing import Any, Final, TypeVar
 from xla_lens import __version__
 from xla_lens.cli.output import print_error
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffPart, Increase
-from xla_lens.features.report.options import (
+from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffPart, Increase
+from xla_lens.model.advice.codes import Rule
+from xla_lens.model.checks.codes import Code
+from xla_lens.report.options import (
     DEFAULT_TOP,
     FORMATS,
     LONG_PARTS,
@@ -22,10 +24,8 @@ from xla_lens.features.report.options import (
     Part,
     SortKey,
 )
-from xla_lens.model.advice.codes import Rule
-from xla_lens.model.checks.codes import Code
-from xla_lens.render.names import RENAMED, allowed_names, renamed, unknown_name
-from xla_lens.render.numbers import Size, parse_size
+from xla_lens.words.names import RENAMED, allowed_names, renamed, unknown_name
+from xla_lens.words.numbers import Size, parse_size
 
 _DESCRIPTION: Final = """\
 See where the memory goes in the buffer assignment dumps of the XLA compiler.

@@ -5,18 +5,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from xla_lens.blocks.terminal import Piece, Style, Terminal
 from xla_lens.cli.output import print_json, print_lines
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
-from xla_lens.features.report.options import CiFormat
-from xla_lens.features.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.places import Place
-from xla_lens.render.messages import finding_data, message
-from xla_lens.render.numbers import counted
-from xla_lens.render.terminal import Piece, Style, Terminal
+from xla_lens.report.options import CiFormat
+from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
+from xla_lens.words.messages import finding_data, message
+from xla_lens.words.numbers import counted
 
 
 def run_check(options: argparse.Namespace) -> int:

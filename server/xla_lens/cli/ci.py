@@ -7,13 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from xla_lens.cli.sets import LoadedSet
-from xla_lens.features.diff.facts import Diff, Violation
-from xla_lens.features.report.options import CiFormat
-from xla_lens.features.sources_of_findings import SourceLine, source_of_finding, source_of_growth
-from xla_lens.model.checks.problems import Finding
-from xla_lens.package_files import meaning
-from xla_lens.render.ci import (
+from xla_lens.cli.ci_formats import (
     Anchor,
     Annotation,
     CiPlace,
@@ -22,6 +16,12 @@ from xla_lens.render.ci import (
     place_in_dump,
     violation_annotation,
 )
+from xla_lens.cli.sets import LoadedSet
+from xla_lens.cli.sources_of_findings import SourceLine, source_of_finding, source_of_growth
+from xla_lens.diff.compare import Diff, Violation
+from xla_lens.disk.package_files import meaning
+from xla_lens.model.checks.problems import Finding
+from xla_lens.report.options import CiFormat
 from xla_lens.text.paths import mapped
 
 

@@ -9,28 +9,28 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from xla_lens.blocks.blocks import Outline
 from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.output import CannotRun, print_error, print_json, print_unfiltered
 from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
-from xla_lens.features.diff.baseline import Baseline, NotABaseline, read_baselines
-from xla_lens.features.diff.facts import Diff, diff, violations
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart, Increase
-from xla_lens.features.report.facts import Report
-from xla_lens.features.report.options import CiFormat, Part, ReportOptions
-from xla_lens.files import read_flags
+from xla_lens.diff.baseline import Baseline, NotABaseline, read_baselines
+from xla_lens.diff.compare import Diff, diff, violations
+from xla_lens.diff.data import diff_data, side_data
+from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart, Increase
+from xla_lens.diff.outline import ModuleRow, diff_outline, folder_outline
+from xla_lens.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs_outline
+from xla_lens.diff.words import violation_text
+from xla_lens.disk.device import read_flags
+from xla_lens.disk.package_files import page_sources
+from xla_lens.disk.reading import read_file
+from xla_lens.memory_map.comparison_html import comparison_html
 from xla_lens.model.diff.comparable import DiffSide, entry_parameters
 from xla_lens.model.warrants import Bound
-from xla_lens.package_files import page_sources
-from xla_lens.reading import read_file
-from xla_lens.render.diff.data import diff_data, side_data
-from xla_lens.render.diff.outline import ModuleRow, diff_outline, folder_outline
-from xla_lens.render.diff.page import comparison_html
-from xla_lens.render.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs_outline
-from xla_lens.render.diff.words import violation_text
-from xla_lens.render.report.blocks import Outline
-from xla_lens.render.sources import frame_text
+from xla_lens.report.facts import Report
+from xla_lens.report.options import CiFormat, Part, ReportOptions
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.words.sources import frame_text
 
 
 def run_diff(arguments: argparse.Namespace) -> int:

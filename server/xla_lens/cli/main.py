@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _refuse_inputs(output: Path, options: argparse.Namespace) -> None:
     """Raise `CannotRun` if the output would replace a dump, or a file among the arguments, whatever its name is."""
-    from xla_lens.files import is_part_of_a_dump
+    from xla_lens.disk.sets import is_part_of_a_dump
 
     given = itertools.chain(*(value if isinstance(value, list) else [value] for value in vars(options).values()))
     names = [path for path in given if isinstance(path, Path) and os.path.isfile(path)]

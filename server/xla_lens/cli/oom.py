@@ -13,15 +13,15 @@ from typing import Final
 from xla_lens.cli.output import CannotRun, print_error, print_json
 from xla_lens.cli.report import options_of, print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps, reading
-from xla_lens.features.report.facts import Report
-from xla_lens.features.report.options import Part, ReportOptions, report_options
-from xla_lens.files import SetFiles
+from xla_lens.disk.reading import log_blocks, open_file
+from xla_lens.disk.sets import SetFiles
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.oom import Candidate
-from xla_lens.reading import log_blocks, open_file
-from xla_lens.render.oom import nothing_found, oom_data, oom_outline, oom_report
-from xla_lens.render.report.data import report_data
-from xla_lens.render.report.outline import report_outline
+from xla_lens.oom.candidates import Candidate
+from xla_lens.oom.explanation import nothing_found, oom_data, oom_outline, oom_report
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import Report
+from xla_lens.report.options import Part, ReportOptions, report_options
+from xla_lens.report.outline import report_outline
 from xla_lens.syntax.oom import OomLog, read_oom_log
 
 

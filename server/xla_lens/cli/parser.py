@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NoReturn
 
 from xla_lens.cli.output import print_error
-from xla_lens.render.names import RENAMED, nearest, renamed, unknown_name
-from xla_lens.render.numbers import parse_size
+from xla_lens.words.names import RENAMED, nearest, renamed, unknown_name
+from xla_lens.words.numbers import parse_size
 
 VARIABLES: Final = tuple(
     f"XLA_LENS_{name}"

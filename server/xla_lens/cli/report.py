@@ -11,11 +11,23 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from xla_lens.blocks.blocks import Outline, Section, Table, command
+from xla_lens.blocks.markdown import markdown_text, shortened
+from xla_lens.blocks.text import terminal_lines, text_lines
 from xla_lens.cli.output import CannotRun, print_json_list, print_lines, print_unfiltered
 from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal
-from xla_lens.features.report.facts import Report, report
-from xla_lens.features.report.options import (
+from xla_lens.disk.package_files import page_sources
+from xla_lens.disk.reading import OVERVIEW_SHARE
+from xla_lens.disk.sets import SetFiles
+from xla_lens.memory_map.map_data import memory_map_data
+from xla_lens.memory_map.page import memory_maps_page, packed_map
+from xla_lens.memory_map.ranking_html import ranking_html
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.report.actions import advice_sections
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import Report, report
+from xla_lens.report.options import (
     DEFAULT_PARTS,
     DEFAULT_TOP,
     SHORT_PARTS,
@@ -23,22 +35,11 @@ from xla_lens.features.report.options import (
     needs_module,
     report_options,
 )
-from xla_lens.features.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
-from xla_lens.files import SetFiles
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.package_files import page_sources
-from xla_lens.reading import OVERVIEW_SHARE
-from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.memory_map.page import memory_maps_page, packed_map
-from xla_lens.render.messages import Json
-from xla_lens.render.numbers import counted
-from xla_lens.render.ranking import ranked_data, ranking_html, ranking_outline
-from xla_lens.render.report.actions import advice_sections
-from xla_lens.render.report.blocks import Outline, Section, Table, command
-from xla_lens.render.report.data import report_data
-from xla_lens.render.report.markdown import markdown_text, shortened
-from xla_lens.render.report.outline import missing_step, report_outline
-from xla_lens.render.report.text import terminal_lines, text_lines
+from xla_lens.report.outline import missing_step, report_outline
+from xla_lens.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
+from xla_lens.report.ranking_table import ranked_data, ranking_outline
+from xla_lens.words.messages import Json
+from xla_lens.words.numbers import counted
 
 
 def run_report(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.cli.output import CannotRun
-from xla_lens.reading import SMALL_FILE, read_file, walk
+from xla_lens.disk.reading import SMALL_FILE, read_file, walk
 from xla_lens.syntax.file_names import FlagFile
 
 

@@ -16,16 +16,17 @@ from xla_lens.cli.output import CannotRun, open_output, print_error
 from xla_lens.cli.report import options_of, print_reports
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import DumpSets
-from xla_lens.features.report.facts import Report
-from xla_lens.features.report.options import SHORT_PARTS
-from xla_lens.features.report.ranking import is_selected
-from xla_lens.files import NotADump, SetFiles, cached_modules, file_time, find_sets, load_set
+from xla_lens.disk.loading import load_set
+from xla_lens.disk.reading import DamagedFile, file_time, log_blocks, open_file
+from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
 from xla_lens.model.warrants import Bound
-from xla_lens.reading import DamagedFile, log_blocks, open_file
-from xla_lens.render.numbers import counted, human
-from xla_lens.render.report.answer import headline
+from xla_lens.report.answer import headline
+from xla_lens.report.facts import Report
+from xla_lens.report.options import SHORT_PARTS
+from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import OomLog, read_oom_log
+from xla_lens.words.numbers import counted, human
 
 
 def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:

@@ -13,25 +13,14 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from xla_lens.cli.output import CannotRun, print_error, unfiltered
-from xla_lens.files import (
-    NotADump,
-    SetFiles,
-    find_set,
-    find_sets,
-    is_being_written,
-    is_output,
-    load_module_or_finding,
-    load_set,
-    printed_files,
-    read_text,
-    unreadable_files,
-)
+from xla_lens.disk.loading import is_being_written, load_module_or_finding, load_set, unreadable_files
+from xla_lens.disk.reading import GZIP, ZSTD, DamagedFile, unpacked
+from xla_lens.disk.sets import NotADump, SetFiles, find_set, find_sets, is_output, printed_files, read_text
 from xla_lens.model.analysis import Analysis
-from xla_lens.reading import GZIP, ZSTD, DamagedFile, unpacked
-from xla_lens.render.numbers import counted
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.printable import printable
+from xla_lens.words.numbers import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import quote
 
+from xla_lens.blocks.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
 from xla_lens.cli.output import print_lines, print_unfiltered
-from xla_lens.render.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
 
 
 def find_terminal(color: str) -> Terminal | None:

@@ -7,9 +7,10 @@ import asyncio
 from pathlib import Path
 from typing import NamedTuple
 
-from xla_lens.features.diff.facts import Diff, diff
-from xla_lens.features.diff.options import DEFAULT_DIFF_TOP, DiffOptions
-from xla_lens.files import SetFiles, read_flags
+from xla_lens.diff.compare import Diff, diff
+from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions
+from xla_lens.disk.device import read_flags
+from xla_lens.disk.sets import SetFiles
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis

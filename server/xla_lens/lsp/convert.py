@@ -8,22 +8,22 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.structure import Symbol
-from xla_lens.files import set_key
+from xla_lens.disk.package_files import explanation_path
+from xla_lens.disk.sets import set_key
+from xla_lens.editor.page_kinds import EXCERPT_HEAD, excerpt_at
+from xla_lens.editor.structure import Symbol
 from xla_lens.lsp.converter import Json, RawJson, from_json
 from xla_lens.lsp.documents import OpenDocuments, uri_of
 from xla_lens.lsp.pages import page_uri
 from xla_lens.model.checks.problems import Finding
-from xla_lens.model.places.pages import EXCERPT_HEAD, excerpt_at
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.package_files import explanation_path
-from xla_lens.render import contract
-from xla_lens.render.messages import message
 from xla_lens.text.document import Span
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position, to_positions
+from xla_lens.words import contract
+from xla_lens.words.messages import message
 
 _MANY: Final = 8
 """From so many offsets on, converting them at once is faster than one by one."""

@@ -17,8 +17,7 @@ import numpy as np
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
-from xla_lens.files import file_time
-from xla_lens.reading import read_source
+from xla_lens.disk.reading import file_time, read_source
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, merged

@@ -18,18 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import (
-    CACHED,
-    LoadedFile,
-    SetFiles,
-    Stamp,
-    is_being_written,
-    is_cached_module,
-    load_module,
-    load_set,
-    set_files,
-    stamps,
-)
+from xla_lens.disk.loading import LoadedFile, is_being_written, load_module, load_set, stamps
+from xla_lens.disk.reading import Stamp
+from xla_lens.disk.sets import CACHED, SetFiles, is_cached_module, set_files
 from xla_lens.lsp.documents import OpenDocument, texts_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis

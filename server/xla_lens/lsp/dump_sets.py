@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import set_key
+from xla_lens.disk.sets import set_key
 from xla_lens.lsp.documents import Change, OpenDocument, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.text.document import Document

@@ -15,7 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import SetFiles, Stamp, load_module_or_finding, load_set, stamps, walk_sets
+from xla_lens.disk.loading import load_module_or_finding, load_set, stamps
+from xla_lens.disk.reading import OVERVIEW_SHARE, Stamp
+from xla_lens.disk.sets import SetFiles, walk_sets
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.dump_set_state import DumpSetState
@@ -25,7 +27,6 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.summary import SetSummary, summarise
-from xla_lens.reading import OVERVIEW_SHARE
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled
 

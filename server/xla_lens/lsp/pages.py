@@ -12,11 +12,11 @@ from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
 
+from xla_lens.editor.page_kinds import Page, page_name
+from xla_lens.editor.pages import Link
 from xla_lens.lsp.capabilities import PAGE_SCHEME
 from xla_lens.lsp.documents import OpenDocument, file_path
 from xla_lens.lsp.dump_set_state import DumpSetState
-from xla_lens.model.places.pages import Page, page_name
-from xla_lens.render.pages import Link
 from xla_lens.syntax.file_names import module_name
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding

@@ -20,7 +20,7 @@ from xla_lens.lsp.tasks import BackgroundTasks
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.checks.problems import Finding
-from xla_lens.render.numbers import counted
+from xla_lens.words.numbers import counted
 
 
 class Publisher(State, Events):

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from xla_lens.model.checks.codes import Code
-from xla_lens.render.names import nearest, renamed
-from xla_lens.render.numbers import parse_size
+from xla_lens.words.names import nearest, renamed
+from xla_lens.words.numbers import parse_size
 
 SECTION: Final = "xla-lens"
 

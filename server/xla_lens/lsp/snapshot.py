@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from lsprotocol import types as lsp
 
+from xla_lens.editor.source_memory import SourceMemory
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
 from xla_lens.lsp.convert import Converter
@@ -18,7 +19,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.source_memory import SourceMemory
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document, Span
 from xla_lens.text.edits import Edit, backward

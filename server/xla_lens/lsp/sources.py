@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from xla_lens.files import file_time
+from xla_lens.disk.reading import file_time
+from xla_lens.disk.source_files import find_source
+from xla_lens.editor.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.render.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
-from xla_lens.source_files import find_source
 from xla_lens.text.paths import PathMapping
 
 _Context: TypeAlias = tuple[PathMapping, tuple[Path, ...]]

@@ -14,7 +14,11 @@ from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.files import NotADump, find_set, is_output
+from xla_lens.disk.reading import DamagedFile
+from xla_lens.disk.sets import NotADump, find_set, is_output
+from xla_lens.editor.comparison_page import comparison_page, unreadable_text
+from xla_lens.editor.page_kinds import HistoryPage, Page, page_of_name
+from xla_lens.editor.pages import PageText, page_text
 from xla_lens.lsp.capabilities import PAGE_SCHEME
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
@@ -29,10 +33,6 @@ from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, SourceSnapshot
 from xla_lens.lsp.sources import Sources, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.pages import HistoryPage, Page, page_of_name
-from xla_lens.reading import DamagedFile
-from xla_lens.render.diff.page import comparison_page, unreadable_text
-from xla_lens.render.pages import PageText, page_text
 from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES
 from xla_lens.text.document import Document
 from xla_lens.text.positions import encode

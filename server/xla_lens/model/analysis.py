@@ -11,10 +11,10 @@ from xla_lens.model.checks.check import check
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.completeness import warrants
 from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.file_structure import unreadable
 from xla_lens.model.checks.module import differences_from_module
 from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.checks.problems import Finding, Problem
-from xla_lens.model.checks.structure import unreadable
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory, measure, with_bounds
 from xla_lens.model.tables.dump_files import DumpFile

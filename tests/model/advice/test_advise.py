@@ -8,7 +8,8 @@ import pytest
 
 from byte_by_byte import peak_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps, never, on_all_dumps, on_each_dump
-from xla_lens.files import find_set, load_files
+from xla_lens.disk.loading import load_files
+from xla_lens.disk.sets import find_set
 from xla_lens.model.advice.actions import Action, Advice, Call, Certainty
 from xla_lens.model.advice.advise import advise
 from xla_lens.model.advice.codes import Rule

@@ -14,7 +14,7 @@ from samples import (
     on_each_dump,
     parsed_instruction,
 )
-from xla_lens.files import NotADump
+from xla_lens.disk.sets import NotADump
 from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame

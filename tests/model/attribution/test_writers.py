@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from samples import SHARED_DUMPS, SPLIT, analysis_of, assignments, module_of, module_of_text, needs_shared_dumps
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.model.attribution.breakdowns import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.writers import Writers

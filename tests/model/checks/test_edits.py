@@ -11,7 +11,7 @@ import pytest
 
 from goldens import MATMUL, NAMES, REDUCE, SAME, SWAP, SWAP_2025, edited, findings_text, held
 from samples import SPLIT, TPU, WHILE
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.syntax.file_names import FileKind
 
 _DUMPS = {

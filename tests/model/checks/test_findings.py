@@ -22,7 +22,7 @@ from samples import (
     on_all_dumps,
     space_facts,
 )
-from xla_lens.files import find_set
+from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Problem

@@ -10,7 +10,8 @@ import pytest
 
 from goldens import SAME, SWAP_2025, findings_text, held
 from samples import DUMPS, WHILE, analysis_of, facts, joined, module_of, module_of_text, never, on_all_dumps, sweep
-from xla_lens.files import find_set, load_module
+from xla_lens.disk.loading import load_module
+from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.hlo.module import HloModule

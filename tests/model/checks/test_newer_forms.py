@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from samples import GLUED, SEED, SPLIT, TPU, WHILE, never, sweep
-from xla_lens.files import find_set, load_module, load_set
+from xla_lens.disk.loading import load_module, load_set
+from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.text.document import Document
 

@@ -9,13 +9,13 @@ import pytest
 
 from goldens import files_of
 from samples import FORMS, PALLAS, SEED, SPLIT, TPU, dump_file, sweep
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import Part, ReportOptions
+from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.model.analysis import analyse
-from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.messages import message
-from xla_lens.render.report.outline import report_text
+from xla_lens.report.facts import report
+from xla_lens.report.options import Part, ReportOptions
+from xla_lens.report.outline import report_text
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.words.messages import message
 
 _TOO_BIG = (b"9" * 19, b"9" * 20, b"-" + b"9" * 30, b"9" * 5000)
 """Numbers that do not fit into 64 bits, and one with more digits than Python parses."""

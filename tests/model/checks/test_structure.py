@@ -7,17 +7,17 @@ import pytest
 
 from goldens import SAME, SWAP, SWAP_2025, edited, files_of, findings_text
 from samples import SEED, SPLIT, TPU, analysis_of_text, dump_file
-from xla_lens.features.report.facts import report
-from xla_lens.features.report.options import ReportOptions
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.memory.reported import reported_spaces
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.render.messages import message
-from xla_lens.render.report.data import report_data
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import report
+from xla_lens.report.options import ReportOptions
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.words.messages import message
 
 
 def _messages(analysis: Analysis) -> list[str]:

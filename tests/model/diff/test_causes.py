@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from samples import DUMPS, analysis_of, dump_file
+from xla_lens.diff.words import cause_text, grown_text
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import CauseKind, ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, compare_analyses
-from xla_lens.render.diff.words import cause_text, grown_text
 
 OLD = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
 """Four donated parameters: f32[128], f32[64,64], f32[8] and f32[32,32]."""

@@ -8,8 +8,8 @@ import pytest
 from samples import DUMPS, analysis_of, assignments, mark, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Allocation, Value, mention_at
-from xla_lens.render.numbers import human
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.words.numbers import human
 
 
 def _check_rows(analysis: Analysis) -> int:

@@ -12,7 +12,8 @@ from tree_sitter import Node, Parser, Query, QueryCursor
 
 from fuzzing.texts import damaged
 from samples import DUMPS, SHARED_DUMPS, modules, needs_shared_dumps, never
-from xla_lens.files import find_set, load_module
+from xla_lens.disk.loading import load_module
+from xla_lens.disk.sets import find_set
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.module import ModuleColumns, read_module
 from xla_lens.syntax.tree import HLO, Cancelled

@@ -6,8 +6,10 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.annotations import LENS_LIMIT, Action, Click, actions, hints, lenses
-from xla_lens.features.links import frame_tooltip, links
+from xla_lens.diff.values import compared_lenses, other_title
+from xla_lens.editor.annotations import LENS_LIMIT, Action, Click, actions, hints, lenses
+from xla_lens.editor.links import frame_tooltip, links
+from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.lsp.capabilities import ACTION_KIND
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
@@ -19,13 +21,11 @@ from xla_lens.lsp.state import State
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Value
-from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.places.places import Place, value_place
-from xla_lens.render.diff.values import compared_lenses, other_title
-from xla_lens.render.markdown import escaped
-from xla_lens.render.numbers import shortened
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import split_name
+from xla_lens.words.markdown import escaped
+from xla_lens.words.numbers import shortened
 
 HINT_LIMIT: Final = 100_000
 """Maximum number of hints in one answer. Some editors request the hints of a whole file."""

@@ -16,10 +16,13 @@ from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.references import references
-from xla_lens.features.report.facts import report as report_of
-from xla_lens.features.report.options import FORMATS, Part, report_options
-from xla_lens.files import NotADump, SetFiles, find_sets, load_module_or_finding, load_set, set_files
+from xla_lens.blocks.markdown import markdown_text
+from xla_lens.disk.loading import load_module_or_finding, load_set
+from xla_lens.disk.package_files import explanation_path, page_sources
+from xla_lens.disk.reading import DamagedFile, log_blocks, open_file
+from xla_lens.disk.sets import NotADump, SetFiles, find_sets, set_files
+from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.editor.references import references
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.documents import path_of, texts_of, uri_of
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
@@ -29,25 +32,23 @@ from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.views import target_at
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.memory_map.page import memory_map_page
 from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.oom import Candidate
 from xla_lens.model.places.mentions import Value
-from xla_lens.model.places.pages import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.package_files import explanation_path, page_sources
-from xla_lens.reading import DamagedFile, log_blocks, open_file
-from xla_lens.render.memory_map.page import memory_map_page
-from xla_lens.render.messages import finding_data
-from xla_lens.render.names import unknown_name
-from xla_lens.render.numbers import shortened
-from xla_lens.render.oom import nothing_found, oom_outline, oom_report
-from xla_lens.render.report.data import report_data
-from xla_lens.render.report.markdown import markdown_text
-from xla_lens.render.report.outline import report_markdown, report_outline, report_text
+from xla_lens.oom.candidates import Candidate
+from xla_lens.oom.explanation import nothing_found, oom_outline, oom_report
+from xla_lens.report.data import report_data
+from xla_lens.report.facts import report as report_of
+from xla_lens.report.options import FORMATS, Part, report_options
+from xla_lens.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.oom import OomLog, read_oom_log
 from xla_lens.text.positions import decode
+from xla_lens.words.messages import finding_data
+from xla_lens.words.names import unknown_name
+from xla_lens.words.numbers import shortened
 
 _WIDTH: Final = 200
 """Columns of a report as text."""

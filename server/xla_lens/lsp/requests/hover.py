@@ -2,15 +2,15 @@
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.hover import hover as hover_of
+from xla_lens.diff.values import other_line, other_value
+from xla_lens.editor.hover import hover as hover_of
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.places.mentions import Allocation
 from xla_lens.model.places.places import Place
-from xla_lens.render.command_links import NO_LINKS, CommandLinks
-from xla_lens.render.diff.values import other_line, other_value
-from xla_lens.render.markdown import without_marks
-from xla_lens.render.terms import term_at
+from xla_lens.words.command_links import NO_LINKS, CommandLinks
+from xla_lens.words.markdown import without_marks
+from xla_lens.words.terms import term_at
 
 
 def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from lsprotocol import types as lsp
 
-from xla_lens.features import navigation
-from xla_lens.features.call_hierarchy import Flow, Item, find_item, incoming, outgoing, prepare
-from xla_lens.features.references import highlights
-from xla_lens.features.references import references as find_references
+from xla_lens.editor import navigation
+from xla_lens.editor.call_hierarchy import Flow, Item, find_item, incoming, outgoing, prepare
+from xla_lens.editor.references import highlights
+from xla_lens.editor.references import references as find_references
 from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.model.hlo.mentions import HloComputation, HloMention

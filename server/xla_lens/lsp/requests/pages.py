@@ -5,7 +5,9 @@ from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.hover import hover as hover_of
+from xla_lens.disk.package_files import explanation_path
+from xla_lens.editor.hover import hover as hover_of
+from xla_lens.editor.pages import Link, page_sections
 from xla_lens.lsp.documents import uri_of
 from xla_lens.lsp.requests.annotations import source_link
 from xla_lens.lsp.requests.hover import command_links, content
@@ -15,11 +17,9 @@ from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_target
 from xla_lens.model.places.mentions import Mention
-from xla_lens.package_files import explanation_path
-from xla_lens.render.command_links import CommandLinks
-from xla_lens.render.pages import Link, page_sections
 from xla_lens.syntax.tables import Role
 from xla_lens.text.positions import decode
+from xla_lens.words.command_links import CommandLinks
 
 _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"
 

@@ -2,6 +2,7 @@
 
 from lsprotocol import types as lsp
 
+from xla_lens.editor.source_memory import LineMemory, is_shown, line_hover, line_label, source_memory_data
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.documents import document_on_disk, path_of, row_of, uri_in
@@ -12,9 +13,8 @@ from xla_lens.lsp.snapshot import SourceSnapshot
 from xla_lens.lsp.sources import memory_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.places.places import value_place
-from xla_lens.render import contract
-from xla_lens.render.source_memory import LineMemory, is_shown, line_hover, line_label, source_memory_data
 from xla_lens.text.positions import decode, to_position
+from xla_lens.words import contract
 
 
 async def source_memory(arguments: Arguments) -> RawJson | None:

@@ -4,8 +4,8 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.structure import document_symbols, folds, selection
-from xla_lens.features.tokens import tokens
+from xla_lens.editor.structure import document_symbols, folds, selection
+from xla_lens.editor.tokens import tokens
 from xla_lens.lsp.capabilities import TOKENS
 from xla_lens.lsp.converter import Json, RawJson
 from xla_lens.lsp.snapshot import Snapshot

@@ -1,5 +1,5 @@
 """The commands behind an editor's views: the memory map, the overview of a dump set, the modules of the workspace, and
-what a position refers to. Their answers are the types of `xla_lens.render.contract`.
+what a position refers to. Their answers are the types of `xla_lens.words.contract`.
 """
 
 import json
@@ -11,8 +11,11 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.features.hover import hover
-from xla_lens.files import file_size, set_files
+from xla_lens.disk.reading import file_size
+from xla_lens.disk.sets import set_files
+from xla_lens.editor.hover import hover
+from xla_lens.editor.overview import Locate, overview_data, value_entries
+from xla_lens.editor.peak_groups import peak_groups_data
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
 from xla_lens.lsp.documents import OpenDocuments, texts_of, uri_in
@@ -22,6 +25,8 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.memory_map.comparison import compared_maps as compared_maps_data
+from xla_lens.memory_map.map_data import memory_map_data, space_data
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, given_capacity
 from xla_lens.model.hlo.mentions import HloInstruction, HloMention, definition_place, meaning_of
@@ -40,15 +45,11 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.render import contract
-from xla_lens.render.memory_map.comparison import compared_maps as compared_maps_data
-from xla_lens.render.memory_map.data import memory_map_data, space_data
-from xla_lens.render.overview import Locate, overview_data, value_entries
-from xla_lens.render.peak_groups import peak_groups_data
-from xla_lens.render.warrants import gap_word, reasons
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tables import Role
+from xla_lens.words import contract
+from xla_lens.words.warrants import gap_word, reasons
 
 _TOP: Final = 100
 """The length of the lists of an overview, unless the client asks for another."""

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.workspace_symbols import WorkspaceSymbol, container_text, parse_query, search
+from xla_lens.editor.workspace_symbols import WorkspaceSymbol, container_text, parse_query, search
 from xla_lens.lsp.converter import to_json
 from xla_lens.lsp.documents import OpenDocuments, uri_in
 from xla_lens.lsp.requests.arguments import Arguments
@@ -16,10 +16,10 @@ from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.places.mentions import Mention, Value, mention_at
 from xla_lens.model.summary import EntryKind
 from xla_lens.model.warrants import Quantity
-from xla_lens.render import contract
-from xla_lens.render.sources import call_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.positions import to_offset
+from xla_lens.words import contract
+from xla_lens.words.sources import call_text
 
 SYMBOL_LIMIT: Final = 500
 """Maximum number of symbols. Users look at the first few and continue to type."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, Marks, RelatedRows, marked
+from xla_lens.model.checks.file_structure import misplaced_allocation
 from xla_lens.model.checks.problems import (
     MAXIMUM_RELATED,
     Finding,
@@ -18,7 +19,6 @@ from xla_lens.model.checks.problems import (
     Sizes,
     error,
 )
-from xla_lens.model.checks.structure import misplaced_allocation
 from xla_lens.model.places.places import Place, row_place, total_place
 from xla_lens.model.tables.backend import GPU_TEMPORARIES, Backend
 from xla_lens.model.tables.dump_files import DumpFile

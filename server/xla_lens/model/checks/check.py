@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from tree_sitter_xla_dump import release_memory
-from xla_lens.model.checks import allocations, live_ranges, peak, reports, structure, values
+from xla_lens.model.checks import allocations, file_structure, live_ranges, peak, reports, value_tables
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.module import differences_from_module
@@ -25,11 +25,11 @@ _Check: TypeAlias = Callable[[DumpSet, Context], Findings]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
     allocations.allocation_numbers_ascend,
-    values.rows_are_unique,
-    values.values_ascend,
-    values.first_positions_define_values,
-    values.value_names_agree,
-    values.values_are_in_both_lists,
+    value_tables.rows_are_unique,
+    value_tables.values_ascend,
+    value_tables.first_positions_define_values,
+    value_tables.value_names_agree,
+    value_tables.values_are_in_both_lists,
     allocations.sizes_are_not_negative,
     allocations.total_is_sum_of_allocations,
     allocations.allocation_kinds_agree,
@@ -37,12 +37,12 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     allocations.slices_fit_allocations,
     live_ranges.steps_ascend,
     live_ranges.mentioned_instructions_are_scheduled,
-    values.values_quote_their_instruction,
-    values.shapes_match_instructions,
-    values.sizes_hold_shapes,
-    values.uses_match_operands,
-    values.operands_are_one_value,
-    values.quotes_of_an_instruction_agree,
+    value_tables.values_quote_their_instruction,
+    value_tables.shapes_match_instructions,
+    value_tables.sizes_hold_shapes,
+    value_tables.uses_match_operands,
+    value_tables.operands_are_one_value,
+    value_tables.quotes_of_an_instruction_agree,
     allocations.parameters_are_numbered,
     allocations.header_shapes_match_values,
     live_ranges.live_ranges_lie_in_schedule,
@@ -100,9 +100,9 @@ def _checked(
     report_progress: ReportProgress,
 ) -> list[Finding]:
     """All findings if the unknown lines in `damage` are damaged rows and the others do not belong to the dump."""
-    findings = [*structure.files_are_well_formed(dump, lines, damage)]
+    findings = [*file_structure.files_are_well_formed(dump, lines, damage)]
     if module and module.is_cut_off:
-        findings.append(structure.truncated(module.file, Cut.MODULE))
+        findings.append(file_structure.truncated(module.file, Cut.MODULE))
     order = [*dump.files, *([module.file] if module else [])]
     cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
     context = Context.of(dump, module)
@@ -137,10 +137,10 @@ def _checked(
             run(() if has_view else peak.printed_peak_matches_live_ranges(dump, context))
             run(reports.reports_match_allocations(dump, context) if context.is_whole(dump.assignment) else ())
 
-    foreign = [*values.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]
+    foreign = [*value_tables.files_are_of_one_dump(dump, is_cut=dump.assignment in cut or dump.used in cut)]
     if not foreign:
         run_all()
-        foreign = [*values.files_are_of_one_compilation(dump, findings)]
+        foreign = [*value_tables.files_are_of_one_compilation(dump, findings)]
     if foreign:
         findings = [finding for finding in findings if finding.code is Code.SYNTAX] + foreign
     return sorted(findings, key=lambda finding: (order.index(finding.place.file), finding.place.start))
@@ -150,11 +150,11 @@ def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine
     """Mark what damaged lines make uncertain: the last allocation or used value of each file that is cut off there,
     allocations with damaged attributes, and used values that also hold the rows of the next one.
     """
-    dump, mixed = context.dump, structure.used_values_before_gaps(context.dump)
+    dump, mixed = context.dump, file_structure.used_values_before_gaps(context.dump)
     context.cover(values=dump.value_of_used_value[mixed], names=dump.used_values.name[mixed])
-    if dump.assignment in cut and structure.ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
+    if dump.assignment in cut and file_structure.ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
         context.allocations[-1:] = True
-    if dump.used in cut and structure.ends_in(dump.used, Section.USED_VALUES):
+    if dump.used in cut and file_structure.ends_in(dump.used, Section.USED_VALUES):
         context.cover(values=dump.value_of_used_value[-1:])
     for line in lines:
         if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:

@@ -12,7 +12,7 @@ from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context, marked
 from xla_lens.model.checks.overlaps import is_passed_on, readers
 from xla_lens.model.checks.problems import Finding, Findings, Problem, Relation
-from xla_lens.model.checks.values import views_in_live_ranges
+from xla_lens.model.checks.value_tables import views_in_live_ranges
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken

@@ -19,7 +19,7 @@ from xla_lens.model.checks.problems import (
     error,
     of_another_compilation,
 )
-from xla_lens.model.checks.values import operand_label, wrong_shapes, wrong_uses
+from xla_lens.model.checks.value_tables import operand_label, wrong_shapes, wrong_uses
 from xla_lens.model.hlo.graph import ModuleGraph
 from xla_lens.model.hlo.module import CALLED, HloModule
 from xla_lens.model.places.places import Place

@@ -2,7 +2,7 @@
 each with its code and its message, which names its facts.
 
 Values and instructions are labels as dumps print them: `fusion.5{1}`. Steps are steps of the schedule, allocations are
-the numbers in their headers. `xla_lens.render.messages` fills facts into messages and says how it words each of them.
+the numbers in their headers. `xla_lens.words.messages` fills facts into messages and says how it words each of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

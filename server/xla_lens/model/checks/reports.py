@@ -15,6 +15,7 @@ from tree_sitter_xla_dump import report_rows_agree, split_lists
 from xla_lens.model.checks.allocations import rounded_size_agrees
 from xla_lens.model.checks.codes import Severity
 from xla_lens.model.checks.context import Context
+from xla_lens.model.checks.file_structure import truncated
 from xla_lens.model.checks.problems import (
     Cut,
     Finding,
@@ -25,7 +26,6 @@ from xla_lens.model.checks.problems import (
     error,
     of_another_compilation,
 )
-from xla_lens.model.checks.structure import truncated
 from xla_lens.model.places.places import Place, report_table_allocations, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet

@@ -1,0 +1,1 @@
+"""Which files are a dump set, reading and loading them, and what beside them states the device."""

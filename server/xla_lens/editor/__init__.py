@@ -1,0 +1,1 @@
+"""What editors show: hovers, hints, lenses, outlines, tokens, pages, the memory of Python lines."""

@@ -1,1 +1,0 @@
-"""Comparisons: what they contain (`options`) and their facts (`facts`)."""

@@ -1,1 +1,0 @@
-"""Reports: what they contain (`options`), their facts (`facts`), and the pages that editors show (`pages`)."""

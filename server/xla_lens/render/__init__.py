@@ -1,1 +1,0 @@
-"""Plain data as people read it: Markdown and text."""

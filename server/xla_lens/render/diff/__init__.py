@@ -1,1 +1,0 @@
-"""Comparisons in words, as text, Markdown, pages and JSON."""

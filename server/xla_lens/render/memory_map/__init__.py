@@ -1,1 +1,0 @@
-"""The memory map as JSON and as an HTML page."""

@@ -1,1 +1,0 @@
-"""Reports as text, Markdown and JSON: `outline` has the parts and their order, `data` the JSON."""

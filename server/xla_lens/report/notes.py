@@ -1,0 +1,97 @@
+"""Sentences beside the numbers of a memory space: what makes them larger or smaller than a reader expects. They stand
+in the first lines of reports, and in editors beside what the program needs.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from xla_lens.blocks.blocks import Name, Role, Text
+from xla_lens.blocks.entities import source_name
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.padding import PaddingAtStep, padding_of
+from xla_lens.model.memory.unseen import Unseen, much_unseen
+from xla_lens.model.warrants import Bound
+from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.words.explained import padding_clause, unseen_words
+from xla_lens.words.numbers import counted, human, percent
+
+_LEAST_PADDING_BYTES: Final = 1 << 16
+"""Less padding is that of scalars and short vectors, of which a TPU has some in every program."""
+
+_SMALLEST_PART: Final = 20
+"""Parts of less than 1/20 are not worth a sentence."""
+
+
+def space_notes(
+    origins: Origins, space: MemorySpace, unseen: Iterable[Unseen], padding: PaddingAtStep | None
+) -> Iterator[Text]:
+    """Yield all sentences about a memory space. `unseen` takes memory of it that no dump shows, and `padding` is what
+    its peak has.
+    """
+    yield from unseen_note(unseen, space)
+    yield from padding_note(origins, space, padding)
+    for words in thread_local_note([space]):
+        yield f"{human(space.reserved_bytes)} are reserved; {words}."
+
+
+def unseen_note(unseen: Iterable[Unseen], space: MemorySpace) -> Iterator[Text]:
+    """Yield a sentence if fusions take much memory of a space that no dump shows."""
+    if big := much_unseen(unseen, space.needed_bytes):
+        them = f" and {counted(len(big) - 1, 'more fusion')} also take" if len(big) > 1 else " also takes"
+        inside = "the first" if len(big) > 1 else "it"
+        products = f"the products inside {inside} have {human(big[0].size_bytes or 0)}"
+        yield Name(big[0].instruction), f"{them} memory that no dump shows: {products}."
+
+
+def unseen_scratch(unseen: Iterable[Unseen], space: MemorySpace) -> str:
+    """Return which other instructions take scratch memory of a space that no dump shows, empty if it is not much."""
+    big = much_unseen(unseen, space.needed_bytes, is_fused=False)
+    names: dict[str, list[str]] = {}
+    for one in big[:_MOST_NAMES]:
+        names.setdefault(unseen_words(one), []).append(one.instruction)
+    parts = [f"{words} ({', '.join(instructions)})" for words, instructions in names.items()]
+    more = [counted(len(big) - _MOST_NAMES, "more instruction")] if len(big) > _MOST_NAMES else []
+    return ", ".join([*parts, *more])
+
+
+_MOST_NAMES: Final = 2
+
+
+def thread_local_note(spaces: Iterable[MemorySpace]) -> Iterator[str]:
+    """Yield a sentence if a visible part of the reserved bytes is not needed: that of thread-local allocations."""
+    known = [space for space in spaces if space.reserved_bound is Bound.EXACT]
+    local_bytes = sum(space.reserved_bytes - space.needed_bytes for space in known)
+    if local_bytes * _SMALLEST_PART >= sum(space.reserved_bytes for space in known) > 0:
+        yield (
+            f"{human(local_bytes)} of it is thread-local, which XLA's total counts: inside fusions and calls, in "
+            "registers, on stacks or in the caller's memory"
+        )
+
+
+def padding_note(origins: Origins, space: MemorySpace, found: PaddingAtStep | None) -> Iterator[Text]:
+    """Yield a sentence if at least half of a peak is padding: how much it is, and which dimension of which buffer has
+    most of it. `found` is the padding at the peak, None if there is no peak.
+    """
+    dump, peak_bytes = origins.dump, space.peak_live_bytes
+    if found is None or space.live_bound is not Bound.EXACT or peak_bytes < _LEAST_PADDING_BYTES:
+        return
+    if 2 * found.total_bytes < peak_bytes or found.total_bytes < _LEAST_PADDING_BYTES:
+        return
+    value = found.values.item(found.padding_bytes.argmax())
+    padding = padding_of(dump, value)
+    share = percent(found.total_bytes, peak_bytes)
+    words = f"{human(found.total_bytes)} of the peak ({share}) is padding"
+    parts = padding.parts if padding else ()
+    if not parts:
+        yield f"{words}."
+        return
+    part = max(parts, key=lambda part: part.size_bytes)
+    line = origins.of_value(value).line
+    source = (" (", *source_name(line), ")") if line else ()
+    others = int(np.count_nonzero(found.padding_bytes * _SMALLEST_PART >= found.total_bytes)) - 1
+    rest = f"; the rest is mostly in {counted(others, 'more buffer')}" if others > 0 else ""
+    shape = Name(without_layout(dump.shape(value) or b"").decode("utf-8", "replace"), role=Role.SHAPE)
+    yield f"{words}. The most is in ", shape, *source, f", {padding_clause(part)}{rest}."

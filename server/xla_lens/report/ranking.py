@@ -1,0 +1,159 @@
+"""The modules of a folder, ranked: one row for each dump set, without keeping the sets in memory."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from posixpath import commonprefix
+from typing import Final, NamedTuple
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.memory.needed import reserved_parts
+from xla_lens.model.memory.over_time import NEVER_LIVE, MemorySpace
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
+from xla_lens.model.summary import module_of
+from xla_lens.model.warrants import Quantity, Warrant, Warrants
+from xla_lens.report.options import SortKey
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import module_name, module_number, split_name
+from xla_lens.words.numbers import is_visible
+
+
+@dataclass(frozen=True, slots=True)
+class RankedModule:
+    """One dump set with the numbers of its main memory, `space`.
+
+    `number` is the one in the names of the files, None if they have none. `peak_bytes` and `temp_bytes` are None if
+    they are unknown. `printed_bytes` is the printed peak if it is at a step with fewer live bytes. `files` are the
+    paths of the files, `unreadable` those that cannot be read, with the reasons. `over_bytes` are those by which the
+    program exceeds the budget, or else the `capacity` of the device, 0 if it fits, None if unknown.
+    """
+
+    number: int | None
+    name: str
+    files: tuple[str, ...]
+    space: MemorySpace
+    peak_bytes: int | None
+    temp_bytes: int | None
+    value_count: int
+    printed_bytes: int | None
+    error_count: int
+    warning_count: int
+    warrants: Warrants
+    capacity: Capacity | None
+    over_bytes: int | None
+    unreadable: tuple[tuple[str, str], ...]
+
+    @property
+    def warrant(self) -> Warrant:
+        """Which of its sizes are exact. A module whose sizes are not is never folded away."""
+        return self.warrants.of(Quantity.LIVE, Quantity.RESERVED)
+
+    @property
+    def folder(self) -> list[str]:
+        """The parts of the path of the folder with its files."""
+        return _SLASH.split(self.files[0])[:-1]
+
+
+class Ranking(NamedTuple):
+    """The modules in order. A list for people has those that are `shown`, and sums up the `folded` ones, which are all
+    small with `are_folded_small`. The first `common_depth` parts of the folders of all modules are the same.
+    """
+
+    modules: tuple[RankedModule, ...]
+    shown: tuple[RankedModule, ...]
+    folded: tuple[RankedModule, ...]
+    are_folded_small: bool
+    common_depth: int
+
+
+def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | None = None) -> RankedModule:
+    """Return the row of a dump set whose files have some paths."""
+    dump, memory = analysis.dump, analysis.memory
+    space = main_space(memory.spaces) or MemorySpace(dump.space_id(DEFAULT_COLOR), 0, 0, None, 0, NEVER_LIVE)
+    is_known = analysis.warrants.live.is_known
+    printed = first_printed_peak(dump)
+    live_bytes = space.live.at(printed[0]) if printed and is_known else space.peak_live_bytes
+    is_off = is_visible(space.peak_live_bytes - live_bytes, space.peak_live_bytes)
+    capacity = capacity_of(space, analysis.capacity)
+    limit_bytes = capacity.size_bytes if capacity and budget_bytes is None else budget_bytes
+    severities = Counter(finding.severity for finding in analysis.findings)
+    return RankedModule(
+        number=next((number for file in files if (number := module_number(file)) is not None), None),
+        name=module_of(analysis),
+        files=tuple(files),
+        space=replace(space, live=NEVER_LIVE, colors=()),
+        peak_bytes=space.peak_live_bytes if is_known else None,
+        temp_bytes=dict(reserved_parts(dump, space.color)).get("temp", 0) if dump.assignment else None,
+        value_count=len(dump.values),
+        printed_bytes=printed[1] if printed and is_off else None,
+        error_count=severities[Severity.ERROR],
+        warning_count=severities[Severity.WARNING],
+        warrants=analysis.warrants,
+        capacity=capacity,
+        over_bytes=None if limit_bytes is None else over_bytes(space, limit_bytes),
+        unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
+    )
+
+
+def sort_key(one: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ...]:
+    """Return the key by which modules are sorted, the worst first. By peak, those that do not fit the budget or their
+    device come first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name,
+    then those of the newest run come first.
+    """
+    run = _RUN.search(one.files[0])
+    newest = -int("".join(run.groups())) if run else 0
+    by: dict[SortKey, tuple[int | str, ...]] = {
+        SortKey.PEAK: (-(one.over_bytes or 0), -(NONE if one.peak_bytes is None else one.peak_bytes)),
+        SortKey.NEEDED: (-one.space.needed_bytes,),
+        SortKey.VALUES: (-one.value_count,),
+        SortKey.NAME: (one.name, NONE if one.number is None else one.number),
+        SortKey.TEMP: (-(one.temp_bytes or 0),),
+        SortKey.FINDINGS: (-one.error_count, -one.warning_count),
+        SortKey.FILE: one.files,
+    }
+    ties = (SortKey.PEAK, SortKey.NEEDED, SortKey.VALUES, SortKey.NAME)
+    return by[key], *(by[tie] for tie in ties), (newest,), one.files
+
+
+_RUN: Final = re.compile(r"-(\d{8})-(\d{6})(?=[-/\\])")
+"""The time at the end of the name of a folder that `xla-lens run` made."""
+
+
+def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny: float) -> Ranking:
+    """Return the modules in order. At most `top` are shown, and none with less than the part `tiny` of the worst peak
+    and without errors; None for all.
+    """
+    found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
+    most = max((one.peak_bytes or 0 for one in found), default=0)
+    big = [
+        one
+        for one in found
+        if top is None
+        or one is found[0]
+        or one.error_count
+        or not one.warrant.is_exact
+        or (one.peak_bytes or 0) >= tiny * most
+    ]
+    shown = tuple(big[:top])
+    kept = set(shown)
+    folded = tuple(one for one in found if one not in kept)
+    depth = len(commonprefix([one.folder for one in found]))
+    return Ranking(found, shown, folded, len(big) == len(shown), depth)
+
+
+_SLASH: Final = re.compile(r"[/\\]")
+
+
+def is_selected(files: Iterable[str], pattern: str, name: str | None = None) -> bool:
+    """Return whether a set with some files has a number, or a match of a pattern in its name, which is `name` or else
+    in the names of the files. Raises `re.error`.
+    """
+    files = tuple(files)
+    if pattern.isdecimal():
+        return any(module_number(file) == int(pattern) for file in files)
+    names = {name, *map(module_name, files)} - {None} or {split_name(_SLASH.split(file)[-1])[0] for file in files}
+    search = re.compile(pattern).search
+    return any(search(name) for name in names if name is not None)

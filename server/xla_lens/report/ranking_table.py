@@ -1,0 +1,112 @@
+"""The ranking of the modules of a folder as blocks and as JSON."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from xla_lens.blocks.blocks import Cells, Name, Outline, Role, Sections, Text, section, table
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.report.ranking import RankedModule, Ranking
+from xla_lens.words.command_links import map_link
+from xla_lens.words.messages import Json, worded
+from xla_lens.words.numbers import apart, as_given, counted, human
+from xla_lens.words.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
+
+
+def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_all: str = "--all") -> Outline:
+    """Return the ranking of the modules at some paths as blocks. With a budget, each peak has its share of it.
+    `show_all` shows the modules that are folded.
+    """
+    return Outline(
+        (f"{counted(len(one.modules), 'module')} in ", Name(folder)),
+        (),
+        (_table(one, budget_bytes, show_all),),
+        tuple(_answer(one, budget_bytes)),
+    )
+
+
+def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
+    readable = [module for module in one.modules if not module.unreadable]
+    facts = {
+        "over": sum(bool(module.over_bytes) for module in one.modules),
+        "unreadable": sum(len(module.unreadable) for module in one.modules),
+        "incomplete": sum(not module.warrant.is_exact for module in readable),
+        "wrong": sum(bool(module.error_count) for module in readable),
+        "size": "" if budget_bytes is None else as_given(budget_bytes),
+    }
+    over = _OVER_DEVICE if budget_bytes is None else _OVER_BUDGET
+    if words := ", ".join(filter(None, (worded(words, facts) for words in (over, *_WRONG)))):
+        yield f"{words}."
+
+
+_OVER_BUDGET: Final = "{over:# does|# do} not fit into {size}"
+_OVER_DEVICE: Final = "{over:|# does not fit its device|# do not fit their device}"
+_WRONG: Final = (
+    "{unreadable:|# file cannot be read|# files cannot be read}",
+    "{incomplete:|# is incomplete|# are incomplete}",
+    "{wrong:|# has errors|# have errors}",
+)
+
+
+def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
+    spaces = {module.space.id.name for module in one.shown}
+    titles = (
+        "needs",
+        "of device" if budget_bytes is None else "of budget",
+        # A folder may have dumps of several backends.
+        f"{spaces.pop()} peak" if len(spaces) == 1 else "peak",
+        *("no.", "<module", "temp", "values", "XLA prints", "<findings", "<file"),
+    )
+    rows = (_row(one, module, budget_bytes, rank) for rank, module in enumerate(one.shown))
+    rest = (_folded(one, show_all),) if one.folded else ()
+    unreadable = [
+        (Name(re.split(r"[/\\]", file)[-1], role=Role.PATH), f" {reason}.")
+        for module in one.modules
+        for file, reason in module.unreadable
+    ]
+    return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *unreadable)
+
+
+def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Cells:
+    bound = {quantity: module.warrants.of(quantity).bound for quantity in Quantity}
+    reserved, printed = bound[Quantity.RESERVED], bound[Quantity.PRINTED_PEAK]
+    limit = module.capacity.size_bytes if module.capacity and budget_bytes is None else budget_bytes
+    peak = module.peak_bytes
+    is_printed = module.printed_bytes is not None and peak is not None and printed is not Bound.UNKNOWN
+    return (
+        bounded_size(module.space.needed_bytes, reserved),
+        share(module.space.needed_bytes, limit, reserved) if limit else "",
+        bounded_size(peak, bound[Quantity.LIVE]) if peak is not None else UNKNOWN,
+        f"{module.number:04}" if module.number is not None else "",
+        Name(module.name, map_link(rank)),
+        bounded_size(module.temp_bytes, reserved) if module.temp_bytes is not None else UNKNOWN,
+        bounded(f"{module.value_count:,}", bound[Quantity.VALUES]),
+        bounded(apart(module.printed_bytes or 0, peak or 0), printed) if is_printed else "",
+        _findings(module),
+        Name("/".join(place), role=Role.PATH) if (place := module.folder[one.common_depth :]) else "",
+    )
+
+
+def _findings(module: RankedModule) -> str:
+    if module.unreadable:
+        return f"{counted(len(module.unreadable), 'file')} cannot be read"
+    counts = ((module.error_count, "error"), (module.warning_count, "warning"))
+    words = (short_reason(module.warrant), *(counted(number, noun) for number, noun in counts if number))
+    return ", ".join(filter(None, words))
+
+
+def _folded(one: Ranking, show_all: str) -> str:
+    peaks = [module.peak_bytes for module in one.folded]
+    count = counted(len(peaks), "small program" if one.are_folded_small else "more module")
+    unknown = f", {peaks.count(None):,} of unknown peak" if None in peaks else ""
+    most, them = human(max(peak or 0 for peak in peaks)), "it" if len(peaks) == 1 else "them"
+    return f"... and {count}, {most} at most{unknown} ({show_all} shows {them})"
+
+
+def ranked_data(one: RankedModule, rank: int) -> Json:
+    """Return what JSON adds to the report of each of several modules."""
+    return {
+        "rank": rank,
+        "number": one.number,
+        "temp_bytes": None if one.warrants.of(Quantity.RESERVED).bound is Bound.UNKNOWN else one.temp_bytes,
+    }

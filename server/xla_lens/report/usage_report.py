@@ -1,0 +1,82 @@
+"""Sections and JSON about a dump that has a memory usage report but no buffer assignment."""
+
+import re
+from typing import Final
+
+from xla_lens.blocks.blocks import Cells, Name, Role, Sections, more, section, table
+from xla_lens.model.memory.reported import Interval, ReportedSpace
+from xla_lens.model.tables.kinds import KIND_NAMES
+from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.report.facts import Report
+from xla_lens.report.options import Part
+from xla_lens.words.messages import Json
+from xla_lens.words.warrants import bounded_size, suffix
+
+
+def usage_report_sections(report: Report) -> Sections:
+    """The bytes of each memory space, and its largest buffers. Several values can take the bytes of one in turn."""
+    dump, top, spaces = report.dump, report.options.top, report.reported_spaces
+    if not spaces or Part.TOTALS not in report.options.parts:
+        return ()
+    kinds = [kind for kind in KIND_NAMES if any(kind in (one.kinds or ()) for one in spaces)]
+    titles = " | ".join(("<", "needed", "reserved", *kinds))
+    totals = table(titles, [_total(report, one, kinds) for one in spaces])
+    buffers = report.reported_buffers
+    rows = [
+        (
+            _UNIT.sub(r" \g<0>", one.size),
+            dump.space_id(one.color).name,
+            one.kind or "",
+            f"{one.values:,}",
+            Name(one.shapes, role=Role.SHAPE),
+        )
+        for one in buffers[:top]
+    ]
+    shown = table("size | <memory space | <kind | values | <shapes", rows)
+    title = f"Memory space{suffix(report.warrants.of(Quantity.RESERVED))}"
+    rest = more(len(buffers) - len(rows), "more buffer")
+    return (*section(title, totals), *section("Largest buffers by the memory usage report", shown, *rest))
+
+
+_UNIT: Final = re.compile(r"(?:[KMGTPE]i)?B$")
+
+
+def _total(report: Report, one: ReportedSpace, kinds: list[str]) -> Cells:
+    sizes = (one.needed, one.reserved, *map((one.kinds or {}).get, kinds))
+    return (report.dump.space_id(one.color).name, *("" if size is None else _size(size) for size in sizes))
+
+
+def _size(size: Interval) -> str:
+    """A number of bytes, the greatest possible one if it is not known."""
+    return bounded_size(size.most, Bound.EXACT if size.is_exact else Bound.AT_MOST)
+
+
+def usage_report_data(report: Report) -> Json | None:
+    """Return what the memory usage report tells as JSON, None if the dump has a buffer assignment or no such report."""
+    if not report.reported_spaces:
+        return None
+    return {
+        "memory_spaces": [
+            {
+                "color": one.color,
+                "reserved": _interval(one.reserved),
+                "needed": _interval(one.needed),
+                "kinds": [{"kind": kind, **_interval(size)} for kind, size in (one.kinds or {}).items()],
+            }
+            for one in report.reported_spaces
+        ],
+        "buffers": [
+            {
+                "color": one.color,
+                "kind": one.kind,
+                **_interval(one.size_bytes),
+                "values": one.values,
+                "shapes": one.shapes,
+            }
+            for one in report.reported_buffers[: report.options.top]
+        ],
+    }
+
+
+def _interval(size: Interval) -> Json:
+    return {"least_bytes": size.least, "most_bytes": size.most}
