@@ -122,10 +122,15 @@ def total_is_sum_of_allocations(dump: DumpSet, context: Context) -> Findings:
 def rounded_size_agrees(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Findings:
     """The rounded form of a size, if it is printed, agrees with the bytes."""
     start, end, size_bytes = table.human_start.item(row), table.human_end.item(row), table.size_bytes.item(row)
-    printed, expected = file.document.data[start:end], human_size(size_bytes)
-    if start != NONE and printed != expected:
-        problem = Problem.HUMAN_SIZE_MISMATCH(size_bytes, expected, printed)
+    if start != NONE and not rounded_size_confirms(file, table, row):
+        problem = Problem.HUMAN_SIZE_MISMATCH(size_bytes, human_size(size_bytes), file.document.data[start:end])
         yield Finding(Severity.WARNING, Place(file, start, end), problem)
+
+
+def rounded_size_confirms(file: DumpFile, table: Totals | ReportSpaces, row: int) -> bool:
+    """Whether the rounded form of a size is printed behind it and agrees with the bytes."""
+    start, end = table.human_start.item(row), table.human_end.item(row)
+    return start != NONE and file.document.data[start:end] == human_size(table.size_bytes.item(row))
 
 
 # ---------------------------------------------------------------- headers

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.checks.allocations import rounded_size_confirms
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem, Sizes
 from xla_lens.model.checks.resemblance import Row, section_at
@@ -172,6 +173,8 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
         if facts.get("reserved_bytes", 0) < facts.get("printed_bytes", 0):
             bound = Bound.AT_LEAST
         parts = [(bound, _OF_PROBLEM.get(problem, _OF_CODE.get(code, ())))]
+        if problem is Problem.TOTAL_MISMATCH and not rounded_size_confirms(file, file.columns.totals, 0):
+            parts.append((Bound.UNKNOWN, (TOTAL,)))
     elif problem is Problem.MISSING_HEADER and facts["header"].startswith("Total"):
         parts = [(bound, (TOTAL,))]
     else:
