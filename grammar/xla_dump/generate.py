@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import lines
+import textmate
+from forms import Piece, pieces_of
 from lines import Line, Table
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -30,6 +32,7 @@ def generated(grammar: Any) -> dict[str, str]:
         f"{FOLDER}/src/kinds.h": kinds_header(grammar),
         f"{FOLDER}/src/lines.h": "".join(_lines_header()),
         f"{FOLDER}/queries/highlights.scm": "".join(_highlights()),
+        "vscode-extension/languages/xla-dump.tmLanguage.json": textmate.grammar(),
         "grammar/python/tree_sitter_xla_dump/tables.h": "".join(_tables_header()),
         "server/xla_lens/syntax/tables.py": "".join(_tables_module()),
     }
@@ -100,46 +103,7 @@ def _kind(token: str) -> str:
 
 # ---------------------------------------------------------------- forms
 
-
-class Piece(NamedTuple):
-    """A piece of a form: literal `text`, a part of a `kind`, a `[` or `]`, or a place that fills a `column`."""
-
-    text: str = ""
-    kind: str = ""
-    column: str = ""
-    color: str = ""
-    bracket: str = ""
-
-
-_PIECE: Final = re.compile(
-    r"(?P<brace>\{\{|\}\})|\{(?P<column>\w*)(?::(?P<kind>\w+)(?:/(?P<color>\w+))?)?\}|(?P<bracket>[][])"
-)
-_UNNUMBERED: Final = ("blanks", "dashes")
-
-
-def pieces_of(form: str) -> list[Piece]:
-    """Return the pieces of a form."""
-    found: list[Piece] = []
-
-    def add(text: str) -> None:
-        if found and found[-1].text:
-            text = found.pop().text + text
-        if text:
-            found.append(Piece(text=text))
-
-    end = 0
-    for match in _PIECE.finditer(form):
-        add(form[end : match.start()])
-        end = match.end()
-        if match["brace"]:
-            add(match["brace"][0])
-        else:
-            piece = {name: text or "" for name, text in match.groupdict().items() if name != "brace"}
-            if piece["kind"] and not piece["color"]:
-                piece["color"] = lines.PARTS[piece["kind"]].color
-            found.append(Piece(**piece))
-    add(form[end:])
-    return found
+_UNNUMBERED: Final = ("blanks", "dashes", "phi")
 
 
 def _pattern(form: str) -> str:

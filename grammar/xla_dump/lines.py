@@ -20,7 +20,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 class Part(NamedTuple):
     """What a part of a line looks like: the macro of its pattern in scanner.c, its regular expression for editors, and
-    its color, empty for text that is no word. `column` is what a column stores of it.
+    its color, empty for text that is no word. `column` is what a column stores of it. Only parts that are a function in
+    scanner.c can be columns and have a number there.
     """
 
     pattern: str
@@ -47,10 +48,11 @@ PARTS: Final = {
     "file_name": Part("FILE_NAME", r"[^\s*]+", "file"),
     "dump_name": Part("DUMP_NAME", r"[^\s*]+", "file"),
     "key": Part("KEY", r"[a-z_]+", "key"),
-    "attributes": Part("ATTRIBUTES", r".*"),
+    "attributes": Part("ATTRIBUTES", r"(?:, .*)?"),
     "tail": Part("TAIL", r".*", "comment"),
     "blanks": Part("BLANKS", r" *"),
     "dashes": Part("DASHES", r"-*", "comment"),
+    "phi": Part('"(phi)"', r"\(phi\)", "kind"),
 }
 
 # ---------------------------------------------------------------- colors
@@ -372,7 +374,7 @@ class Line(NamedTuple):
 
 ANY_INDENT: Final = 0xFF
 
-VALUE: Final = "<{id:digits/label} {name:name}[{index:index}][ (phi)][ @{color:digits}]>"
+VALUE: Final = "<{id:digits/label} {name:name}[{index:index}][ {:phi}][ @{color:digits}]>"
 """HloValue::ToShortString."""
 
 _ALLOCATION: Final = "allocation {index:digits/allocation}: [{:address}, ]size "

@@ -4,7 +4,7 @@
 #define XLA_DUMP_LINES_H
 
 // The header of a value. The macros of its parts are in scanner.c.
-#define VALUE "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" (phi)") OPTIONAL(" @" DIGITS) ">"
+#define VALUE "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" " "(phi)") OPTIONAL(" @" DIGITS) ">"
 
 // The indentation, kind and pattern of each line. The first match of a whole line determines its kind.
 #define LINE_PATTERNS \
@@ -13,7 +13,7 @@
   {0, REPORT_ALLOCATION, "allocation " DIGITS ": " OPTIONAL(ADDRESS ", ") "size " SIZE ATTRIBUTES ":"}, \
   {0, TOTAL, "Total bytes used: " INTEGER OPTIONAL(" (" SIZE ")")}, \
   {0, USED_VALUES, "Used values:"}, \
-  {0, USED_VALUE, "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" (phi)") OPTIONAL(" @" DIGITS) ">"}, \
+  {0, USED_VALUE, "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" " "(phi)") OPTIONAL(" @" DIGITS) ">"}, \
   {0, LIVE_RANGES, "HloLiveRange (max " INTEGER "):"}, \
   {0, NO_LIVE_RANGES, "HloLiveRange not available" TAIL}, \
   {0, BY_SIZE, "Allocations sorted by size:"}, \
@@ -23,11 +23,11 @@
   {0, BEGIN_FILE, "*** Begin " DUMP_NAME " ***"}, \
   {0, BEGIN_OTHER_FILE, "*** Begin " FILE_NAME " ***"}, \
   {0, END_FILE, "*** End " FILE_NAME " ***"}, \
-  {1, SLICE, "value: " "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" (phi)") OPTIONAL(" @" DIGITS) ">" " (size=" INTEGER ",offset=" INTEGER "): " SHAPE}, \
+  {1, SLICE, "value: " "<" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" " "(phi)") OPTIONAL(" @" DIGITS) ">" " (size=" INTEGER ",offset=" INTEGER "): " SHAPE}, \
   {1, OTHER_COLORS, "reused by buffers of a different color:"}, \
   {1, POSITIONS, "positions:"}, \
   {1, USES, "uses:"}, \
-  {2, OTHER_COLOR_VALUE, "value: <" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" (phi)") OPTIONAL(" @" DIGITS) "> (color=" DIGITS ")"}, \
+  {2, OTHER_COLOR_VALUE, "value: <" DIGITS " " NAME OPTIONAL(INDEX) OPTIONAL(" " "(phi)") OPTIONAL(" @" DIGITS) "> (color=" DIGITS ")"}, \
   {2, NO_USES, "(none)"}, \
   {2, INSTRUCTION_SEQUENCE, "InstructionSequence:"}, \
   {2, BUFFER_LIVE_RANGES, "BufferLiveRange:"}, \
