@@ -66,8 +66,9 @@ test-editors: $(VENV)/installed $(EDITORS)/installed $(JAX)/installed $(VSCODE)/
 	sh tests/editors/install.sh
 	XLA_LENS_TEST_EDITORS=1 $(RUN) pytest tests/packages tests/editors
 
-# Updates the examples, the reference and the findings in docs/ after a change of wording or of a docstring.
+# Updates the examples, the reference, the schemas and the findings in docs/ after a change of wording or of a docstring.
 docs: $(VENV)/installed
+	$(VENV)/bin/python tests/schemas.py
 	$(VENV)/bin/python tests/documents.py
 	$(VENV)/bin/python tests/findings_docs.py
 

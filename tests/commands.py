@@ -7,6 +7,8 @@ from io import BytesIO, TextIOWrapper
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
+
 from xla_lens.cli.main import main
 
 
@@ -59,3 +61,8 @@ def printed_json(*arguments: object) -> Any:
     _, out, err = run(*arguments, "--output-format", "json")
     assert not err
     return json.loads(out)
+
+
+def as_printed(data: Any) -> Any:
+    """What a reader gets of the objects that a command prints as JSON."""
+    return json.loads(msgspec.json.encode(data))

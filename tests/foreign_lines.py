@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from commands import as_printed
 from samples import dump_file, module_of_text, never
 from xla_lens.blocks.html import html_lines
 from xla_lens.disk.sets import SetFiles
@@ -131,7 +132,7 @@ def analysis_of_texts(texts: Mapping[FileKind, bytes]) -> tuple[Analysis, dict[s
     one = one.with_module(module)
     paths = {kind: kind.value for kind in texts}
     made = report(one, paths, ReportOptions(parts=frozenset(Part) - {Part.BUDGET}))
-    data = report_data(made)
+    data = as_printed(report_data(made))
     del data["findings"]
     text, markdown, html = report_text(made, 120), report_markdown(made), html_lines(report_outline(made))
     return one, data, "\n".join(text), "\n".join(markdown), "\n".join(html)

@@ -132,13 +132,10 @@ def data_of(*arguments: object) -> Any:
     assert not err
     data = json.loads(out)
     Draft202012Validator(SCHEMA).validate(data)
-    if data["report"]:
-        Draft202012Validator(REPORT_SCHEMA | {"anyOf": [{"$ref": "#/$defs/report"}]}).validate(data["report"])
     return data
 
 
 def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
-    Draft202012Validator.check_schema(SCHEMA)
     seen: set[str] = set()
     log = tmp_path / "log"
     log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
@@ -150,12 +147,9 @@ def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
         TPU_LIST.replace("copy.40488", re.split(r"[ {]", name.removeprefix(" value: <").split(" ", 1)[1])[0])
     )
     seen.update(printed_fields(data_of("oom", log, TPU)))
-    for definition in SCHEMA["$defs"].values():
-        assert definition["additionalProperties"] is False
-        assert set(definition["properties"]) <= seen
-        assert definition["description"].endswith(".")
-        for name, field in definition["properties"].items():
-            assert field["description"].endswith("."), name
+    for name, definition in SCHEMA["$defs"].items():
+        # `tests/cli/test_schema.py` does this for the fields of reports.
+        assert name in REPORT_SCHEMA["$defs"] or set(definition["properties"]) <= seen, name
 
 
 # ---------------------------------------------------------------- what cannot be answered

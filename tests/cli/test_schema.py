@@ -1,4 +1,4 @@
-"""JSON output matches `docs/report.schema.json`, and the schema describes no field that is never printed."""
+"""JSON output matches `docs/*.schema.json`, which are up to date and describe no field that is never printed."""
 
 import json
 import sys
@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from commands import printed_json
+from commands import as_printed, printed_json
 from samples import (
     DUMPS,
     FIELD,
@@ -25,10 +26,12 @@ from samples import (
     on_each_dump,
     space_facts,
 )
+from schemas import SCHEMAS, Schema, schema_text
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.report.data import report_data
 from xla_lens.report.facts import report
 from xla_lens.report.options import Part, ReportOptions
+from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.words.messages import finding_data
 
@@ -45,26 +48,23 @@ def validator(name: str) -> Draft202012Validator:
 
 def definitions(schema: Any) -> Iterator[Any]:
     """All objects of the schema that describe objects with fields."""
-    if isinstance(schema, dict):
-        if "properties" in schema:
-            yield schema
-        schema = list(schema.values())
-    for part in schema if isinstance(schema, list) else ():
-        yield from definitions(part)
+    return (definition for definition in schema["$defs"].values() if "properties" in definition)
 
 
-def test_the_schema_is_valid_and_allows_no_unknown_fields() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
-    for definition in definitions(SCHEMA["$defs"]):
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.file)
+def test_schemas_are_up_to_date(schema: Schema) -> None:
+    assert schema.path.read_text(encoding="utf-8") == schema_text(schema), "run `make docs` and review the changes"
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.file)
+def test_schemas_are_valid_and_describe_every_field(schema: Schema) -> None:
+    data = json.loads(schema.path.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(data)
+    for definition in definitions(data):
+        assert definition["description"].endswith(".")
         assert definition["additionalProperties"] is False, definition["description"]
-        assert set(definition["required"]) <= definition["properties"].keys()
-
-
-def test_every_field_has_a_description() -> None:
-    for definition in (*SCHEMA["$defs"].values(), *definitions(SCHEMA["$defs"])):
-        assert definition["description"].endswith((".", ":"))
-        for name, field in definition.get("properties", {}).items():
-            assert "$ref" in field or field["description"].endswith("."), name
+        for name, field in definition["properties"].items():
+            assert field["description"].endswith("."), name
 
 
 def printed_fields(data: Any) -> Iterator[str]:
@@ -105,21 +105,21 @@ def test_every_described_field_is_printed() -> None:
     validator("reports").validate(incomplete)
     seen.update(printed_fields(incomplete))
     on_device = analysis_of(SEED).on_device(1 << 30)
-    found = json.loads(
-        json.dumps(report_data(report(on_device, {FileKind.BUFFER_ASSIGNMENT: "a.txt"}, ReportOptions())))
-    )
+    found = as_printed(report_data(report(on_device, {FileKind.BUFFER_ASSIGNMENT: "a.txt"}, ReportOptions())))
     validator("report").validate(found)
     seen.update(printed_fields(found))
     validator("findings").validate(printed_json("check", DUMPS, "--max-peak", "1", "--max-memory", "1"))
     for _, broken in islice(damaged(SEED.read_bytes()), 0, None, 3):
         file = dump_file(broken)
         analysis = analyse([file])
-        findings = [finding_data(finding) for finding in analysis.findings]
+        findings = as_printed([finding_data(finding) for finding in analysis.findings])
         validator("findings").validate(findings)
-        one = json.loads(json.dumps(report_data(report(analysis, {file.kind: file.label}, EVERYTHING))))
+        one = as_printed(report_data(report(analysis, {file.kind: file.label}, EVERYTHING)))
         validator("report").validate(one)
-        seen.update(printed_fields([findings, one]))
-    assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen
+        unknown = as_printed(unknown_text_data(by_form(unknown_text(analysis))))
+        validator("unknown_forms").validate(unknown)
+        seen.update(printed_fields([findings, one, unknown]))
+    assert {name for definition in definitions(SCHEMA) for name in definition["properties"]} <= seen
 
 
 def _check(analysis: Analysis) -> str | None:
@@ -136,7 +136,7 @@ def _first_error(analysis: Analysis) -> str | None:
     files = {file.kind: file.label for file in analysis.dump.files}
     # A budget of 1 KiB for a big dump takes half a minute.
     options = replace(EVERYTHING, parts=frozenset(Part) - {Part.BUDGET})
-    data = json.loads(json.dumps(report_data(report(analysis, files, options))))
+    data = as_printed(report_data(report(analysis, files, options)))
     error = next(iter(validator("report").iter_errors(data)), None)
     return str(error)[:2000] if error else None
 

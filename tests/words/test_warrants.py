@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run
+from commands import as_printed, run
 from samples import DUMPS, SPLIT, analysis_of, dump_file, sweep
 from xla_lens.disk.sets import SetFiles, find_sets
 from xla_lens.editor.annotations import hints, lenses
@@ -118,7 +118,7 @@ def test_every_format_says_so_wherever_a_dump_is_cut(name: str) -> None:
     texts: dict[FileKind, bytes] = {
         kind: path.read_bytes() for kind, path in files.paths.items() if kind is not FileKind.HLO
     }
-    truth = report_data(_report(files, texts))
+    truth = as_printed(report_data(_report(files, texts)))
     peaks = {space["color"]: space["peak_live_bytes"] for space in truth["memory_spaces"]}
     reserved = {space["color"]: space["reserved_bytes"] for space in truth["memory_spaces"]}
     chosen = random.Random(name)
@@ -127,7 +127,7 @@ def test_every_format_says_so_wherever_a_dump_is_cut(name: str) -> None:
         line_ends = [place + 1 for place, byte in enumerate(text[:-1]) if byte == 10]
         for cut in (*chosen.sample(line_ends, min(8, len(line_ends))), *chosen.sample(range(1, len(text) - 1), 4)):
             one = _report(files, {**texts, kind: text[:cut]})
-            data, shown = report_data(one), "\n".join(report_text(one, 200))
+            data, shown = as_printed(report_data(one)), "\n".join(report_text(one, 200))
             markdown = "\n".join(report_markdown(one))
             found = {space["color"]: space for space in data["memory_spaces"]}
             is_different = False

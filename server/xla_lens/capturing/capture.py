@@ -35,12 +35,13 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.backend import parse_spaces
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.report.data import part_data, report_data
+from xla_lens.report.data import report_data, space_data
 from xla_lens.report.facts import Report, SpaceReport, report
 from xla_lens.report.options import DEFAULT_PARTS, Part, ReportOptions
+from xla_lens.report.report_json import Node, Sources
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
-from xla_lens.words.messages import Json
+from xla_lens.words.json_types import Json, as_dictionary
 from xla_lens.words.numbers import parse_size
 
 
@@ -138,25 +139,28 @@ class Peak:
         """The values that are live at the peak, with their source lines. `owned_bytes` add up to the peak."""
         report, one = self._part(Part.LIVE)
         frames = (report.origins.of_value(value).line for value in (one.peak.values.tolist() if one.peak else ()))
-        rows = zip(part_data(report, one, "live_at_peak"), frames, strict=True)
-        table = [{**row, "file": frame and frame.file, "line": frame and frame.line} for row, frame in rows]
+        rows = zip(space_data(report, one).live_at_peak or (), frames, strict=True)
+        table = [
+            {**as_dictionary(row), "file": frame and frame.file, "line": frame and frame.line} for row, frame in rows
+        ]
         return self._table("live_at_peak", table)
 
     @property
     def lines(self) -> Table:
         """The live bytes at the peak by source line. They add up to the peak."""
-        found = part_data(*self._part(Part.LINE), "lines") or {"lines": []}
-        return self._table("lines", [{name: row[name] for name in row if name != "stacks"} for row in found["lines"]])
+        found = space_data(*self._part(Part.LINE)).lines
+        rows = [as_dictionary(line) for line in found.lines] if found else []
+        return self._table("lines", [{name: row[name] for name in row if name != "stacks"} for row in rows])
 
     @property
     def opcodes(self) -> Table:
         """The live bytes at the peak by opcode. They add up to the peak."""
-        return self._sources("by_opcode", "opcodes")
+        return self._children(lambda sources: sources.by_opcode, "opcodes")
 
     @property
     def kinds(self) -> Table:
         """The live bytes at the peak by the kind of their allocation. They add up to the peak."""
-        return self._sources("by_kind", "kinds")
+        return self._children(lambda sources: sources.by_kind, "kinds")
 
     def to_dict(self) -> Json:
         """Return the numbers as a row of `Capture.peaks`. Unknown ones are None."""
@@ -175,10 +179,11 @@ class Peak:
         found = self._capture._report(_all_of(part))
         return found, next(one for one in found.spaces if one.space is self._memory_space)
 
-    def _sources(self, key: str, name: str) -> Table:
-        found = part_data(*self._part(Part.SOURCE), "sources") or {key: {"children": []}}
-        columns = ("name", "size_bytes", "count")
-        return self._table(name, [{column: child[column] for column in columns} for child in found[key]["children"]])
+    def _children(self, tree: Callable[[Sources], Node], name: str) -> Table:
+        found = space_data(*self._part(Part.SOURCE)).sources
+        children = tree(found).children if found else []
+        rows = ({"name": one.name, "size_bytes": one.size_bytes, "count": one.count} for one in children)
+        return self._table(name, [*rows])
 
     def _table(self, name: str, rows: list[Json]) -> Table:
         return Table(table_title(name, self.space), rows, self.bound)
@@ -257,8 +262,9 @@ class Capture:
     @property
     def advice(self) -> Table:
         """What would lower the peak of the device's main memory, the largest saving first. Empty if unknown."""
-        found = report_data(self._report(_all_of(Part.ADVICE)))["advice"] or {"actions": []}
-        rows = [{name: row[name] for name in row if name != "buffers"} for row in found["actions"]]
+        found = report_data(self._report(_all_of(Part.ADVICE))).advice
+        actions = [as_dictionary(action) for action in found.actions] if found else []
+        rows = [{name: row[name] for name in row if name != "buffers"} for row in actions]
         return Table(table_title("advice"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
 
     def try_donation(self) -> Comparison:
@@ -283,7 +289,7 @@ class Capture:
 
     def to_dict(self) -> Json:
         """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""
-        return report_data(self._report(_all_of(*DEFAULT_PARTS)))
+        return as_dictionary(report_data(self._report(_all_of(*DEFAULT_PARTS))))
 
     # ------------------------------------------------------------ limits
 

@@ -21,7 +21,8 @@ from xla_lens.diff.words import violation_rule, violation_text
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.report.options import CiFormat
-from xla_lens.words.messages import Json, message
+from xla_lens.words.json_types import Json
+from xla_lens.words.messages import message
 from xla_lens.words.numbers import human
 
 

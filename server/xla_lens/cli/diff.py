@@ -16,10 +16,10 @@ from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
 from xla_lens.diff.baseline import Baseline, NotABaseline, read_baselines
 from xla_lens.diff.compare import Diff, diff, violations
-from xla_lens.diff.data import diff_data, side_data
+from xla_lens.diff.data import diff_data, runs_data, unpaired_data
 from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart, Increase
 from xla_lens.diff.outline import ModuleRow, diff_outline, folder_outline
-from xla_lens.diff.runs import ModuleInRuns, RunOfModule, runs_data, runs_outline
+from xla_lens.diff.runs import ModuleInRuns, RunOfModule, runs_outline
 from xla_lens.diff.words import violation_text
 from xla_lens.disk.device import read_flags
 from xla_lens.disk.package_files import page_sources
@@ -57,10 +57,9 @@ def run_diff(arguments: argparse.Namespace) -> int:
         deque(diffs, maxlen=0)
         print(ci.text(), end="")
     elif is_json:
-        data = [diff_data(one) for one in diffs]
-        data += [{"module": one.name, "old": side_data(one.name, one.files), "new": None} for one in only_old]
-        data += [{"module": one.name, "old": None, "new": side_data(one.name, one.files)} for one in only_new]
-        print_json(data)
+        only = [unpaired_data(one.name, one.files, is_old=True) for one in only_old]
+        only += [unpaired_data(one.name, one.files, is_old=False) for one in only_new]
+        print_json([*map(diff_data, diffs), *only])
     elif len(pairs) == 1 and not only_old and not only_new:
         _print([], next(diffs), arguments)
     else:

@@ -17,7 +17,8 @@ from xla_lens.disk.reading import log_blocks, open_file
 from xla_lens.disk.sets import SetFiles
 from xla_lens.model.analysis import Analysis
 from xla_lens.oom.candidates import Candidate
-from xla_lens.oom.explanation import nothing_found, oom_data, oom_outline, oom_report
+from xla_lens.oom.explanation import messages_data, nothing_found, oom_outline, oom_report
+from xla_lens.report import report_json
 from xla_lens.report.data import report_data
 from xla_lens.report.facts import Report
 from xla_lens.report.options import Part, ReportOptions, report_options
@@ -82,7 +83,14 @@ def print_answer(
         files = sets[choice.candidate]
         last = report_of(LoadedSet(files, choice.analysis, dumps), options)
     if arguments.output_format == "json":
-        print_json(oom_data(answer) | {"report": last and report_data(last)})
+        print_json(
+            report_json.Oom(
+                log=answer.label,
+                messages=messages_data(answer),
+                left_out=answer.log.left_out,
+                report=report_data(last) if last else None,
+            )
+        )
     else:
         outlines = [(oom_outline(answer), last.dump if last else None)]
         outlines += [(report_outline(last), last.dump)] if last else []

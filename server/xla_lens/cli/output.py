@@ -2,7 +2,7 @@
 
 import errno
 import io
-import json
+import json as standard_json
 import os
 import stat
 import sys
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TextIO, cast
+
+from msgspec import json, to_builtins
 
 from xla_lens.text.printable import json_printable, printable, printable_line
 
@@ -67,7 +69,7 @@ def print_unfiltered(lines: Iterable[str]) -> None:
 
 
 def print_json(data: Any) -> None:
-    """Print JSON."""
+    """Print an object, or a list of objects, as JSON."""
     unfiltered(sys.stdout).write(f"{_json_text(data)}\n")
 
 
@@ -84,23 +86,14 @@ _JSON_INDENT: Final = "  "
 
 
 def _json_text(data: Any) -> str:
-    # Only commands that print JSON pay for the import.
-    from msgspec import json as fast_json
-
     try:
-        text = fast_json.format(fast_json.encode(data, enc_hook=_plain), indent=len(_JSON_INDENT))
+        text = json.format(json.encode(data), indent=len(_JSON_INDENT))
     except UnicodeEncodeError:
         # The names of files may have bytes that are not UTF-8.
-        return json_printable(json.dumps(data, indent=len(_JSON_INDENT), ensure_ascii=False))
+        plain = to_builtins(data)
+        return json_printable(standard_json.dumps(plain, indent=len(_JSON_INDENT), ensure_ascii=False))
     # The control characters of ASCII are escaped already, except for DEL.
     return text.decode() if text.isascii() and b"\x7f" not in text else json_printable(text.decode())
-
-
-def _plain(number: Any) -> int:
-    """A number that is a size as somebody wrote it down."""
-    if isinstance(number, int):
-        return int(number)
-    raise TypeError(f"{type(number).__name__} has no form in JSON")
 
 
 def print_error(message: str) -> None:

@@ -25,7 +25,7 @@ from xla_lens.memory_map.page import memory_maps_page, packed_map
 from xla_lens.memory_map.ranking_html import ranking_html
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.report.actions import advice_sections
-from xla_lens.report.data import report_data
+from xla_lens.report.data import ranked_data, report_data
 from xla_lens.report.facts import Report, report
 from xla_lens.report.options import (
     DEFAULT_PARTS,
@@ -37,8 +37,8 @@ from xla_lens.report.options import (
 )
 from xla_lens.report.outline import missing_step, report_outline
 from xla_lens.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
-from xla_lens.report.ranking_table import ranked_data, ranking_outline
-from xla_lens.words.messages import Json
+from xla_lens.report.ranking_table import ranking_outline
+from xla_lens.report.report_json import Report as ReportJson
 from xla_lens.words.numbers import counted
 
 
@@ -91,7 +91,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
     options, is_one = options_of(arguments), len(found.files) == 1
     is_json, is_html = (arguments.output_format == one for one in ("json", "html"))
     rows: dict[RankedModule, SetFiles] = {}
-    summaries: dict[RankedModule, Json] = {}
+    summaries: dict[RankedModule, ReportJson] = {}
     maps: dict[RankedModule, str] = {}
     worst: tuple[RankedModule, LoadedSet] | None = None
     for loaded in found.load(share=1 if is_one else OVERVIEW_SHARE):
@@ -136,7 +136,7 @@ def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, 
     elif is_json:
         full = {tuple(one.files.values()): report_data(one) for one in reports()}
         ranks = enumerate(ranked.modules, 1)
-        print_json_list(ranked_data(row, rank) | summaries[row] | full.get(row.files, {}) for rank, row in ranks)
+        print_json_list(ranked_data(full.get(row.files, summaries[row]), row, rank) for rank, row in ranks)
     else:
         paths = shlex.join(path.as_posix() for path in arguments.paths)
         show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"

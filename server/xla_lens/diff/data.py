@@ -1,117 +1,202 @@
-"""Comparisons as JSON. The format is described in `docs/diff.schema.json`, which the tests validate."""
+"""Comparisons as JSON, in the objects of `diff_json.py`."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+
+from msgspec import UNSET, UnsetType
 
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.entities import op_name, shape_text
+from xla_lens.diff import diff_json
 from xla_lens.diff.compare import Diff
 from xla_lens.diff.options import DiffPart
+from xla_lens.diff.runs import ModuleInRuns
 from xla_lens.diff.words import cause_text, difference_text
-from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Key, Pair, Row
+from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Pair, Row
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.words.messages import Json
-from xla_lens.words.values import value_name
+from xla_lens.words.json_types import identity
 
 
-def diff_data(one: Diff) -> Json:
-    """Return a comparison as a JSON object. Parts that were not requested are left out."""
-    return {
-        "module": one.name,
-        "old": side_data(one.old.name, one.old.files),
-        "new": side_data(one.new.name, one.new.files),
-        "is_unchanged": one.comparison.is_unchanged if one.comparison else None,
-        "warnings": [plain_text(difference_text(difference)) for difference in one.differences],
-        "causes": [_cause(cause) for cause in one.causes],
-        "instructions": _pair(one.comparison.instructions if one.comparison else None),
-        "memory_spaces": [_space(one, space) for space in one.memory_spaces],
-        "values": _values(one, one.comparison) if one.comparison else None,
-    }
+def diff_data(one: Diff) -> diff_json.Diff:
+    """Return a comparison as JSON. Parts that were not requested are absent."""
+    return diff_json.Diff(
+        module=one.name,
+        old=_side(one.old.name, one.old.files),
+        new=_side(one.new.name, one.new.files),
+        is_unchanged=one.comparison.is_unchanged if one.comparison else None,
+        warnings=[plain_text(difference_text(difference)) for difference in one.differences],
+        causes=[_cause(cause) for cause in one.causes],
+        instructions=_pair(one.comparison.instructions if one.comparison else None),
+        memory_spaces=[_space(one, space) for space in one.memory_spaces],
+        values=_values(one, one.comparison) if one.comparison else None,
+    )
 
 
-def side_data(name: str | None, files: Mapping[FileKind, str]) -> Json:
-    """Return the name and the files of a module on one side."""
-    return {"module": name, "files": {kind.value: path for kind, path in files.items()}}
+def unpaired_data(name: str | None, files: Mapping[FileKind, str], *, is_old: bool) -> diff_json.Unpaired:
+    """Return a module that only one side has as JSON."""
+    side = _side(name, files)
+    return diff_json.Unpaired(module=name, old=side if is_old else None, new=None if is_old else side)
 
 
-def _cause(cause: ChangeCause) -> Json:
-    return {
-        "kind": cause.kind,
-        "count": _pair(cause.count),
-        "size_bytes": _pair(cause.size_bytes),
-        "text": cause_text(cause),
-    }
-
-
-def _pair(pair: Pair | None) -> dict[str, int] | None:
-    return pair._asdict() if pair else None
-
-
-def _space(one: Diff, space: SpaceComparison) -> Json:
-    names = ("peak_live_bytes", "peak_step", "reserved_bytes", "needed_bytes", "values", "allocations")
-    found: Json = {"color": space.color, "name": space.id.name}
-    found |= {name: _pair(space.exact(name)) for name in names}
-    is_known = found["peak_live_bytes"] is not None
-    found["peak_step"] = {"old": space.old.peak_step, "new": space.new.peak_step} if is_known else None
-    if DiffPart.TOTALS in one.options.parts and space.reserved_by_kind is not None:
-        is_reserved_known = found["reserved_bytes"] is not None
-        found["reserved_by_kind"] = _rows(space.reserved_by_kind, None) if is_reserved_known else None
-        found |= {name: _pair(space.exact(name)) for name in ("padding_bytes", "unknown_padding_bytes")}
-    parts = [by for by in By if DiffPart(by.value) in one.options.parts and by in space.breakdowns]
-    top = one.options.top
-    found["breakdowns"] = {by.value: _rows(space.breakdowns[by], top, by) for by in parts} if is_known else None
-    return found
-
-
-def _rows(rows: tuple[Row, ...], top: int | None, by: By | None = None) -> list[Json]:
+def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[diff_json.ModuleInRuns]:
+    """Return the modules of several runs as JSON, each with its runs."""
     return [
-        {**_key(row.key), **_sides("bytes", row.size_bytes), **_sides("count", row.count)}
-        | (_sides("derived_bytes", row.derived_bytes) if by in WITH_SOURCES else {})
-        for row in rows[:top]
+        diff_json.ModuleInRuns(
+            module=one.name,
+            runs=[
+                diff_json.Run(
+                    path=label,
+                    has_module=run.has_module,
+                    needed_bytes=run.needed_bytes,
+                    peak_live_bytes=run.peak_live_bytes,
+                    line=run.line,
+                    line_bytes=run.line_bytes,
+                )
+                for label, run in zip(labels, one.runs, strict=True)
+            ],
+        )
+        for one in modules
     ]
 
 
-def _sides(name: str, pair: Pair) -> dict[str, int]:
-    return {f"old_{name}": pair.old, f"new_{name}": pair.new}
+def _side(name: str | None, files: Mapping[FileKind, str]) -> diff_json.Side:
+    return diff_json.Side(module=name, files=files)
 
 
-def _key(key: Key) -> Json:
-    if not isinstance(key, Group):
-        return {"key": str(key) if key is not None else None}
-    text = " · ".join(part or "-" for part in (key.shape, key.op_name or key.opcode, key.line))
-    return {"key": text, **asdict(key)}
+def _cause(cause: ChangeCause) -> diff_json.Cause:
+    return diff_json.Cause(
+        kind=cause.kind,
+        count=diff_json.Pair(*cause.count),
+        size_bytes=_pair(cause.size_bytes),
+        text=cause_text(cause),
+    )
 
 
-def _values(one: Diff, compared: Comparison) -> Json:
-    found: Json = {value_class.name.lower(): compared.values.count(value_class) for value_class in ValueClass}
-    found["matched_peak_bytes_fraction"] = compared.matched_peak_bytes_fraction
-    if DiffPart.VALUES in one.options.parts:
-        found["changes"] = [_value(compared, row) for row in one.rows[: one.options.top].tolist()]
+def _pair(pair: Pair | None) -> diff_json.Pair | None:
+    return diff_json.Pair(*pair) if pair else None
+
+
+# ---------------------------------------------------------------- memory spaces
+
+
+def _space(one: Diff, space: SpaceComparison) -> diff_json.Space:
+    reserved, peak = space.exact("reserved_bytes"), space.exact("peak_live_bytes")
+    found = diff_json.Space(
+        color=space.color,
+        name=space.id.name,
+        peak_live_bytes=_pair(peak),
+        peak_step=diff_json.StepPair(space.old.peak_step, space.new.peak_step) if peak else None,
+        reserved_bytes=_pair(reserved),
+        needed_bytes=_pair(space.exact("needed_bytes")),
+        values=_pair(space.exact("values")),
+        allocations=_pair(space.exact("allocations")),
+        breakdowns=_breakdowns(one, space) if peak else None,
+    )
+    if DiffPart.TOTALS in one.options.parts and space.reserved_by_kind is not None:
+        found.reserved_by_kind = [_row(row) for row in space.reserved_by_kind] if reserved else None
+        found.padding_bytes = _pair(space.exact("padding_bytes"))
+        found.unknown_padding_bytes = _pair(space.exact("unknown_padding_bytes"))
     return found
 
 
-def _value(one: Comparison, row: int) -> Json:
+def _breakdowns(one: Diff, space: SpaceComparison) -> diff_json.Breakdowns:
+    def requested(by: By) -> tuple[Row, ...] | None:
+        return space.breakdowns.get(by) if DiffPart(by.value) in one.options.parts else None
+
+    def rows(by: By) -> list[diff_json.Row] | UnsetType:
+        found = requested(by)
+        return UNSET if found is None else [_row(row, by) for row in found[: one.options.top]]
+
+    groups = requested(By.GROUP)
+    return diff_json.Breakdowns(
+        line=rows(By.LINE),
+        parameter=rows(By.PARAMETER),
+        op_name=rows(By.OP_NAME),
+        opcode=rows(By.OPCODE),
+        kind=rows(By.KIND),
+        group=UNSET if groups is None else [_group_row(row) for row in groups[: one.options.top]],
+    )
+
+
+def _row(row: Row, by: By | None = None) -> diff_json.Row:
+    derived = row.derived_bytes if by in WITH_SOURCES else None
+    return diff_json.Row(
+        key=str(row.key) if row.key is not None else None,
+        old_bytes=row.size_bytes.old,
+        new_bytes=row.size_bytes.new,
+        old_count=row.count.old,
+        new_count=row.count.new,
+        old_derived_bytes=derived.old if derived else UNSET,
+        new_derived_bytes=derived.new if derived else UNSET,
+    )
+
+
+def _group_row(row: Row) -> diff_json.GroupRow:
+    assert isinstance(row.key, Group)
+    key = row.key
+    return diff_json.GroupRow(
+        key=" · ".join(part or "-" for part in (key.shape, key.op_name or key.opcode, key.line)),
+        shape=key.shape,
+        op_name=key.op_name,
+        opcode=key.opcode,
+        line=key.line,
+        old_bytes=row.size_bytes.old,
+        new_bytes=row.size_bytes.new,
+        old_count=row.count.old,
+        new_count=row.count.new,
+        old_derived_bytes=row.derived_bytes.old,
+        new_derived_bytes=row.derived_bytes.new,
+    )
+
+
+# ---------------------------------------------------------------- values
+
+
+def _values(one: Diff, compared: Comparison) -> diff_json.Values:
+    count = compared.values.count
+    rows = one.rows[: one.options.top].tolist() if DiffPart.VALUES in one.options.parts else None
+    return diff_json.Values(
+        unchanged=count(ValueClass.UNCHANGED),
+        changed=count(ValueClass.CHANGED),
+        moved=count(ValueClass.MOVED),
+        added=count(ValueClass.ADDED),
+        removed=count(ValueClass.REMOVED),
+        matched_peak_bytes_fraction=compared.matched_peak_bytes_fraction,
+        changes=UNSET if rows is None else [_change(compared, row) for row in rows],
+    )
+
+
+def _change(one: Comparison, row: int) -> diff_json.Change:
     found = one.values.row(row)
-    return {
-        "class": found.value_class.name.lower(),
-        "old": _one_value(one.old.dump, found.old),
-        "new": _one_value(one.new.dump, found.new),
-        "changed": [flag.name.lower() for flag in found.change if flag.name],
-        "longer_by_steps": found.longer_by,
-        "is_at_old_peak": found.is_at_old_peak,
-        "is_at_new_peak": found.is_at_new_peak,
-        "confidence": found.confidence.name.lower() if found.confidence is not None else None,
-    }
+    return diff_json.Change(
+        value_class=found.value_class.name.lower(),
+        old=_value(one.old.dump, found.old),
+        new=_value(one.new.dump, found.new),
+        changed=[flag.name.lower() for flag in found.change if flag.name],
+        longer_by_steps=found.longer_by,
+        is_at_old_peak=found.is_at_old_peak,
+        is_at_new_peak=found.is_at_new_peak,
+        confidence=found.confidence.name.lower() if found.confidence is not None else None,
+    )
 
 
-def _one_value(dump: DumpSet, value: int) -> Json | None:
+def _value(dump: DumpSet, value: int) -> diff_json.ChangedValue | None:
     if value == NONE:
         return None
-    found = value_name(dump, value, "size_bytes color start_step end_step")
-    known = {name: found[name] if found[name] != NONE else None for name in ("size_bytes", "start_step", "end_step")}
-    return found | known | {"shape": shape_text(dump, value) or None, "op_name": op_name(dump, value)}
+    size_bytes, start_step, end_step = (
+        None if (number := column.item(value)) == NONE else number
+        for column in (dump.values.size_bytes, dump.values.start_step, dump.values.end_step)
+    )
+    return diff_json.ChangedValue(
+        *identity(dump, value),
+        size_bytes=size_bytes,
+        color=dump.values.color.item(value),
+        start_step=start_step,
+        end_step=end_step,
+        shape=shape_text(dump, value) or None,
+        op_name=op_name(dump, value),
+    )

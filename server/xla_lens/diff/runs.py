@@ -1,13 +1,12 @@
-"""What modules need in several runs: as blocks and as JSON."""
+"""What modules need in several runs: as blocks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 from xla_lens.blocks.blocks import Name, Outline, Role, Section, Text, table
 from xla_lens.diff.words import change_text, grown_text
 from xla_lens.model.diff.breakdowns import Pair
-from xla_lens.words.messages import Json
 from xla_lens.words.numbers import counted, human, sparkline
 
 
@@ -79,14 +78,3 @@ def _cells(run: RunOfModule, change: str, label: str) -> Iterator[Text]:
     yield "" if not run.has_module else missing if run.peak_live_bytes is None else human(run.peak_live_bytes)
     yield Name(label)
     yield (f"{human(run.line_bytes or 0)}  ", Name(run.line, role=Role.SOURCE)) if run.line else ""
-
-
-def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[Json]:
-    """Return the modules as JSON, each with its runs."""
-    return [
-        {
-            "module": one.name,
-            "runs": [{"path": label, **asdict(run)} for label, run in zip(labels, one.runs, strict=True)],
-        }
-        for one in modules
-    ]

@@ -1,159 +1,143 @@
-"""Reports as JSON. The format is described in `docs/report.schema.json`, which the tests validate.
+"""Reports as JSON, in the objects of `report_json.py`."""
 
-Facts have the names in JSON that they have in the model, except for the few that mean something else there (`_FACTS`).
-"""
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from functools import cache
-from typing import Any, Final
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.entities import reader_names, shape_text
-from xla_lens.model.advice.actions import Advice
-from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
+from xla_lens.model.advice.actions import Action, Budget, Buffers
+from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, StackBytes
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.alive import Reason
 from xla_lens.model.memory.allocation_history import AllocationHistory
-from xla_lens.model.memory.donation import Donation, Fit
+from xla_lens.model.memory.donation import Fit
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.over_time import ColorPart
-from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
+from xla_lens.model.memory.reported import Interval
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Bound, Quantity
+from xla_lens.model.warrants import Bound, Gap, Quantity
+from xla_lens.report import report_json
 from xla_lens.report.actions import snippet_of, what_to_do
-from xla_lens.report.facts import Report, SpaceReport
+from xla_lens.report.facts import PaddedValue, PeakWithout, Report, SpaceReport
 from xla_lens.report.options import Part
-from xla_lens.report.usage_report import usage_report_data
-from xla_lens.syntax.columns import Column, pairs
-from xla_lens.words.messages import Json, finding_data
-from xla_lens.words.values import value_name
+from xla_lens.report.ranking import RankedModule
+from xla_lens.syntax.columns import Column, Rows, pairs
+from xla_lens.words.json_types import Value, bounds, identity
+from xla_lens.words.messages import finding_data
 
-# ---------------------------------------------------------------- facts by their names
-
-_LINE: Final = "file=frame.file line=frame.line function=frame.function"
-
-_FACTS: Final = {
-    "Report": "module files complete=warrants.is_complete incomplete=warrants.gaps left_out unseen",
-    "MemorySpace": "reserved_bytes needed_bytes",
-    "ColorPart": "reserved_bytes needed_bytes",
-    "ProgramBytes": "parameter_bytes=argument_bytes output_bytes temporary_bytes aliased_bytes",
-    "Gap": "quantity bound cause file=kind finding=code flag",
-    "LineReport": "size_bytes count rest_bytes unresolved_bytes left_out_by lines without_source",
-    "LineBytes": f"{_LINE} argument size_bytes derived_bytes values stacks",
-    "PeakWithout": "freed_bytes next_peak_bytes next_peak_step",
-    "PrintedPeak": "listed counted_at_printed counted_at_peak",
-    "AllocationHistory": "size_bytes peak_step peak_bytes fragmentation never_used_bytes=never_used.total",
-    "BudgetReport": (
-        "budget_bytes=plan.budget_bytes is_reached=plan.is_reached is_proven_smallest=plan.is_proven_smallest "
-        "at_least=plan.at_least needed_bytes peak_bytes=plan.peak_bytes peak_step=plan.peak_step"
-    ),
-    "Missed": "parameter output last_read birth fit size_bytes",
-    "Advice": (
-        "color peak_bytes peak_step needed_bytes argument_bytes actions together "
-        "together_needed_bytes=all_needed_bytes together_peak_bytes=all_peak_bytes together_peak_step=all_peak_step "
-        "arguments budget"
-    ),
-    "Action": (
-        "rule certainty size_bytes saved_bytes saved_needed_bytes needed_bytes peak_bytes peak_step factor "
-        "buffers=groups"
-    ),
-    "Buffers": f"count shape size_bytes op_name values {_LINE.replace('frame', 'line')}",
-    "ArgumentTree": "name count size_bytes is_optimizer_state=is_idle",
-    "Budget": (
-        "is_reached actions divide_arguments_by size_bytes=budget_bytes needed_bytes=needs peak_bytes=peaks "
-        "arguments_exceed=do_arguments_exceed"
-    ),
-}
-"""The facts of those kinds of things that have other names in JSON, with their paths, or that JSON shows in part."""
-
-_VALUES: Final = frozenset(("parameter", "output", "copy", "reused_by"))
-"""Facts that are rows of `DumpSet.values`, as are `values`, of which only the ids are shown."""
+_T = TypeVar("_T")
+_Missing = TypeVar("_Missing")
 
 
-def _facts(dump: DumpSet, one: Any) -> Any:
-    """A fact as JSON; numbers and texts stay as they are."""
-    if isinstance(one, tuple | list):
-        return [_facts(dump, each) for each in one]
-    kind: Any = type(one)
-    paths = _paths_of(kind)
-    if paths is None:
-        return one
-    found: Json = {}
-    for name, path in paths:
-        part: Any = one
-        for attribute in path:
-            part = getattr(part, attribute) if part is not None else None
-        if name in _VALUES:
-            found[name] = value_name(dump, part) if isinstance(part, int) else [value_name(dump, each) for each in part]
-        else:
-            found[name] = dump.values.id[list(part)].tolist() if name == "values" else _facts(dump, part)
+def _known(bound: Bound, number: int | None) -> int | None:
+    """A number, None if it is not even a bound."""
+    return None if bound is Bound.UNKNOWN else number
+
+
+def _ids(dump: DumpSet, values: Rows) -> list[int]:
+    found: list[int] = dump.values.id[list(values)].tolist()
     return found
-
-
-@cache
-def _paths_of(kind: Any) -> tuple[tuple[str, list[str]], ...] | None:
-    """The names of the facts of a kind of things in JSON, and the attributes that lead to each. None for numbers and
-    texts.
-    """
-    if not isinstance(kind, type) or not is_dataclass(kind):
-        return None
-    own = _FACTS.get(kind.__name__)
-    named = (fact.partition("=") for fact in (own.split() if own else [field.name for field in fields(kind)]))
-    return tuple((name, (path or name).split(".")) for name, _, path in named)
-
-
-def _bounded(*groups: tuple[Bound, Mapping[str, int | None]]) -> Json:
-    """Numbers, which are null if they are not even bounds, and the bounds of those that are not exact."""
-    numbers, bounds = dict[str, int | None](), dict[str, str]()
-    for bound, group in groups:
-        numbers |= dict.fromkeys(group) if bound is Bound.UNKNOWN else group
-        bounds |= _bounds(bound, *group)
-    return {**numbers, "bounds": bounds}
-
-
-def _bounds(bound: Bound, *names: str) -> dict[str, str]:
-    """The bounds of the numbers with some names, unless they are exact."""
-    return {} if bound is Bound.EXACT else dict.fromkeys(names, bound.value)
 
 
 # ---------------------------------------------------------------- a report
 
 
-def report_data(report: Report) -> Json:
-    """Return a report as a JSON object. Parts that were not requested are left out. Numbers that are not even bounds
-    are null, and parts that would be made of them are null or empty.
+def report_data(report: Report) -> report_json.Report:
+    """Return a report as JSON. Parts that were not requested are absent. Numbers that are not even bounds are null, and
+    parts that would be made of them are null or empty.
     """
-    parts, dump, top = report.options.parts, report.dump, report.options.top
-    bound = {quantity: report.warrants.of(quantity).bound for quantity in Quantity}
-    step, size_bytes = report.printed or (None, None)
-    printed: Json = {"peak_step": step} | _bounded(
-        (bound[Quantity.TOTAL], {"total_bytes": next(iter(dump.totals.size_bytes.tolist()), None)}),
-        (bound[Quantity.PRINTED_PEAK], {"peak_bytes": size_bytes}),
+    parts = report.options.parts
+    schedule, values, reserved = (
+        report.warrants.of(quantity).bound for quantity in (Quantity.SCHEDULE, Quantity.VALUES, Quantity.RESERVED)
     )
-    if Part.PEAK in parts:
-        printed["explained"] = _facts(dump, report.explained_peak)
-    reserved = dict(zip(("allocations", "reserved_bytes"), report.reserved or (None, None), strict=True))
-    known: Json = {
-        **_facts(dump, report),
-        "findings": [*map(finding_data, report.analysis.findings)],
-        **_bounded(
-            (bound[Quantity.SCHEDULE], {"instructions": report.instruction_count}),
-            (bound[Quantity.VALUES], {"values": report.value_count}),
-            (bound[Quantity.RESERVED], reserved),
-        ),
-        "printed": printed,
-        "device": _device(report),
-        "usage_report": usage_report_data(report),
-    }
-    if Part.DONATION in parts:
-        known["donation"] = report.donation and _donation(dump, report.donation, top)
-    if Part.ADVICE in parts:
-        known["advice"] = report.advice and _advice(report, report.advice)
-    return known | {"memory_spaces": [_space(report, one) for one in report.spaces]}
+    allocations, reserved_bytes = report.reserved or (None, None)
+    return report_json.Report(
+        module=report.module,
+        files=report.files,
+        complete=report.warrants.is_complete,
+        incomplete=[_gap(gap) for gap in report.warrants.gaps],
+        left_out=[*report.left_out],
+        unseen=[
+            report_json.Unseen(kind=one.kind, instruction=one.instruction, size_bytes=one.size_bytes)
+            for one in report.unseen
+        ],
+        findings=[finding_data(finding) for finding in report.analysis.findings],
+        instructions=_known(schedule, report.instruction_count),
+        values=_known(values, report.value_count),
+        allocations=_known(reserved, allocations),
+        reserved_bytes=_known(reserved, reserved_bytes),
+        bounds=bounds(instructions=schedule, values=values, allocations=reserved, reserved_bytes=reserved),
+        printed=_printed(report),
+        device=_device(report),
+        usage_report=_usage_report(report),
+        donation=_donation(report) if Part.DONATION in parts else UNSET,
+        advice=_advice(report) if Part.ADVICE in parts else UNSET,
+        memory_spaces=[space_data(report, one) for one in report.spaces],
+    )
 
 
-def _device(report: Report) -> Json | None:
+def ranked_data(data: report_json.Report, one: RankedModule, rank: int) -> report_json.Report:
+    """Return the report of one of several modules with its rank."""
+    reserved = one.warrants.of(Quantity.RESERVED).bound
+    return replace(data, rank=rank, number=one.number, temp_bytes=_known(reserved, one.temp_bytes))
+
+
+def _gap(gap: Gap) -> report_json.Gap:
+    return report_json.Gap(
+        quantity=gap.quantity,
+        bound=gap.bound,
+        cause=gap.cause,
+        file=gap.kind,
+        finding=gap.code,
+        flag=gap.flag,
+    )
+
+
+def _printed(report: Report) -> report_json.Printed:
+    total, peak = (report.warrants.of(one).bound for one in (Quantity.TOTAL, Quantity.PRINTED_PEAK))
+    step, size_bytes = report.printed or (None, None)
+    return report_json.Printed(
+        peak_step=step,
+        total_bytes=_known(total, next(iter(report.dump.totals.size_bytes.tolist()), None)),
+        peak_bytes=_known(peak, size_bytes),
+        bounds=bounds(total_bytes=total, peak_bytes=peak),
+        explained=_explained(report) if Part.PEAK in report.options.parts else UNSET,
+    )
+
+
+def _explained(report: Report) -> report_json.Explained | None:
+    printed = report.explained_peak
+    if printed is None:
+        return None
+    return report_json.Explained(
+        listed=_sum(printed.listed),
+        counted_at_printed=_sum(printed.counted_at_printed),
+        counted_at_peak=_sum(printed.counted_at_peak),
+    )
+
+
+def _sum(counted: CountedBytes | None) -> report_json.Sum | None:
+    if counted is None:
+        return None
+    return report_json.Sum(
+        step=counted.step,
+        color=counted.color,
+        total_bytes=counted.total_bytes,
+        live_bytes=counted.live_bytes,
+        died_bytes=counted.died_bytes,
+        tuple_bytes=counted.tuple_bytes,
+        other_space_bytes=counted.other_space_bytes,
+        shared_bytes=counted.shared_bytes,
+        padding_bytes=counted.padding_bytes,
+        unplaced_bytes=counted.unplaced_bytes,
+    )
+
+
+def _device(report: Report) -> report_json.Device | None:
     """The device, its capacity, and what takes it."""
     chip, capacity = report.analysis.chip, report.capacity
     if report.hbm is None or (chip is None and capacity is None):
@@ -161,110 +145,199 @@ def _device(report: Report) -> Json | None:
     space = report.hbm.space
     is_known = space.reserved_bound is not Bound.UNKNOWN
     reserved = report.hbm.reserved if is_known else {}
-    return {
-        "chip": chip,
-        "size_bytes": capacity and capacity.size_bytes,
-        "source": capacity and capacity.source,
-        "file": capacity and capacity.file,
-        "over_bytes": over_bytes(space, capacity.size_bytes) if capacity else None,
-        "reserved": [{"kind": kind, "size_bytes": size_bytes} for kind, size_bytes in reserved.items()],
-        "bounds": _bounds(space.reserved_bound, "over_bytes", "reserved"),
-    }
+    return report_json.Device(
+        chip=chip,
+        size_bytes=int(capacity.size_bytes) if capacity else None,
+        source=capacity.source if capacity else None,
+        file=capacity.file if capacity else None,
+        over_bytes=over_bytes(space, capacity.size_bytes) if capacity else None,
+        reserved=[report_json.KindSize(kind=kind, size_bytes=size_bytes) for kind, size_bytes in reserved.items()],
+        bounds=bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
+    )
 
 
-def _space(report: Report, one: SpaceReport) -> Json:
+def _usage_report(report: Report) -> report_json.UsageReport | None:
+    """What the memory usage report tells, None if the dump has a buffer assignment or no such report."""
+    if not report.reported_spaces:
+        return None
+    return report_json.UsageReport(
+        memory_spaces=[
+            report_json.UsageReportSpace(
+                color=one.color,
+                reserved=_interval(one.reserved),
+                needed=_interval(one.needed),
+                kinds=[
+                    report_json.KindInterval(size.least, size.most, kind=kind)
+                    for kind, size in (one.kinds or {}).items()
+                ],
+            )
+            for one in report.reported_spaces
+        ],
+        buffers=[
+            report_json.UsageReportBuffer(
+                one.size_bytes.least,
+                one.size_bytes.most,
+                color=one.color,
+                kind=one.kind,
+                values=one.values,
+                shapes=one.shapes,
+            )
+            for one in report.reported_buffers[: report.options.top]
+        ],
+    )
+
+
+def _interval(size: Interval) -> report_json.Interval:
+    return report_json.Interval(least_bytes=size.least, most_bytes=size.most)
+
+
+# ---------------------------------------------------------------- memory spaces
+
+
+def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
+    """Return a memory space as JSON, with the parts that were requested."""
     dump, space, options = report.dump, one.space, report.options
     limit_bytes = report.limit_bytes if space.color == DEFAULT_COLOR else None
     over = over_bytes(space, limit_bytes) if limit_bytes is not None else None
-    live = {
-        "peak_live_bytes": space.peak_live_bytes if report.has_live_ranges else None,
-        "live_bytes_at_printed_peak": one.live_at_printed_peak,
-    }
-    known = {
-        "color": space.color,
-        "name": one.name,
-        "is_device": space.id.is_device,
-        "colors": [_color(report, one, part) for part in space.colors],
-        "fits": None if over is None else not over,
-        "peak_step": one.peak and one.peak.step,
-        "peak_instruction": one.peak and dump.instruction_at(one.peak.step),
-        **_bounded(
-            (space.reserved_bound, _facts(dump, space)),
-            # A memory usage report has the parts only as rounded sizes, if at all.
-            (
-                space.reserved_bound if dump.assignment else Bound.UNKNOWN,
-                _facts(dump, program_bytes(dump, space.color)),
-            ),
-            (space.live_bound, live),
+    reserved, live = space.reserved_bound, space.live_bound
+    # A memory usage report has the parts only as rounded sizes, if at all.
+    by_part = reserved if dump.assignment else Bound.UNKNOWN
+    program = program_bytes(dump, space.color)
+
+    def part(wanted: Part, make: Callable[[Report, SpaceReport], _T], missing: _Missing) -> _T | _Missing | UnsetType:
+        """A part if it was requested, `missing` if the dump lacks the facts."""
+        if wanted not in options.parts:
+            return UNSET
+        return make(report, one) if report.has(wanted, one) else missing
+
+    return report_json.MemorySpace(
+        color=space.color,
+        name=one.name,
+        is_device=space.id.is_device,
+        colors=[_color(report, one, each) for each in space.colors],
+        fits=None if over is None else not over,
+        peak_step=one.peak.step if one.peak else None,
+        peak_instruction=dump.instruction_at(one.peak.step) if one.peak else None,
+        reserved_bytes=_known(reserved, space.reserved_bytes),
+        needed_bytes=_known(reserved, space.needed_bytes),
+        parameter_bytes=_known(by_part, program.argument_bytes),
+        output_bytes=_known(by_part, program.output_bytes),
+        temporary_bytes=_known(by_part, program.temporary_bytes),
+        aliased_bytes=_known(by_part, program.aliased_bytes),
+        peak_live_bytes=_known(live, space.peak_live_bytes if report.has_live_ranges else None),
+        live_bytes_at_printed_peak=_known(live, one.live_at_printed_peak),
+        bounds=bounds(
+            reserved_bytes=reserved,
+            needed_bytes=reserved,
+            parameter_bytes=by_part,
+            output_bytes=by_part,
+            temporary_bytes=by_part,
+            aliased_bytes=by_part,
+            peak_live_bytes=live,
+            live_bytes_at_printed_peak=live,
         ),
-    }
-    live_set = one.at_step
-    if options.at_step is not None:
-        known["at_step"] = live_set and {
-            "step": live_set.step,
-            "instruction": dump.instruction_at(live_set.step),
-            "live_bytes": live_set.live_bytes,
-            "bounds": _bounds(report.live.bound, "live_bytes"),
-            "live": _live_values(report, live_set.values),
-        }
-    return known | {name: part_data(report, one, name) for name in _PARTS if _PARTS[name][0] in options.parts}
+        at_step=_at_step(report, one) if options.at_step is not None else UNSET,
+        live_at_peak=part(Part.LIVE, _live_at_peak, []),
+        curve=part(Part.CURVE, _curve, []),
+        lines=part(Part.LINE, _lines, None),
+        sources=part(Part.SOURCE, _sources, None),
+        alive_at_peak=part(Part.ALIVE, _alive, []),
+        padding=part(Part.PADDING, _padding, None),
+        arenas=part(Part.ARENAS, _arenas, []),
+        budget=part(Part.BUDGET, _budget, None),
+    )
 
 
-def _color(report: Report, one: SpaceReport, part: ColorPart) -> Json:
+def _color(report: Report, one: SpaceReport, part: ColorPart) -> report_json.Color:
     """The numbers of one color of a memory space, whose bounds hold for them too."""
-    is_known = report.has_live_ranges and one.space.live_bound is not Bound.UNKNOWN
-    live = {
-        "peak_live_bytes": part.live.peak_bytes if report.has_live_ranges else None,
-        "live_bytes_at_printed_peak": part.live.at(report.printed[0]) if report.printed and is_known else None,
-    }
-    numbers = _bounded((one.space.reserved_bound, _facts(report.dump, part)), (one.space.live_bound, live))
-    peak_step = part.live.peak_step if is_known else None
-    return {"color": part.color, "name": part.id.name, "peak_step": peak_step, **numbers}
-
-
-def part_data(report: Report, one: SpaceReport, name: str) -> Any:
-    """Return what JSON has of a memory space under a name: null or an empty list if the dump lacks the facts."""
-    part, made = _PARTS[name]
-    if not report.has(part, one):
-        return [] if name in _LISTS else None
-    return made(report, one)
+    reserved, live = one.space.reserved_bound, one.space.live_bound
+    is_known = report.has_live_ranges and live is not Bound.UNKNOWN
+    return report_json.Color(
+        color=part.color,
+        name=part.id.name,
+        peak_step=part.live.peak_step if is_known else None,
+        reserved_bytes=_known(reserved, part.reserved_bytes),
+        needed_bytes=_known(reserved, part.needed_bytes),
+        peak_live_bytes=part.live.peak_bytes if is_known else None,
+        live_bytes_at_printed_peak=part.live.at(report.printed[0]) if report.printed and is_known else None,
+        bounds=bounds(
+            reserved_bytes=reserved,
+            needed_bytes=reserved,
+            peak_live_bytes=live,
+            live_bytes_at_printed_peak=live,
+        ),
+    )
 
 
 # ---------------------------------------------------------------- live values
 
 
-def _live_values(report: Report, values: Column) -> list[Json]:
-    dump, found = report.dump, list[Json]()
-    for value in values[: report.options.top].tolist():
-        origin = report.origins.of_value(value)
-        found.append(
-            value_name(dump, value, "offset size_bytes start_step end_step")
-            | {
-                "allocation": dump.allocations.index.item(dump.values.allocation[value]),
-                "shape": shape_text(dump, value),
-                "op_name": origin.op_name,
-                "derived_from": origin.derived.name if origin.derived else None,
-            }
-        )
+def _at_step(report: Report, one: SpaceReport) -> report_json.LiveSet | None:
+    live = one.at_step
+    if live is None:
+        return None
+    return report_json.LiveSet(
+        step=live.step,
+        instruction=report.dump.instruction_at(live.step),
+        live_bytes=live.live_bytes,
+        bounds=bounds(live_bytes=report.live.bound),
+        live=[_live_value(report, value) for value in _first(report, live.values)],
+    )
+
+
+def _first(report: Report, values: Column) -> list[int]:
+    """The first of some values, as many as were requested."""
+    found: list[int] = values[: report.options.top].tolist()
     return found
 
 
-def _live_at_peak(report: Report, one: SpaceReport) -> list[Json]:
+def _live_value(report: Report, value: int, owned_bytes: int | UnsetType = UNSET) -> report_json.LiveValue:
+    dump, values, origin = report.dump, report.dump.values, report.origins.of_value(value)
+    return report_json.LiveValue(
+        *identity(dump, value),
+        offset=values.offset.item(value),
+        size_bytes=values.size_bytes.item(value),
+        start_step=values.start_step.item(value),
+        end_step=values.end_step.item(value),
+        allocation=dump.allocations.index.item(values.allocation[value]),
+        shape=shape_text(dump, value),
+        op_name=origin.op_name,
+        derived_from=origin.derived.name if origin.derived else None,
+        owned_bytes=owned_bytes,
+    )
+
+
+def _live_at_peak(report: Report, one: SpaceReport) -> list[report_json.LiveValue]:
     if one.peak is None:
         return []
-    owned_of = dict(one.owned)
-    # The list may be truncated.
-    rows = zip(one.peak.values.tolist(), _live_values(report, one.peak.values), strict=False)
-    return [{**row, "owned_bytes": owned_of.get(value, 0)} for value, row in rows]
+    owned = dict(one.owned)
+    return [_live_value(report, value, owned.get(value, 0)) for value in _first(report, one.peak.values)]
 
 
-# ---------------------------------------------------------------- parts of a memory space
+def _curve(_: Report, one: SpaceReport) -> list[tuple[int, int]]:
+    return pairs(one.space.live.steps, one.space.live.live_bytes)
 
 
-def _lines(report: Report, one: SpaceReport) -> Json | None:
-    bounds = _bounds(one.space.live_bound, "size_bytes") | _bounds(report.sourced.bound, "lines")
-    lines = one.lines and replace(one.lines, lines=tuple(_with_limited_stacks(one.lines.lines)))
-    return {**_facts(report.dump, lines), "bounds": bounds}
+# ---------------------------------------------------------------- sources
+
+
+def _lines(report: Report, one: SpaceReport) -> report_json.Lines | None:
+    lines = one.lines
+    if lines is None:
+        return None
+    return report_json.Lines(
+        size_bytes=lines.size_bytes,
+        count=lines.count,
+        rest_bytes=lines.rest_bytes,
+        unresolved_bytes=lines.unresolved_bytes,
+        left_out_by=lines.left_out_by,
+        lines=[*_with_stacks(report.dump, lines.lines)],
+        without_source=[
+            report_json.KindBytes(kind=kind.kind, size_bytes=kind.size_bytes, count=kind.count)
+            for kind in lines.without_source
+        ],
+        bounds=bounds(size_bytes=one.space.live_bound, lines=report.sourced.bound),
+    )
 
 
 _MOST_CALLS: Final = 100_000
@@ -273,7 +346,7 @@ many bytes as the dump.
 """
 
 
-def _with_limited_stacks(lines: Sequence[LineBytes]) -> Iterator[LineBytes]:
+def _with_stacks(dump: DumpSet, lines: Iterable[LineBytes]) -> Iterator[report_json.Line]:
     calls = 0
     for line in lines:
         shown: list[StackBytes] = []
@@ -281,109 +354,253 @@ def _with_limited_stacks(lines: Sequence[LineBytes]) -> Iterator[LineBytes]:
             calls += len(stack.frames)
             if calls <= _MOST_CALLS:
                 shown.append(stack)
-        yield replace(line, stacks=tuple(shown))
+        frame = line.frame
+        yield report_json.Line(
+            file=frame.file if frame else None,
+            line=frame.line if frame else None,
+            function=frame.function if frame else None,
+            argument=line.argument,
+            size_bytes=line.size_bytes,
+            derived_bytes=line.derived_bytes,
+            values=_ids(dump, line.values),
+            stacks=[_stack(stack) for stack in shown],
+        )
 
 
-def _sources(report: Report, one: SpaceReport) -> Json:
-    trees = _facts(report.dump, one.sources)
-    return {"bounds": _bounds(report.sourced.bound, *trees), **trees}
-
-
-def _alive(report: Report, one: SpaceReport) -> list[Json]:
-    dump = report.dump
-    return [
-        {
-            **value_name(dump, without.value, "size_bytes end_step"),
-            **_facts(dump, without),
-            "reason": (without.ending.reason if without.ending else Reason.UNKNOWN).name.lower(),
-            "ended_by": reader_names(dump, without.ending) if without.ending else [],
-        }
-        for without in one.alive
+def _stack(stack: StackBytes) -> report_json.Stack:
+    frames = [
+        report_json.Frame(file=frame.file, line=frame.line, column=frame.column, function=frame.function)
+        for frame in stack.frames
     ]
+    return report_json.Stack(frames=frames, size_bytes=stack.size_bytes)
 
 
-def _padding(report: Report, one: SpaceReport) -> Json | None:
-    dump, at_peak = report.dump, one.padding
-    if at_peak is None:
+def _sources(report: Report, one: SpaceReport) -> report_json.Sources | None:
+    dump, trees, bound = report.dump, one.sources, report.sourced.bound
+    if trees is None:
         return None
-    values = [
-        {
-            **value_name(dump, padded.value, "size_bytes"),
-            "shape": shape_text(dump, padded.value),
-            "logical_bytes": padding and padding.logical_bytes,
-            "padding_bytes": padded.padding_bytes,
-            "causes": _facts(dump, padding.parts) if padding else [],
-            "unexplained": padding and padding.unexplained,
-        }
-        for padded in one.most_padded
-        for padding in [padded.padding]
-    ]
-    return {"padding_bytes": at_peak.total_bytes, "unknown_bytes": at_peak.unknown_bytes, "values": values}
+    return report_json.Sources(
+        bounds=bounds(by_op_name=bound, by_opcode=bound, by_kind=bound, by_parameter=bound),
+        by_op_name=_node(dump, trees.by_op_name),
+        by_opcode=_node(dump, trees.by_opcode),
+        by_kind=_node(dump, trees.by_kind),
+        by_parameter=_node(dump, trees.by_parameter),
+    )
 
 
-def _arena(report: Report, arena: AllocationHistory) -> Json:
+def _node(dump: DumpSet, node: BytesNode) -> report_json.Node:
+    return report_json.Node(
+        name=node.name,
+        size_bytes=node.size_bytes,
+        own_bytes=node.own_bytes,
+        count=node.count,
+        values=_ids(dump, node.values),
+        children=[_node(dump, child) for child in node.children],
+    )
+
+
+# ---------------------------------------------------------------- parts of a memory space
+
+
+def _alive(report: Report, one: SpaceReport) -> list[report_json.AliveValue]:
+    return [_alive_value(report.dump, without) for without in one.alive]
+
+
+def _alive_value(dump: DumpSet, without: PeakWithout) -> report_json.AliveValue:
+    value, ending = without.value, without.ending
+    return report_json.AliveValue(
+        *identity(dump, value),
+        size_bytes=dump.values.size_bytes.item(value),
+        end_step=dump.values.end_step.item(value),
+        freed_bytes=without.freed_bytes,
+        next_peak_bytes=without.next_peak_bytes,
+        next_peak_step=without.next_peak_step,
+        reason=ending.reason if ending else Reason.UNKNOWN,
+        ended_by=[*reader_names(dump, ending)] if ending else [],
+    )
+
+
+def _padding(report: Report, one: SpaceReport) -> report_json.Padding | None:
+    if one.padding is None:
+        return None
+    return report_json.Padding(
+        padding_bytes=one.padding.total_bytes,
+        unknown_bytes=one.padding.unknown_bytes,
+        values=[_padded_value(report.dump, padded) for padded in one.most_padded],
+    )
+
+
+def _padded_value(dump: DumpSet, padded: PaddedValue) -> report_json.PaddedValue:
+    value, padding = padded.value, padded.padding
+    return report_json.PaddedValue(
+        *identity(dump, value),
+        size_bytes=dump.values.size_bytes.item(value),
+        shape=shape_text(dump, value),
+        logical_bytes=padding.logical_bytes if padding else None,
+        padding_bytes=padded.padding_bytes,
+        causes=[
+            report_json.PaddingCause(
+                cause=part.cause,
+                size_bytes=part.size_bytes,
+                dimension=part.dimension,
+                length=part.length,
+                padded_length=part.padded_length,
+            )
+            for part in (padding.parts if padding else ())
+        ],
+        unexplained=padding.unexplained if padding else None,
+    )
+
+
+def _arenas(report: Report, one: SpaceReport) -> list[report_json.Arena]:
+    return [_arena(report, arena) for arena in one.arenas]
+
+
+def _arena(report: Report, arena: AllocationHistory) -> report_json.Arena:
     dump, steps = report.dump, arena.full_size_steps
     holes = arena.free_at(arena.space_peak_step)
-    return {
-        "allocation": dump.allocations.index.item(arena.allocation),
-        **_facts(dump, arena),
-        "holes": pairs(holes.start, holes.end) if holes else [],
-        "full_size_steps": pairs(steps.start, steps.end - 1),
-        "reaching": [value_name(dump, value) for value in arena.reaching[: report.options.top].tolist()],
-    }
+    return report_json.Arena(
+        allocation=dump.allocations.index.item(arena.allocation),
+        size_bytes=arena.size_bytes,
+        peak_step=arena.peak_step,
+        peak_bytes=arena.peak_bytes,
+        fragmentation=arena.fragmentation,
+        never_used_bytes=arena.never_used.total,
+        holes=pairs(holes.start, holes.end) if holes else [],
+        full_size_steps=pairs(steps.start, steps.end - 1),
+        reaching=[Value(*identity(dump, value)) for value in _first(report, arena.reaching)],
+    )
 
 
-def _budget(report: Report, one: SpaceReport) -> Json | None:
-    if one.budget is None:
+def _budget(report: Report, one: SpaceReport) -> report_json.Budget | None:
+    budget = one.budget
+    if budget is None:
         return None
-    values = one.budget.plan.values
-    return {**_facts(report.dump, one.budget), "count": len(values), "values": _live_values(report, values)}
-
-
-_PARTS: Final[Mapping[str, tuple[Part, Callable[[Report, SpaceReport], Any]]]] = {
-    "live_at_peak": (Part.LIVE, _live_at_peak),
-    "curve": (Part.CURVE, lambda _, one: pairs(one.space.live.steps, one.space.live.live_bytes)),
-    "lines": (Part.LINE, _lines),
-    "sources": (Part.SOURCE, _sources),
-    "alive_at_peak": (Part.ALIVE, _alive),
-    "padding": (Part.PADDING, _padding),
-    "arenas": (Part.ARENAS, lambda report, one: [_arena(report, arena) for arena in one.arenas]),
-    "budget": (Part.BUDGET, _budget),
-}
-"""What JSON has of each memory space, and the parts that ask for it."""
-
-_LISTS: Final = ("live_at_peak", "curve", "alive_at_peak", "arenas")
+    plan = budget.plan
+    return report_json.Budget(
+        budget_bytes=int(plan.budget_bytes),
+        is_reached=plan.is_reached,
+        is_proven_smallest=plan.is_proven_smallest,
+        at_least=plan.at_least,
+        needed_bytes=budget.needed_bytes,
+        peak_bytes=plan.peak_bytes,
+        peak_step=plan.peak_step,
+        count=len(plan.values),
+        values=[_live_value(report, value) for value in _first(report, plan.values)],
+    )
 
 
 # ---------------------------------------------------------------- donation and advice
 
 
-def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Json:
-    return {
-        "donated_count": len(donation.donated),
-        "donated_bytes": donation.donated_bytes,
-        "donated": _facts(dump, donation.donated[:top]),
-        "missed_count": len(donation.missed),
-        "missed_bytes": {fit.value: donation.missed_bytes(fit) for fit in Fit},
-        "missed": _facts(dump, donation.missed[:top]),
-        "copies_count": len(donation.kept_apart),
-        "copies_bytes": donation.kept_apart_bytes,
-        "copies": _facts(dump, donation.kept_apart[:top]),
-    }
-
-
-def _advice(report: Report, advice: Advice) -> Json:
-    dump, top = report.dump, report.options.top
-    more = {
-        "actions": [
-            {
-                "rule": action.rule,
-                "what": plain_text(what_to_do(dump, action)),
-                "snippet": snippet_of(dump, action),
-                **_facts(dump, action),
-            }
-            for action in advice.actions[:top]
+def _donation(report: Report) -> report_json.Donation | None:
+    donation, dump, top = report.donation, report.dump, report.options.top
+    if donation is None:
+        return None
+    return report_json.Donation(
+        donated_count=len(donation.donated),
+        donated_bytes=donation.donated_bytes,
+        donated=[
+            report_json.Donated(
+                parameter=Value(*identity(dump, one.parameter)),
+                reused_by=[Value(*identity(dump, value)) for value in one.reused_by],
+                size_bytes=one.size_bytes,
+            )
+            for one in donation.donated[:top]
         ],
-        "arguments": _facts(dump, advice.arguments[:top]),
-    }
-    return {name: more.get(name, fact) for name, fact in _facts(dump, advice).items()}
+        missed_count=len(donation.missed),
+        missed_bytes={fit: donation.missed_bytes(fit) for fit in Fit},
+        missed=[
+            report_json.Missed(
+                parameter=Value(*identity(dump, one.parameter)),
+                output=Value(*identity(dump, one.output)),
+                last_read=one.last_read,
+                birth=one.birth,
+                fit=one.fit,
+                size_bytes=one.size_bytes,
+            )
+            for one in donation.missed[:top]
+        ],
+        copies_count=len(donation.kept_apart),
+        copies_bytes=donation.kept_apart_bytes,
+        copies=[
+            report_json.Copy(
+                copy=Value(*identity(dump, one.copy)),
+                parameter=Value(*identity(dump, one.parameter)),
+                is_output=one.is_output,
+                size_bytes=one.size_bytes,
+            )
+            for one in donation.kept_apart[:top]
+        ],
+    )
+
+
+def _advice(report: Report) -> report_json.Advice | None:
+    advice, dump, top = report.advice, report.dump, report.options.top
+    if advice is None:
+        return None
+    return report_json.Advice(
+        color=advice.color,
+        peak_bytes=advice.peak_bytes,
+        peak_step=advice.peak_step,
+        needed_bytes=advice.needed_bytes,
+        argument_bytes=advice.argument_bytes,
+        actions=[_action(dump, action) for action in advice.actions[:top]],
+        together=[*advice.together],
+        together_needed_bytes=advice.all_needed_bytes,
+        together_peak_bytes=advice.all_peak_bytes,
+        together_peak_step=advice.all_peak_step,
+        arguments=[
+            report_json.ArgumentTree(
+                name=tree.name,
+                count=tree.count,
+                size_bytes=tree.size_bytes,
+                is_optimizer_state=tree.is_idle,
+            )
+            for tree in advice.arguments[:top]
+        ],
+        budget=_advice_budget(advice.budget) if advice.budget else None,
+    )
+
+
+def _action(dump: DumpSet, action: Action) -> report_json.Action:
+    return report_json.Action(
+        rule=action.rule,
+        what=plain_text(what_to_do(dump, action)),
+        snippet=snippet_of(dump, action),
+        certainty=action.certainty,
+        size_bytes=action.size_bytes,
+        saved_bytes=action.saved_bytes,
+        saved_needed_bytes=action.saved_needed_bytes,
+        needed_bytes=action.needed_bytes,
+        peak_bytes=action.peak_bytes,
+        peak_step=action.peak_step,
+        factor=action.factor,
+        buffers=[_buffer_group(dump, group) for group in action.groups],
+    )
+
+
+def _buffer_group(dump: DumpSet, group: Buffers) -> report_json.BufferGroup:
+    line = group.line
+    return report_json.BufferGroup(
+        count=group.count,
+        shape=group.shape,
+        size_bytes=group.size_bytes,
+        op_name=group.op_name,
+        values=_ids(dump, group.values),
+        file=line.file if line else None,
+        line=line.line if line else None,
+        function=line.function if line else None,
+    )
+
+
+def _advice_budget(budget: Budget) -> report_json.AdviceBudget:
+    return report_json.AdviceBudget(
+        is_reached=budget.is_reached,
+        actions=[*budget.actions],
+        divide_arguments_by=budget.divide_arguments_by,
+        size_bytes=int(budget.budget_bytes),
+        needed_bytes=[*budget.needs],
+        peak_bytes=[*budget.peaks],
+        arguments_exceed=budget.do_arguments_exceed,
+    )

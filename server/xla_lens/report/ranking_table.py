@@ -1,4 +1,4 @@
-"""The ranking of the modules of a folder as blocks and as JSON."""
+"""The ranking of the modules of a folder as blocks."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from xla_lens.blocks.blocks import Cells, Name, Outline, Role, Sections, Text, s
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.report.ranking import RankedModule, Ranking
 from xla_lens.words.command_links import map_link
-from xla_lens.words.messages import Json, worded
+from xla_lens.words.messages import worded
 from xla_lens.words.numbers import apart, as_given, counted, human
 from xla_lens.words.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
@@ -101,12 +101,3 @@ def _folded(one: Ranking, show_all: str) -> str:
     unknown = f", {peaks.count(None):,} of unknown peak" if None in peaks else ""
     most, them = human(max(peak or 0 for peak in peaks)), "it" if len(peaks) == 1 else "them"
     return f"... and {count}, {most} at most{unknown} ({show_all} shows {them})"
-
-
-def ranked_data(one: RankedModule, rank: int) -> Json:
-    """Return what JSON adds to the report of each of several modules."""
-    return {
-        "rank": rank,
-        "number": one.number,
-        "temp_bytes": None if one.warrants.of(Quantity.RESERVED).bound is Bound.UNKNOWN else one.temp_bytes,
-    }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Final, TypeAlias
 
 from xla_lens import __version__
 from xla_lens.model.analysis import Analysis
@@ -21,6 +21,7 @@ from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.tables import Section
 from xla_lens.syntax.tree import first_error
+from xla_lens.words.json_types import CountFrom1, JsonObject, Location, one_of
 from xla_lens.words.numbers import counted
 
 
@@ -165,19 +166,43 @@ _HEADERS: Final = {
 }
 
 
-def unknown_text_data(found: Sequence[UnknownText]) -> list[dict[str, Any]]:
+_SectionName: TypeAlias = Annotated[str, one_of(one.name.lower() for one in Section)]
+
+
+class UnknownForm(JsonObject):
+    """A form of text that XLA Lens does not know."""
+
+    kind: TextKind
+    """What kind of text it is."""
+    file: FileKind
+    """What the files hold that have it."""
+    section: _SectionName | None
+    """The section that it is in; null for the lines before the first one, and in HLO modules."""
+    form: str
+    """The first words of the text, with `N` for each number and `…` for each string."""
+    count: CountFrom1
+    """How often texts of the form appear."""
+    text: str
+    """The first one of them, with the text before it in its line."""
+    filename: str
+    """The file with the first one."""
+    location: Location
+    """Where the first one starts."""
+
+
+def unknown_text_data(found: Sequence[UnknownText]) -> list[UnknownForm]:
     """The forms of all dumps as JSON."""
     return [
-        {
-            "kind": one.kind.value,
-            "file": one.first.file.kind.value,
-            "section": None if one.section is None else one.section.name.lower(),
-            "form": one.form,
-            "count": one.count,
-            "text": _example(one),
-            "filename": one.first.file.label,
-            "location": one.first.position_from_1,
-        }
+        UnknownForm(
+            kind=one.kind,
+            file=one.first.file.kind,
+            section=None if one.section is None else one.section.name.lower(),
+            form=one.form,
+            count=one.count,
+            text=_example(one),
+            filename=one.first.file.label,
+            location=Location(**one.first.position_from_1),
+        )
         for one in found
     ]
 

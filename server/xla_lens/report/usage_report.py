@@ -1,4 +1,4 @@
-"""Sections and JSON about a dump that has a memory usage report but no buffer assignment."""
+"""Sections about a dump that has a memory usage report but no buffer assignment."""
 
 import re
 from typing import Final
@@ -9,7 +9,6 @@ from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.report.facts import Report
 from xla_lens.report.options import Part
-from xla_lens.words.messages import Json
 from xla_lens.words.warrants import bounded_size, suffix
 
 
@@ -49,34 +48,3 @@ def _total(report: Report, one: ReportedSpace, kinds: list[str]) -> Cells:
 def _size(size: Interval) -> str:
     """A number of bytes, the greatest possible one if it is not known."""
     return bounded_size(size.most, Bound.EXACT if size.is_exact else Bound.AT_MOST)
-
-
-def usage_report_data(report: Report) -> Json | None:
-    """Return what the memory usage report tells as JSON, None if the dump has a buffer assignment or no such report."""
-    if not report.reported_spaces:
-        return None
-    return {
-        "memory_spaces": [
-            {
-                "color": one.color,
-                "reserved": _interval(one.reserved),
-                "needed": _interval(one.needed),
-                "kinds": [{"kind": kind, **_interval(size)} for kind, size in (one.kinds or {}).items()],
-            }
-            for one in report.reported_spaces
-        ],
-        "buffers": [
-            {
-                "color": one.color,
-                "kind": one.kind,
-                **_interval(one.size_bytes),
-                "values": one.values,
-                "shapes": one.shapes,
-            }
-            for one in report.reported_buffers[: report.options.top]
-        ],
-    }
-
-
-def _interval(size: Interval) -> Json:
-    return {"least_bytes": size.least, "most_bytes": size.most}

@@ -9,16 +9,15 @@ first is for none. Other words after the colon are in `_FORMS`, or format specif
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from string import Formatter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.text.document import Span
 from xla_lens.text.positions import position_from_1
+from xla_lens.words import json_types
+from xla_lens.words.json_types import Location, Related
 from xla_lens.words.numbers import apart, differing_parts, exact, exact_as_given, human, shortened
-
-Json: TypeAlias = dict[str, Any]
-"""An object of JSON."""
 
 
 def message(finding: Finding) -> str:
@@ -45,25 +44,25 @@ def worded(template: str, facts: Mapping[str, Any]) -> str:
     return _WORDS.vformat(template, (), facts)
 
 
-def finding_data(finding: Finding) -> Json:
-    """A finding in the schema of `xla-lens check --output-format json`."""
+def finding_data(finding: Finding) -> json_types.Finding:
+    """A finding as `xla-lens check --output-format json` prints it."""
     place = finding.place
-    return {
-        "code": finding.code.value,
-        "severity": finding.severity.value,
-        "message": message(finding),
-        "filename": place.file.label,
-        "location": place.position_from_1,
-        "end_location": position_from_1(place.file.document, place.end),
-        "related": [
-            {
-                "filename": related.place.file.label,
-                "location": related.place.position_from_1,
-                "message": related.relation.value,
-            }
+    return json_types.Finding(
+        code=finding.code,
+        severity=finding.severity,
+        message=message(finding),
+        filename=place.file.label,
+        location=Location(**place.position_from_1),
+        end_location=Location(**position_from_1(place.file.document, place.end)),
+        related=[
+            Related(
+                filename=related.place.file.label,
+                location=Location(**related.place.position_from_1),
+                message=related.relation.value,
+            )
             for related in finding.related
         ],
-    }
+    )
 
 
 class _Words(Formatter):

@@ -152,11 +152,7 @@ def test_negative_sizes_are_one_finding_and_no_numbers() -> None:
     assert {name for name, bound in known.items() if bound is Bound.UNKNOWN} == {Quantity.TOTAL, Quantity.PRINTED_PEAK}
     assert analysis.memory.spaces[0].reserved_bytes == 4419760
     data = report_data(report(analysis, {_VALUES: "a"}, ReportOptions()))
-    assert (data["reserved_bytes"], data["printed"]["total_bytes"], data["printed"]["peak_bytes"]) == (
-        4419760,
-        None,
-        None,
-    )
+    assert (data.reserved_bytes, data.printed.total_bytes, data.printed.peak_bytes) == (4419760, None, None)
     # A step is no size, but there is no negative one either.
     assert first_printed_peak(edited(SPLIT, [(header, header.replace("37", "-37"))]).dump) is None
 
@@ -180,8 +176,8 @@ def test_a_usage_report_alone_has_no_negative_numbers(old: str, new: str) -> Non
     assert new.encode() in data
     analysis = analyse([dump_file(data, FileKind.MEMORY_USAGE_REPORT)])
     made = report_data(report(analysis, {FileKind.MEMORY_USAGE_REPORT: "a"}, ReportOptions()))
-    assert made["usage_report"] is None
-    assert made["memory_spaces"] == []
+    assert made.usage_report is None
+    assert made.memory_spaces == []
 
 
 def test_bounds_of_a_total_that_the_list_contradicts_are_in_order() -> None:

@@ -46,6 +46,7 @@ from xla_lens.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.oom import OomLog, read_oom_log
 from xla_lens.text.positions import decode
+from xla_lens.words.json_types import as_dictionary
 from xla_lens.words.messages import finding_data
 from xla_lens.words.names import unknown_name
 from xla_lens.words.numbers import shortened
@@ -107,7 +108,7 @@ async def report(arguments: Arguments) -> Any:
     texts = texts_of(dump_set.open)
     made = await in_thread(lambda: report_of(analysis, set_files(dump_set.path, texts).labels, options))
     if kind == "json":
-        return report_data(made)
+        return as_dictionary(report_data(made))
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
 
@@ -115,7 +116,7 @@ async def report(arguments: Arguments) -> Any:
 async def check(arguments: Arguments) -> Any:
     """Return the findings."""
     _, analysis = await arguments.analysed()
-    return [finding_data(finding) for finding in findings_of(analysis, arguments.state.settings)]
+    return [as_dictionary(finding_data(finding)) for finding in findings_of(analysis, arguments.state.settings)]
 
 
 async def explain(arguments: Arguments) -> Any:

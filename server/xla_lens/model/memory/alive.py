@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import StrEnum, auto
 from itertools import pairwise
 from typing import Final
 
@@ -13,7 +13,7 @@ from xla_lens.model.tables.lookup import distinct, first_rows, ordered, row_rang
 from xla_lens.syntax.columns import NONE, Column, Columns, Kind, Mask, Rows, cells
 
 
-class Reason(Enum):
+class Reason(StrEnum):
     """Why a live range ends where it does."""
 
     PARAMETER = auto()
