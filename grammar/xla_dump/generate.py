@@ -108,15 +108,16 @@ _UNNUMBERED: Final = ("blanks", "dashes", "phi")
 
 def _pattern(form: str) -> str:
     """A form as match_pattern of scanner.c reads it."""
-    words = []
+    pattern = ""
     for piece in pieces_of(form):
-        if piece.text:
-            words.append(json.dumps(piece.text))
-        elif piece.kind:
-            words.append(lines.PARTS[piece.kind].pattern)
-        elif piece.bracket:
-            words.append("OPTIONAL(" if piece.bracket == "[" else ")")
-    return " ".join(words).replace("( ", "(").replace(" )", ")")
+        if piece.bracket == "]":
+            pattern += ")"
+        elif piece.bracket or piece.text or piece.kind:
+            # C joins literals that follow each other.
+            pattern += " " if pattern and not pattern.endswith("OPTIONAL(") else ""
+            part = json.dumps(piece.text) if piece.text else lines.PARTS[piece.kind].pattern if piece.kind else ""
+            pattern += part or "OPTIONAL("
+    return pattern
 
 
 def _parts(form: str) -> list[str]:
@@ -149,16 +150,14 @@ def _place(pieces: Sequence[Piece], numbers: Sequence[int], place: int) -> str:
         return f"end_of(reader, parts[{numbers[place - 1]}])"
     between = 0
     for piece, number in zip(pieces[place + 1 :], numbers[place + 1 :], strict=True):
+        if number >= 0 and not between:
+            return f"start_of(reader, parts[{number}])"
         if number >= 0:
-            return (
-                f"start_of(reader, parts[{number}])"
-                if not between
-                else f"offset_of(reader, parts[{number}].at) - {between}"
-            )
+            return f"offset_of(reader, parts[{number}].at) - {between}"
         if not piece.text:
             break
         between += len(piece.text)
-    raise ValueError(f"no part before or behind {pieces[place].column} tells where it is")
+    raise ValueError(f"no part tells where {pieces[place].column} is")
 
 
 def _keeps_blanks(form: str) -> bool:
@@ -176,6 +175,8 @@ def _lines_header() -> Iterator[str]:
     yield f"#define VALUE {_pattern(lines.VALUE)}\n\n"
     yield "// The indentation, kind and pattern of each line. The first match of a whole line determines its kind.\n"
     yield from _macro("LINE_PATTERNS", (_row(line) for line in lines.LINES if line.form))
+    most = max(len(_parts(form)) for form in (*(line.form for line in lines.LINES), *lines.ATTRIBUTES))
+    yield f"// The most parts that a pattern has.\nenum {{ MAX_PARTS = {most} }};\n\n"
     yield "// The attributes of an allocation, and the numbers of some.\n"
     yield from _macro("ATTRIBUTES_OF_ALLOCATIONS", map(_pattern, lines.ATTRIBUTES))
     words = [form.split()[0].upper() for form in lines.ATTRIBUTES]
@@ -241,7 +242,9 @@ def _tables_header() -> Iterator[str]:
     for table in lines.TABLES:
         letters = "".join("n" if column.stored == "number" else "." for column in _columns(table))
         yield f'  [{_table(table)}] = "{letters}",\n'
-    yield "};\n\n// The columns of the tables whose rows are added by hand.\nenum {\n"
+    most = max(len(_columns(table)) for table in lines.TABLES)
+    yield f'}};\n\n_Static_assert(MAX_WIDTH >= {most}, "column.h has room for fewer columns than a table has");\n'
+    yield "\n// The columns of the tables whose rows are added by hand.\nenum {\n"
     for table in lines.TABLES:
         if table.is_by_hand:
             first, *others = [f"{table.name}_{column.name}".upper() for column in _columns(table)]

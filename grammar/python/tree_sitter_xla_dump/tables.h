@@ -54,6 +54,8 @@ static const char *const LAYOUTS[TABLE_COUNT] = {
   [TABLE_OTHER_MODULES] = "....",
 };
 
+_Static_assert(MAX_WIDTH >= 14, "column.h has room for fewer columns than a table has");
+
 // The columns of the tables whose rows are added by hand.
 enum {
   ALLOCATIONS_START = 0, ALLOCATIONS_END, ALLOCATIONS_FIRST_SLICE, ALLOCATIONS_SLICE_COUNT, ALLOCATIONS_INDEX,

@@ -50,6 +50,9 @@
   {ANY_INDENT, FIELD, KEY ": " TAIL}, \
   {ANY_INDENT, MESSAGE_END, "}"}
 
+// The most parts that a pattern has.
+enum { MAX_PARTS = 7 };
+
 // The attributes of an allocation, and the numbers of some.
 #define ATTRIBUTES_OF_ALLOCATIONS \
   "constant", \

@@ -28,7 +28,6 @@ enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
 enum {
   MAX_DIGITS = 18,         // more would not fit into 64 bits
   MAX_LINE = 1 << 26,      // a longer line is an unknown line
-  MAX_PARTS = 8,           // of a pattern
   MAX_AHEAD = 32,          // lines read ahead to find where a section continues
   MAX_BETWEEN = 3,         // known lines after a header to find its rows in
   KEPT_CAPACITY = 1 << 16, // buffer bytes that a scanner keeps between two lines
