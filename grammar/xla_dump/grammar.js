@@ -27,7 +27,7 @@ export default grammar({
   // The scanner has already checked line ends and indentation.
   extras: _ => [/\s/],
 
-  // The kinds of lines come first. generate_kinds.py writes src/kinds.h from them and from the sections below.
+  // The kinds of lines come first. generate.py writes src/kinds.h from them and from the sections below, and lines.py describes them.
   externals: $ => [
     $._buffer_assignment_line,
     $._allocation_line,
