@@ -221,11 +221,13 @@ def _columns(table: Table) -> list[Column]:
     forms = [line.form for line in lines.LINES if line.table == table.name]
     stored = {column: kind for form in forms for column, (kind, _) in _cells(form).items()}
     found = [Column("start", "place", ""), Column("end", "place", "")]
-    for text in table.columns:
+    for text in filter(None, table.columns.split(", ")):
         match = re.fullmatch(r"(\w+)(?:: (\w+)(?: = (\w+))?)?", text)
-        if not match or not (match[2] or match[1] in stored):
-            raise ValueError(f"{table.name}: nothing says what the column {text} stores")
-        found.append(Column(match[1], match[2] or stored[match[1]], match[3] or ""))
+        name, kind, state = match.groups("") if match else (text, "", "")
+        is_filled = name in stored or (kind and (state or table.is_by_hand))
+        if not is_filled or kind not in ("", *lines.STORED):
+            raise ValueError(f"{table.name}: neither a form nor its kind says what the column {text} stores")
+        found.append(Column(name, kind or stored[name], state))
     return found
 
 

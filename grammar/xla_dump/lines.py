@@ -159,12 +159,18 @@ COLORS: Final = {
 Holder: TypeAlias = Literal["assignment", "used", "live", ""]
 """The file of a dump set that has the rows of a table, empty for any: an attribute of `DumpSet`."""
 
+STORED: Final = ("number", "name", "index", "row", "place", "flags", "depth", "section")
+"""What columns store. A `number` that the dump prints has 64 bits until it is narrowed, everything else as many as
+offsets need: the numbers of names and of shape indices, rows of other tables and how many there are, and places in the
+file.
+"""
+
 
 class Table(NamedTuple):
     """A table of columns. Every table begins with `start` and `end`. `columns` are the others: the name of each, and
-    what it stores unless it is a part of a form. `allocation: row = allocation` stores what the reader in rows.c
-    remembers under that name. Columns of a `number` have 64 bits until they are narrowed, all others as many as offsets
-    need. `role` is the role of the mention that a row is, and `holder` the file that a mention has to be in.
+    what it stores, one of `STORED`, unless it is a part of a form. `allocation: row = allocation` stores what the
+    reader in rows.c remembers under that name. `role` is the role of the mention that a row is, and `holder` the file
+    that a mention has to be in.
 
     `is_by_hand` is whether rows.c adds the rows by hand, because a row has other sources than one line. These are
     headers that count the rows below, lines with an open syntax, and rows that are no lines.
@@ -172,7 +178,7 @@ class Table(NamedTuple):
 
     name: str
     doc: str
-    columns: tuple[str, ...] = ()
+    columns: str = ""
     role: str = ""
     holder: Holder = ""
     is_by_hand: bool = False
@@ -183,11 +189,9 @@ TABLES: Final = (
         "allocations",
         "The allocations. The values of each are `slice_count` rows of `Slices` from `first_slice` on. `start` and "
         "`end` span the header; a header that could not be read has no `index`.",
-        (
-            *("first_slice: row", "slice_count: row", "index", "size_bytes", "color: number", "kind: flags"),
-            *("parameter: number", "parameter_index: index", "parameter_shape_start: place"),
-            *("parameter_shape_end: place", "output_shape_start: place", "output_shape_end: place"),
-        ),
+        "first_slice: row, slice_count: row, index, size_bytes, color: number, kind: flags, parameter: number, "
+        "parameter_index: index, parameter_shape_start: place, parameter_shape_end: place, output_shape_start: place, "
+        "output_shape_end: place",
         "ALLOCATION_HEADER",
         "assignment",
         is_by_hand=True,
@@ -195,22 +199,17 @@ TABLES: Final = (
     Table(
         "slices",
         "The values in the allocations. `allocation` is a row of `Allocations`. The row ends with the shape.",
-        (
-            *("allocation: row = allocation", "id", "name", "index", "color", "value_start", "value_end"),
-            *("size_bytes", "offset", "shape_start"),
-        ),
+        "allocation: row = allocation, id, name, index, color, value_start, value_end, size_bytes, offset, shape_start",
         "SLICE",
         "assignment",
     ),
     Table(
         "used_values",
         "The used values, with the spans of the instructions that they quote. The positions of each are "
-        "`position_count` rows of `Positions` from `first_position` on, its uses likewise rows of `Uses`. `start` "
-        "and `end` span the header; a header that could not be read has no `id`.",
-        (
-            *("first_position: row", "position_count: row", "first_use: row", "use_count: row"),
-            *("id", "name", "index", "color", "instruction_start: place", "instruction_end: place"),
-        ),
+        "`position_count` rows of `Positions` from `first_position` on, its uses likewise rows of `Uses`. `start` and "
+        "`end` span the header; a header that could not be read has no `id`.",
+        "first_position: row, position_count: row, first_use: row, use_count: row, id, name, index, color, "
+        "instruction_start: place, instruction_end: place",
         "USED_VALUE",
         "used",
         is_by_hand=True,
@@ -219,7 +218,7 @@ TABLES: Final = (
         "positions",
         "The positions of used values (HloPosition): an instruction and an index into its shape. `value` is a row of "
         "`UsedValues`.",
-        ("value: row = used_value", "name", "index"),
+        "value: row = used_value, name, index",
         "POSITION",
         "used",
     ),
@@ -227,28 +226,28 @@ TABLES: Final = (
         "uses",
         "The uses of used values (HloUse): operand number `operand` of the instruction `name` reads it, at `index` in "
         "that operand. `value` is a row of `UsedValues`.",
-        ("value: row = used_value", "name", "operand", "index"),
+        "value: row = used_value, name, operand, index",
         "USER",
         "used",
     ),
     Table(
         "schedule",
         "The schedule (`InstructionSequence`). The name spans from `name_start` to the end of the row.",
-        ("step", "name", "name_start"),
+        "step, name, name_start",
         "SCHEDULE",
         "live",
     ),
     Table(
         "live_ranges",
         "The live ranges of the values, both ends included. The value's name and index end at `value_end`.",
-        ("name", "index", "value_end", "start_step", "end_step"),
+        "name, index, value_end, start_step, end_step",
         "LIVE_RANGE",
         "live",
     ),
     Table(
         "peaks",
         "The printed peaks. The values live there are `buffer_count` rows of `PeakBuffers` from `first_buffer` on.",
-        ("first_buffer: row", "buffer_count: row", "step"),
+        "first_buffer: row, buffer_count: row, step",
         "PEAK",
         "live",
         is_by_hand=True,
@@ -256,18 +255,20 @@ TABLES: Final = (
     Table(
         "peak_buffers",
         "The values printed as live at the peak. The value's name and index end at `value_end`.",
-        ("name", "index", "value_end", "size_bytes", "cumulative_bytes"),
+        "name, index, value_end, size_bytes, cumulative_bytes",
         "PEAK",
         "live",
     ),
-    Table("stack_trace_headers", "The header of the stack trace breakdown of the peak.", ("size_bytes",)),
+    Table(
+        "stack_trace_headers",
+        "The header of the stack trace breakdown of the peak.",
+        "size_bytes",
+    ),
     Table(
         "stack_traces",
         "The tree of the stack trace breakdown. `depth` is 0 for a computation. The name may be any text.",
-        (
-            *("depth: depth", "name_start: place", "name_end: place"),
-            *("total_bytes: number", "current_bytes: number", "remaining_bytes: number"),
-        ),
+        "depth: depth, name_start: place, name_end: place, total_bytes: number, current_bytes: number, "
+        "remaining_bytes: number",
         "STACK_TRACE",
         "live",
         is_by_hand=True,
@@ -275,39 +276,39 @@ TABLES: Final = (
     Table(
         "totals",
         "`Total bytes used`. The human-readable size spans `human_start` to `human_end`; releases before 2022 lack it.",
-        ("size_bytes", "human_start", "human_end"),
+        "size_bytes, human_start, human_end",
     ),
-    Table("other_color_values", "The values listed as `reused by buffers of a different color`.", ("id",)),
+    Table(
+        "other_color_values",
+        "The values listed as `reused by buffers of a different color`.",
+        "id",
+    ),
     Table(
         "live_range_headers",
         "`HloLiveRange (max N):`. `maximum` is the last step, NONE if XLA printed that live ranges are not available.",
-        ("maximum",),
+        "maximum",
     ),
     Table(
         "report_allocations",
         "The allocations in a memory usage report. `cumulative_start` is where the cumulative size of a row of the "
         "list by size begins, NONE in the other list.",
-        ("index", "cumulative_start: place"),
+        "index, cumulative_start: place",
         "REPORT",
         is_by_hand=True,
     ),
     Table(
         "report_spaces",
         "The totals of memory spaces in a memory usage report, with the spans of the headers above them.",
-        (
-            *("header_start: place = space_start", "header_end: place = space_end", "color: number = space"),
-            *("size_bytes", "human_start", "human_end"),
-        ),
+        "header_start: place = space_start, header_end: place = space_end, color: number = space, size_bytes, "
+        "human_start, human_end",
     ),
     Table(
         "report_rows",
         "The rows of the tables in a memory usage report. Each covers the `values` values at one `offset`. The table "
         "is that of the allocation `index` or, where that is NONE, table number `table` of the memory space `color`. "
         "The row ends with the shapes.",
-        (
-            *("offset", "index: number = report_allocation", "color: number = space", "table: row = report_tables"),
-            *("values", "shapes_start"),
-        ),
+        "offset, index: number = report_allocation, color: number = space, table: row = report_tables, values, "
+        "shapes_start",
         "REPORT",
     ),
     Table(
@@ -315,20 +316,24 @@ TABLES: Final = (
         "The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on. `rest` is the "
         "printed number of further offsets that the table omits. `index`, `color` and `table` are those of "
         "`ReportRows`.",
-        ("index: number", "color: number", "table: row", "first_row: row", "row_count: row", "rest: number"),
+        "index: number, color: number, table: row, first_row: row, row_count: row, rest: number",
         is_by_hand=True,
     ),
     Table(
         "sections",
         "The sections of the file, from their headers to their last rows. `section` is a `Section`.",
-        ("section: section",),
+        "section: section",
         is_by_hand=True,
     ),
-    Table("unknown_lines", "The lines and attributes that the grammar does not know.", is_by_hand=True),
+    Table(
+        "unknown_lines",
+        "The lines and attributes that the grammar does not know.",
+        is_by_hand=True,
+    ),
     Table(
         "other_modules",
         "In standard output with several modules, where files of other modules start. The tables leave those out.",
-        ("name_start: place", "name_end: place"),
+        "name_start: place, name_end: place",
         is_by_hand=True,
     ),
 )
