@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("architecture")
 """One worker parses the modules once."""
 
 _ROOMS = (
-    *("text", "syntax", "model", "words", "disk", "blocks", "oom"),
+    *("text", "syntax", "model", "words", "disk", "blocks", "advice", "oom"),
     *("report", "diff", "memory_map", "editor"),
 )
 """Each room may import those before it. The edges may import all of them, but not each other."""

@@ -6,15 +6,16 @@ Everything else in this package may change without notice.
 from dataclasses import replace
 from pathlib import Path
 
+from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
+from xla_lens.advice.advise import advise
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.subject import Buffers
 from xla_lens.capturing.capture import Capture, Comparison, Peak, Table, read_captures
 from xla_lens.capturing.compiling import capture, dumping
 from xla_lens.disk.loading import load_module as load_module_of_set
 from xla_lens.disk.loading import load_set, unreadable_files
 from xla_lens.disk.reading import log_blocks, open_file
 from xla_lens.disk.sets import NotADump, find_set
-from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Buffers, Certainty
-from xla_lens.model.advice.advise import advise
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByLine, BytesByOp, bytes_by_line, bytes_by_op
 from xla_lens.model.attribution.frames import frames_of

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, joined, on_dumps
+from xla_lens.blocks.blocks import Explanation
 from xla_lens.editor.page_kinds import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.editor.pages import Link, PageText, page_text
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place
@@ -28,8 +28,8 @@ def _link_target(link: Link) -> str:
     match link.target:
         case StackFrame():
             return frame_text(link.target)
-        case Rule():
-            return f"`xla-lens explain {link.target}`"
+        case Explanation(code):
+            return f"`xla-lens explain {code}`"
         case tuple():
             return f"{len(link.target)} values in the map"
     assert link.place

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import xla_lens
+from xla_lens.advice.actions import Advice
+from xla_lens.advice.codes import Rule
 from xla_lens.disk.package_files import explanation_path
-from xla_lens.model.advice.actions import Advice
-from xla_lens.model.advice.codes import Rule
 from xla_lens.words.numbers import human
 
 PROGRAMS: Final = Path(__file__).parent / "programs.py"
@@ -88,7 +88,7 @@ def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
         advised = [action for action in base.actions if action.rule == pair.rule]
         # The policy keeps products.
         predicted = sum(
-            (action.with_products_bytes if pair.change == "dots" else None) or action.saved_needed_bytes
+            (action.policy if pair.change == "dots" and action.policy else action).saved_needed_bytes
             for action in advised
         )
         actual = base.needed_bytes - variant.needed_bytes

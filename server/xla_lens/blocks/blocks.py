@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
 from xla_lens.syntax.columns import Rows
@@ -36,8 +35,15 @@ class Role(Enum):
     BAR = "bar"
 
 
-LinkTarget: TypeAlias = Entity | StackFrame | Rule | Rows | str
-"""Where a piece leads: to a place in the dump, a line of the program, the explanation of a rule, values in the memory
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The page that explains a finding or an action, by its code."""
+
+    code: str
+
+
+LinkTarget: TypeAlias = Entity | StackFrame | Explanation | Rows | str
+"""Where a piece leads: to a place in the dump, a line of the program, an explanation, values in the memory
 map, by their rows, or a place of the same page of HTML.
 """
 

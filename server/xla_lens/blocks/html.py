@@ -61,4 +61,4 @@ def _inline(inline: Inline) -> str:
     if inline.role in (Role.WORDS, Role.BAR):
         return text
     # Only a place of the page itself is a text.
-    return f'<a href="{inline.target}">{text}</a>' if type(inline.target) is str else f"<code>{text}</code>"
+    return f'<a href="{inline.target}">{text}</a>' if isinstance(inline.target, str) else f"<code>{text}</code>"

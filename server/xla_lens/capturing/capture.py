@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, overload
 
+from xla_lens.advice.rules.donate import parameters_to_donate, with_measured_donation
 from xla_lens.capturing.shown import (
     budget_problem,
     capture_html,
@@ -23,8 +24,6 @@ from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.disk.loading import load_module_or_finding, load_set, unreadable_files
 from xla_lens.disk.package_files import page_sources
 from xla_lens.disk.sets import SetFiles, find_sets
-from xla_lens.model.advice.advise import measured
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.diff import comparison
@@ -39,7 +38,6 @@ from xla_lens.report.data import report_data, space_data
 from xla_lens.report.facts import Report, SpaceReport, report
 from xla_lens.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.report.report_json import Node, Sources
-from xla_lens.syntax.columns import NONE
 from xla_lens.text.printable import printable
 from xla_lens.words.json_types import Json, as_dictionary
 from xla_lens.words.numbers import parse_size
@@ -274,16 +272,13 @@ class Capture:
         Raises `ValueError` if the advice donates nothing, or if this capture was read from a dump.
         """
         advice = self._report(_all_of(Part.ADVICE)).advice
-        actions = [action for action in advice.actions if action.rule is Rule.DONATE] if advice else []
+        parameters = parameters_to_donate(self.analysis.dump, advice) if advice else []
         if self._donating is None:
             words = "was read from a dump; only a function given to xla_lens.capture can be compiled again"
             raise ValueError(f"{self.name} {words}")
-        if not actions:
+        if not parameters:
             raise ValueError(f"the advice for {self.name} donates no arguments")
-        dump = self.analysis.dump
-        changed = dump.values.allocation[[value for action in actions for value in action.edit if value != NONE]]
-        parameters = dump.allocations.parameter[changed]
-        self._donated = self._donating(parameters[parameters != NONE].tolist())
+        self._donated = self._donating(parameters)
         self._reports.clear()
         return Comparison.of(self._joined, self._donated._joined)
 
@@ -343,7 +338,7 @@ class Capture:
             found = report(analysis, files, options)
             if found.advice and self._donated:
                 after = self._donated.analysis.memory.space(DEFAULT_COLOR)
-                found = replace(found, advice=measured(found.advice, Rule.DONATE, after))
+                found = replace(found, advice=with_measured_donation(found.advice, after))
             self._reports[options] = found
         return self._reports[options]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from xla_lens import __version__
+from xla_lens.advice.codes import Rule
 from xla_lens.cli.output import print_error
 from xla_lens.cli.parser import VARIABLES, Parser, one_of
 from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffPart, Increase
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 from xla_lens.report.options import (
     DEFAULT_TOP,

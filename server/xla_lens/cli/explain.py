@@ -3,10 +3,10 @@
 import argparse
 import re
 
+from xla_lens.advice.codes import Rule
 from xla_lens.blocks.terminal import Piece, Style
 from xla_lens.cli.terminal import find_terminal, print_pieces
 from xla_lens.disk.package_files import explanation, meaning
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.checks.codes import Code
 
 

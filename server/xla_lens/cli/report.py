@@ -24,7 +24,6 @@ from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.memory_map.page import memory_maps_page, packed_map
 from xla_lens.memory_map.ranking_html import ranking_html
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.report.actions import advice_sections
 from xla_lens.report.data import ranked_data, report_data
 from xla_lens.report.facts import Report, report
 from xla_lens.report.options import (
@@ -39,6 +38,7 @@ from xla_lens.report.outline import missing_step, report_outline
 from xla_lens.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
 from xla_lens.report.ranking_table import ranking_outline
 from xla_lens.report.report_json import Report as ReportJson
+from xla_lens.report.sections import sections_of_advice
 from xla_lens.words.numbers import counted
 
 
@@ -179,7 +179,7 @@ _SHORT_TOP: Final = 3
 
 def _short_outline(report: Report) -> Outline:
     """The answer of a report, the advice without its buffers, what is wrong with the dump, and how to get the rest."""
-    sections = advice_sections(report)
+    sections = sections_of_advice(report)
     actions = (
         replace(section, blocks=tuple(block for block in section.blocks if not isinstance(block, Table)))
         for section in sections[1:]

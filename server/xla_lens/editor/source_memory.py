@@ -11,10 +11,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from xla_lens.advice.actions import Action
+from xla_lens.advice.advise import advise
+from xla_lens.advice.sections import largest_saving
 from xla_lens.blocks.blocks import Name, Text, bar_text, inlines
 from xla_lens.editor.peak_groups import LikeValues, like_values
-from xla_lens.model.advice.actions import Action
-from xla_lens.model.advice.advise import advise
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import LineBytes, StackBytes
 from xla_lens.model.attribution.frames import Origins
@@ -26,7 +27,6 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Warrant
-from xla_lens.report.actions import largest_saving
 from xla_lens.report.facts import report
 from xla_lens.report.options import Part, ReportOptions
 from xla_lens.report.sections import freed_by
@@ -271,7 +271,7 @@ def line_hover(
     where = f"{part} of the {peak.name}" if part else f"live at the {peak.name}"
     found = [f"**{size}** · {where} · {code(peak.module)}", *_newer(newer_than)]
     for action, size_bytes in line.savings:
-        saving = _markdown(largest_saving(peak.dump, action))
+        saving = _markdown(largest_saving(action))
         found.append(f"{saving} {human(size_bytes)} of its buffers come from this line.")
     buffers = [_buffers(peak.dump, one, link_to) for one in line.buffers[:_MOST_BUFFERS]]
     if more := line.buffers[_MOST_BUFFERS:]:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from xla_lens.advice.sections import arguments_exceed, largest_saving
 from xla_lens.blocks.blocks import Inline, Inlines, Name, Role, Text, joined, linked, plain_text
 from xla_lens.blocks.entities import PRINTED_PEAK, kind_counted, running, source_name, step_link
 from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.unseen import much_unseen
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.report.actions import arguments_exceed, largest_saving
 from xla_lens.report.facts import LineReport, Report, SpaceReport
 from xla_lens.report.notes import padding_note, unseen_note
 from xla_lens.words.numbers import apart, as_given, capitalized, human, is_visible, percent
@@ -177,4 +177,4 @@ def savings(report: Report, one: SpaceReport, most: int = 1) -> Iterator[Text]:
     if advice and advice.color == one.space.color:
         if advice.budget and advice.budget.do_arguments_exceed:
             yield arguments_exceed(advice.budget)
-        yield from (largest_saving(report.dump, action) for action in advice.actions[:most])
+        yield from (largest_saving(action) for action in advice.actions[:most])

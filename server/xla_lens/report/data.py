@@ -6,9 +6,10 @@ from typing import Final, TypeVar
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from xla_lens.advice.actions import Action, Budget
+from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.entities import reader_names, shape_text
-from xla_lens.model.advice.actions import Action, Budget, Buffers
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, StackBytes
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.alive import Reason
@@ -21,7 +22,6 @@ from xla_lens.model.memory.reported import Interval
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Gap, Quantity
 from xla_lens.report import report_json
-from xla_lens.report.actions import snippet_of, what_to_do
 from xla_lens.report.facts import PaddedValue, PeakWithout, Report, SpaceReport
 from xla_lens.report.options import Part
 from xla_lens.report.ranking import RankedModule
@@ -566,8 +566,8 @@ def _advice(report: Report) -> report_json.Advice | None:
 def _action(dump: DumpSet, action: Action) -> report_json.Action:
     return report_json.Action(
         rule=action.rule,
-        what=plain_text(what_to_do(dump, action)),
-        snippet=snippet_of(dump, action),
+        what=plain_text(action.what),
+        snippet=action.snippet,
         certainty=action.certainty,
         size_bytes=action.size_bytes,
         saved_bytes=action.saved_bytes,

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.advice.actions import Advice
-from xla_lens.model.advice.advise import advice_from
+from xla_lens.advice.actions import Advice
+from xla_lens.advice.advise import advice_from
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, lines_of, ops_of
 from xla_lens.model.attribution.frames import Origins

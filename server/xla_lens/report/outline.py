@@ -9,7 +9,6 @@ from xla_lens.blocks.markdown import markdown_text
 from xla_lens.blocks.text import text_lines
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
-from xla_lens.report.actions import advice_sections
 from xla_lens.report.answer import answer
 from xla_lens.report.facts import Report, SpaceReport
 from xla_lens.report.notes import thread_local_note, unseen_scratch
@@ -26,6 +25,7 @@ from xla_lens.report.sections import (
     padding_sections,
     peak_sections,
     printed_peak_sections,
+    sections_of_advice,
     source_sections,
     totals_sections,
 )
@@ -98,7 +98,7 @@ def _parts(report: Report) -> Iterator[Sections]:
     if report.hbm and report.has_live_ranges:
         yield from shown(report.hbm, _USER_PARTS)
     yield donation_sections(report)
-    yield advice_sections(report)
+    yield sections_of_advice(report)
     for one in spaces:
         if one is not report.hbm:
             yield from shown(one, _USER_PARTS if one in big else _SMALL_SPACE_PARTS)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from xla_lens.model.advice.actions import Certainty
-from xla_lens.model.advice.codes import Rule
+from xla_lens.advice.actions import Certainty
+from xla_lens.advice.codes import Rule
 from xla_lens.model.capacity import CapacitySource
 from xla_lens.model.memory import padding
 from xla_lens.model.memory.alive import Reason

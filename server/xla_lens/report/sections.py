@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
+from xla_lens.advice.sections import advice_sections
 from xla_lens.blocks.blocks import (
     Cells,
     Inlines,
@@ -408,6 +409,13 @@ _FITS: Final = {
     Fit.SHARED: "other values use the output's buffer first, so less may be saved",
     Fit.READ_LATER: "if XLA reads the parameter before it makes the output, or a copy of it",
 }
+
+
+def sections_of_advice(report: Report) -> Sections:
+    """What would lower the peak of the default memory space."""
+    if report.advice is None:
+        return ()
+    return advice_sections(report.dump, report.advice, report.options.top, has_map=report.options.has_map)
 
 
 def donation_sections(report: Report) -> Sections:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
+from xla_lens.advice.codes import Rule
 from xla_lens.blocks.markdown import markdown_text
 from xla_lens.disk.loading import load_module_or_finding, load_set
 from xla_lens.disk.package_files import explanation_path, page_sources
@@ -33,7 +34,6 @@ from xla_lens.lsp.requests.views import target_at
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.memory_map.page import memory_map_page
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.mentions import Value

@@ -5,6 +5,7 @@ from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
+from xla_lens.blocks.blocks import Explanation
 from xla_lens.disk.package_files import explanation_path
 from xla_lens.editor.hover import hover as hover_of
 from xla_lens.editor.pages import Link, page_sections
@@ -13,7 +14,6 @@ from xla_lens.lsp.requests.annotations import source_link
 from xla_lens.lsp.requests.hover import command_links, content
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
-from xla_lens.model.advice.codes import Rule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_target
 from xla_lens.model.places.mentions import Mention
@@ -57,8 +57,8 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
         return None
     uri, row = "", 0
     match link.target:
-        case Rule():
-            uri = explanation_path(link.target).as_uri()
+        case Explanation(code):
+            uri = explanation_path(code).as_uri()
         case StackFrame(file, line):
             if (source := await snapshot.find_source(file)) is None:
                 return None
@@ -78,8 +78,8 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
         match link.target:
             case StackFrame():
                 return lsp.DocumentLink(where, **source_link(link.target, snapshot.capabilities))
-            case Rule():
-                uri = explanation_path(link.target).as_uri()
+            case Explanation(code):
+                uri = explanation_path(code).as_uri()
             case tuple():
                 uri = CommandLinks(params.text_document.uri).values(link.target)
             case _:

@@ -1,10 +1,12 @@
 """The part of a report about what to do: actions that lower the peak, and whether they reach a budget."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from xla_lens.advice.actions import Action, Advice, Budget, Certainty
+from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import (
+    Explanation,
     Inline,
     Inlines,
     Name,
@@ -15,16 +17,11 @@ from xla_lens.blocks.blocks import (
     Text,
     command,
     inlines,
-    joined,
     linked,
     table,
 )
 from xla_lens.blocks.entities import step_link, value_link
-from xla_lens.model.advice.actions import Action, Advice, Budget, Buffers, Certainty
-from xla_lens.model.advice.codes import Rule
-from xla_lens.model.attribution.parameters import moment_of, told_path
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.report.facts import Report
 from xla_lens.words.numbers import as_given, counted, human
 from xla_lens.words.sources import frame_text
 
@@ -38,12 +35,11 @@ _MOST_TREES: Final = 6
 """Maximum number of argument trees shown."""
 
 
-def advice_sections(report: Report) -> Sections:
-    """What would lower the peak of the default memory space, the decisive facts first."""
-    advice = report.advice
-    if advice is None:
-        return ()
-    title = f"What would lower the {report.dump.space_id(advice.color).name} peak"
+def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: bool) -> Sections:
+    """What would lower the peak of a memory space, the decisive facts first, and at most `top` actions. With `has_map`,
+    links to the memory map.
+    """
+    title = f"What would lower the {dump.space_id(advice.color).name} peak"
     blocks: list[Text | Table] = [_now(advice), *_decisive(advice)]
     if advice.budget:
         blocks += _plan(advice, advice.budget)
@@ -52,8 +48,9 @@ def advice_sections(report: Report) -> Sections:
     if advice.rematerialized:
         again = counted(advice.rematerialized, "instruction")
         blocks.append(f"XLA already repeats {again} to fit (`.remat`), and repeats fewer as soon as there is room.")
-    shown = enumerate(advice.actions[: report.options.top])
-    return Section(title, tuple(blocks)), *(_action(report, number + 1, action) for number, action in shown)
+    shown = enumerate(advice.actions[:top], 1)
+    actions = (_action(dump, number, action, has_map=has_map) for number, action in shown)
+    return Section(title, tuple(blocks)), *actions
 
 
 _NOTE: Final = (
@@ -133,126 +130,27 @@ def _numbers(rows: Sequence[int]) -> str:
 # ---------------------------------------------------------------- actions
 
 
-def _action(report: Report, number: int, action: Action) -> Section:
+def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Section:
     """An action: what to do, what it saves and how certain that is, then the code, the numbers, and the buffers."""
-    title = (
-        f"{number}. ",
-        *what_to_do(report.dump, action),
-        f": saves {human(action.saved_needed_bytes)} ({action.certainty})",
-    )
+    title = (f"{number}. ", *_saving(action))
     needed = f"{human(action.needed_bytes)} needed then, at most {human(action.peak_bytes)} live at once, at step "
     values = tuple(value for group in action.groups for value in group.values)[:_MOST_IN_MAP]
-    explanation = command(f"xla-lens explain {action.rule}", action.rule)
-    in_map: list[Inline] = [". ", linked("Show in the memory map", values)] if values and report.options.has_map else []
+    explanation = command(f"xla-lens explain {action.rule}", Explanation(action.rule))
+    in_map: list[Inline] = [". ", linked("Show in the memory map", values)] if values and has_map else []
     numbers = (needed, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *in_map)
-    snippet = snippet_of(report.dump, action)
-    rows = [tuple(_group(report.dump, group)) for group in action.groups[:_MOST_GROUPS]]
+    rows = [tuple(_group(dump, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
     if more:
         count = sum(group.count for group in more)
         rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
     buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False)] if rows else []
-    code = [command(snippet)] if snippet else []
-    if action.rule is Rule.DONATE and action.certainty is Certainty.ESTIMATED:
-        numbers = (*numbers, ". To measure it: ", command("xla_lens.capture(step, *arguments).try_donation()"))
-    if action.with_products_bytes:
-        kept = f", which keeps products with weights: saves {human(action.with_products_bytes)}"
-        numbers = (*numbers, ". With ", command(_POLICY), kept)
+    code = [command(action.snippet)] if action.snippet else []
+    if action.measured_by and action.certainty is Certainty.ESTIMATED:
+        numbers = (*numbers, ". To measure it: ", command(action.measured_by))
+    if action.policy:
+        kept = f", which keeps {action.policy.kept}: saves {human(action.policy.saved_needed_bytes)}"
+        numbers = (*numbers, ". With ", command(action.policy.code), kept)
     return Section(title, (*code, numbers, *buffers), level=1)
-
-
-_POLICY: Final = "policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable"
-
-
-def what_to_do(dump: DumpSet, action: Action) -> Inlines:
-    """Return what to do, in the terms of the program."""
-    match action.rule:
-        case Rule.DONATE:
-            return ("Donate ", *_joined(_names(dump, action, _root_of) or ("arguments",)))
-        case Rule.REMATERIALIZE:
-            return ("Wrap ", *(_function(action) or ("the layers",)), f" in {_checkpoint(action)}")
-        case Rule.OPTIMIZER_STATE:
-            return (
-                "Keep ",
-                *_joined(_names(dump, action, moment_of)),
-                ", the first moment of the optimizer, in bfloat16",
-            )
-        case Rule.ATTENTION_SCORES:
-            return ("Compute attention in blocks of queries", *_in(action))
-        case Rule.LOGITS:
-            return (f"Compute logits and loss in {action.factor} chunks", *_in(action))
-        case Rule.MICROBATCHES:
-            return (f"Split the batch into {action.factor} microbatches and add up their gradients",)
-
-
-def snippet_of(dump: DumpSet, action: Action) -> str | None:
-    """Return code that does it, to adapt and paste; None if it depends on the program too much."""
-    match action.rule:
-        case Rule.DONATE:
-            names = _names(dump, action, _root_of)
-            if _EQUINOX in names:
-                return 'step = equinox.filter_jit(step, donate="all")'
-            return f"step = jax.jit(step, donate_argnames={names!r})" if names else None
-        case Rule.REMATERIALIZE:
-            name = action.call.name if action.call else "layer"
-            return f"{name} = {_checkpoint(action)}({name})"
-        case Rule.OPTIMIZER_STATE:
-            return "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)"
-        case Rule.ATTENTION_SCORES:
-            return "attended = jax.lax.map(jax.checkpoint(attend), blocks_of_queries)"
-        case Rule.LOGITS:
-            return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
-        case Rule.MICROBATCHES:
-            return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
-
-
-_EQUINOX: Final = "dynamic_nodonate"
-"""The name that Equinox gives to all arguments that are not donated."""
-
-
-def _names(dump: DumpSet, action: Action, name_of: Callable[[str], str]) -> tuple[str, ...]:
-    """The names, by their paths, of the arguments whose buffers an action concerns, most bytes first; empty if they are
-    unknown.
-    """
-    names = (dump.values.name[value] for group in action.groups for value in group.values)
-    paths = (told_path(instruction.op_name) for name in names if (instruction := dump.instruction(int(name))))
-    return tuple(dict.fromkeys(name_of(path) for path in paths if path is not None))
-
-
-def _root_of(path: str) -> str:
-    """The name of the whole argument of a path, which is donated as one."""
-    return re.split(r"[.\[]", path, maxsplit=1)[0]
-
-
-def _joined(names: Sequence[str]) -> Inlines:
-    """The first of some names as words: ``params, state[0] and 2 more``."""
-    shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
-    if more > 0:
-        return (*joined(map(Name, shown), ", "), f" and {more:,} more")
-    return (*joined(map(Name, shown[:-1]), ", "), *([" and "] if len(shown) > 1 else []), Name(shown[-1]))
-
-
-_MOST_NAMES: Final = 3
-
-
-def _checkpoint(action: Action) -> str:
-    return action.call.checkpoint if action.call else "jax.checkpoint"
-
-
-def _function(action: Action) -> Inlines:
-    """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
-    call = action.call
-    if call is None:
-        return ()
-    name = Name(call.name)
-    if call.frame is None:
-        return (name,)
-    return name, " (called at ", Name(frame_text(call.frame), call.frame, Role.SOURCE), ")"
-
-
-def _in(action: Action) -> Inlines:
-    function = _function(action)
-    return (" in ", *function) if function else ()
 
 
 def arguments_exceed(budget: Budget) -> str:
@@ -261,9 +159,13 @@ def arguments_exceed(budget: Budget) -> str:
     return f"The arguments alone take {human(budget.argument_bytes)}, {over} more than {size}."
 
 
-def largest_saving(dump: DumpSet, action: Action) -> Inlines:
+def largest_saving(action: Action) -> Inlines:
     """Return what to do and what it saves: ``Wrap layer in jax.checkpoint: saves 13.56 GiB (estimated).``."""
-    return (*what_to_do(dump, action), f": saves {human(action.saved_needed_bytes)} ({action.certainty}).")
+    return (*_saving(action), ".")
+
+
+def _saving(action: Action) -> Inlines:
+    return (*action.what, f": saves {human(action.saved_needed_bytes)} ({action.certainty})")
 
 
 def _group(dump: DumpSet, group: Buffers) -> Iterator[Text]:

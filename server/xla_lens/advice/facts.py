@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.actions import Buffers, Call
+from xla_lens.advice.subject import Buffers, Call, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -133,6 +133,10 @@ class Facts:
     def piece(self, value: int, start: int, end: int) -> Piece:
         """All bytes of a value for some of its steps."""
         return Piece(start, end, self.size[value])
+
+    def divided(self, value: int, parts: int) -> Change:
+        """The change after which a value has one of several parts of its bytes, for all of its steps."""
+        return Change(value, (Piece(self.start[value], self.end[value], self.size[value] // parts),))
 
     def dimensions(self, value: int) -> Dimensions | None:
         """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
@@ -270,7 +274,13 @@ class Facts:
             members.setdefault((self.shape(change.value, change.layers), source), []).append(change)
         return list(members.values())
 
-    def groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
+    def subject(self, changes: Sequence[Change], *, is_part: bool) -> Subject:
+        """What changes are about: their buffers at the peak, and the function that computes most of these. If
+        `is_part`, it is a part of the forward pass.
+        """
+        return Subject(self.dump, self._groups(changes), self.call(changes, is_part=is_part))
+
+    def _groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
         owned = {change.value: change for change in changes if change.value in self.owned}
         by_size = sorted(owned, key=lambda value: (-self.owned[value], value))

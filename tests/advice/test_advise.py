@@ -8,12 +8,13 @@ import pytest
 
 from byte_by_byte import peak_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps, never, on_all_dumps, on_each_dump
+from xla_lens.advice.actions import Action, Advice, Certainty
+from xla_lens.advice.advise import RULES, advise
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.subject import Call
 from xla_lens.disk.loading import load_files
 from xla_lens.disk.sets import find_set
-from xla_lens.model.advice.actions import Action, Advice, Call, Certainty
-from xla_lens.model.advice.advise import advise
-from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.facts import Change, Facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -42,6 +43,10 @@ def _rules(advice: Advice) -> set[Rule]:
 
 def _first(advice: Advice, rule: Rule) -> Action:
     return next(action for action in advice.actions if action.rule is rule)
+
+
+def test_each_rule_has_a_row() -> None:
+    assert [row.rule for row in RULES] == [*Rule]
 
 
 # ---------------------------------------------------------------- peaks
@@ -118,8 +123,8 @@ def test_xla_repeats_what_does_not_fit_and_a_policy_keeps_products() -> None:
     text = next(_shared(OOM).parent.glob("*live-range.txt")).read_text()
     assert advice.rematerialized == len(re.findall(r"^ +\d+:.*\.remat", text, re.MULTILINE)) == 39
     action = _first(_advice("gpu-h100-jaxlib0.10.2/transformer_train/*-buffer-assignment.txt"), Rule.REMATERIALIZE)
-    assert action.with_products_bytes
-    assert 0 < action.with_products_bytes < action.saved_needed_bytes
+    assert action.policy
+    assert 0 < action.policy.saved_needed_bytes < action.saved_needed_bytes
 
 
 @needs_shared_dumps

@@ -1,4 +1,4 @@
-"""Activations that the forward pass saves for the backward pass.
+"""`rematerialize`: the forward pass saves values for the backward pass.
 
 A value is saved if the forward pass computes it and the backward pass reads it, itself or a copy of it that is made
 later. To rematerialize it is to free it after its last read in the forward pass, and to compute it again before its
@@ -13,11 +13,16 @@ action. The dump does not show which values are the inputs of layers; `remateria
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Final
 
-from xla_lens.model.advice.facts import Change, Facts
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.rule_row import Policy, RuleRow
+from xla_lens.advice.rules.logits import logits
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -26,10 +31,11 @@ from xla_lens.syntax.columns import NONE, Kind
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditional", b"call", None))
 
 
-def rematerialize(facts: Facts, others: Collection[int]) -> Iterator[Change]:
-    """What the forward pass saves for the backward pass, except for some values: what each loop stacks, and the values
-    outside of loops.
+def rematerialize(facts: Facts) -> Iterator[Change]:
+    """Yield what the forward pass saves for the backward pass: what each loop stacks, and the values outside of loops.
+    The logits are not of a layer.
     """
+    others = {change.value for change in facts.found(logits)}
     found: dict[int, list[Change]] = {}
     for change in facts.found(saved):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
@@ -113,7 +119,7 @@ def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]
                 yield Change(other, (), layers, content=value)
 
 
-def is_product(facts: Facts, change: Change) -> bool:
+def _is_product(facts: Facts, change: Change) -> bool:
     """Whether a change is about a product with weights, which `dots_with_no_batch_dims_saveable` keeps: one without
     dimensions that both factors and the result have.
     """
@@ -123,3 +129,30 @@ def is_product(facts: Facts, change: Change) -> bool:
 
 
 _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
+
+
+def _what(subject: Subject) -> Inlines:
+    return ("Wrap ", *(subject.function or ("the layers",)), f" in {_checkpoint(subject)}")
+
+
+def _snippet(subject: Subject) -> str:
+    name = subject.call.name if subject.call else "layer"
+    return f"{name} = {_checkpoint(subject)}({name})"
+
+
+def _checkpoint(subject: Subject) -> str:
+    return subject.call.checkpoint if subject.call else "jax.checkpoint"
+
+
+ROW: Final = RuleRow(
+    rule=Rule.REMATERIALIZE,
+    find=rematerialize,
+    what=_what,
+    snippet=_snippet,
+    is_about_layers=True,
+    policy=Policy(
+        code="policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable",
+        kept="products with weights",
+        keeps=_is_product,
+    ),
+)

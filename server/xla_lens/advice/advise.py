@@ -4,26 +4,34 @@ both after each action.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.model.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
-from xla_lens.model.advice.codes import Rule
-from xla_lens.model.advice.facts import Change, Facts
-from xla_lens.model.advice.rematerialize import is_product
-from xla_lens.model.advice.rules import RULES, RuleRow
+from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, PolicySaving
+from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.rule_row import Policy, RuleRow
+from xla_lens.advice.rules import attention_scores, donate, logits, microbatches, optimizer_state, rematerialize
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.edits import Edit, EditableSpace, combined
 from xla_lens.model.memory.needed import program_bytes
-from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.columns import NONE, Kind, Rows
+
+RULES: Final = (
+    donate.ROW,
+    rematerialize.ROW,
+    optimizer_state.ROW,
+    attention_scores.ROW,
+    logits.ROW,
+    microbatches.ROW,
+)
+"""All rules. Of actions that save as much, that of the first rule comes first."""
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions."""
@@ -89,38 +97,57 @@ class _Search:
 
     def actions(self) -> tuple[Action, ...]:
         """Run the rules and return what saves memory, the greatest saving of what the program needs first."""
-        least = max(1, self.facts.space.peak_live_bytes // LEAST_SHARE)
         found = [
             action
             for row in RULES
-            for changes in _parts(row.rule, self.facts.found(row.find))
-            # What raises the peak may raise what the program needs once XLA schedules it anew.
-            if (action := self._action(row, changes)).saved_bytes >= 0 and action.saved_needed_bytes >= least
+            for changes in _parts(row, self.facts.found(row.find))
+            if (action := self._action(row, changes))
         ]
         return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes))[:MOST_ACTIONS])
 
-    def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action:
+    def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action | None:
+        """The action that makes some changes, None if it saves too little."""
         space, edit = self.facts.space, {change.value: change.pieces for change in changes}
         outputs = tuple(output for change in changes for output in change.outputs)
-        after, kept = self._after(edit, outputs), None
-        if row.rule is Rule.REMATERIALIZE:
-            others = {change.value: change.pieces for change in changes if not is_product(self.facts, change)}
-            kept = self._after(others, ()) if len(others) < len(edit) else None
+        after = self._after(edit, outputs)
+        saved_bytes, saved_needed_bytes = (
+            space.peak_live_bytes - after.peak_bytes,
+            space.needed_bytes - after.needed_bytes,
+        )
+        # What raises the peak may raise what the program needs once XLA schedules it anew.
+        if saved_bytes < 0 or saved_needed_bytes < max(1, space.peak_live_bytes // LEAST_SHARE):
+            return None
+        subject = self.facts.subject(changes, is_part=row.is_about_layers)
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
-            groups=self.facts.groups(changes),
+            what=row.what(subject),
+            snippet=row.snippet(subject),
+            measured_by=row.measured_by,
+            groups=subject.groups,
             edit=edit,
-            saved_bytes=space.peak_live_bytes - after.peak_bytes,
-            saved_needed_bytes=space.needed_bytes - after.needed_bytes,
+            saved_bytes=saved_bytes,
+            saved_needed_bytes=saved_needed_bytes,
             needed_bytes=after.needed_bytes,
             peak_bytes=after.peak_bytes,
             peak_step=after.peak_step,
             outputs=outputs,
             factor=row.factor,
-            call=self.facts.call(changes, is_part=row.rule is Rule.REMATERIALIZE),
-            with_products_bytes=space.needed_bytes - kept.needed_bytes if kept else None,
+            call=subject.call,
+            policy=self._policy(row.policy, changes, edit),
         )
+
+    def _policy(self, policy: Policy | None, changes: Sequence[Change], edit: Edit) -> PolicySaving | None:
+        """What an edit saves if a policy keeps some of the changed values. None if it keeps none, or if that saves
+        nothing.
+        """
+        if policy is None:
+            return None
+        changed = {change.value: change.pieces for change in changes if not policy.keeps(self.facts, change)}
+        if len(changed) == len(edit):
+            return None
+        saved_bytes = self.facts.space.needed_bytes - self._after(changed, ()).needed_bytes
+        return PolicySaving(policy.code, policy.kept, saved_bytes) if saved_bytes > 0 else None
 
     def after(self, actions: Sequence[Action]) -> After:
         """Return what the program needs after some actions, and the peak."""
@@ -174,32 +201,12 @@ class _Search:
         )
 
 
-def _parts(rule: Rule, changes: Iterable[Change]) -> Iterable[list[Change]]:
+def _parts(row: RuleRow, changes: Iterable[Change]) -> Iterable[list[Change]]:
     """What a rule finds, divided into actions: loops over different numbers of layers are changed one by one."""
     parts: dict[int, list[Change]] = {}
     for change in changes:
-        parts.setdefault(change.layers if rule is Rule.REMATERIALIZE else 0, []).append(change)
+        parts.setdefault(change.layers if row.is_about_layers else 0, []).append(change)
     return parts.values()
-
-
-def measured(advice: Advice, rule: Rule, after: MemorySpace | None) -> Advice:
-    """Return advice with what came of the action of a rule: the memory space of the changed program."""
-    needed, peak, step = (after.needed_bytes, after.peak_live_bytes, after.peak_step) if after else (0, 0, None)
-    actions = [
-        replace(
-            action,
-            certainty=Certainty.MEASURED,
-            saved_bytes=advice.peak_bytes - peak,
-            saved_needed_bytes=advice.needed_bytes - needed,
-            needed_bytes=needed,
-            peak_bytes=peak,
-            peak_step=step,
-        )
-        if action.rule is rule
-        else action
-        for action in advice.actions
-    ]
-    return replace(advice, actions=tuple(actions))
 
 
 # ---------------------------------------------------------------- arguments

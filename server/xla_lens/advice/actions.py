@@ -1,14 +1,15 @@
 """What could be done about the peak: actions, each with the peak of the memory space after it, computed from scratch.
 
-A rule in `model/advice/rules.py` proposes an action as an `Edit` (`model/memory/edits.py`): which values would be gone,
-smaller, or live for fewer steps.
+A rule proposes an action as an `Edit` (`model/memory/edits.py`): which values would be gone, smaller, or live for fewer
+steps.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from xla_lens.model.advice.codes import Rule
-from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.subject import Buffers, Call
+from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Edit
 from xla_lens.syntax.columns import Rows
 
@@ -25,54 +26,38 @@ class Certainty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Buffers:
-    """Values that are alike except for the number of their layer.
-
-    `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first.
-    `count` is their number, or the number of layers if each value stacks those of many. `shape` is the shape of one
-    layer without its layout. `op_name` has ``*`` in place of layer numbers. `line` and `op_name` are None if unknown.
+class PolicySaving:
+    """What an action saves of what the program needs if a policy, `code` in the program, keeps some of the values, such
+    as products with weights (`kept`).
     """
 
-    values: Rows
-    count: int
-    shape: str
-    size_bytes: int
-    line: StackFrame | None
-    op_name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The innermost function of the program that computes most bytes of some buffers, where the program calls it, None
-    if that is unknown, and what wraps it to have its values computed again.
-    """
-
-    function: str
-    frame: StackFrame | None
-    checkpoint: str = "jax.checkpoint"
-
-    @property
-    def name(self) -> str:
-        """The name of the function without those around it. That of its class if its objects are called."""
-        *around, name = self.function.split(".")
-        return around[-1] if name == "__call__" and around else name
+    code: str
+    kept: str
+    saved_needed_bytes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Action:
     """One thing to do.
 
+    `what` says it in the terms of the program: a text in pieces, with their links. `snippet` is code that does it, to
+    adapt and paste; None if that depends on the program too much. `measured_by` is code that compiles the changed
+    program and measures what it saves, None if nothing does.
+
     `groups` are the buffers that it concerns, most bytes first. After this action alone the program needs
     `needed_bytes` of the memory space, `saved_needed_bytes` less than now, and the space peaks at `peak_bytes`,
     `saved_bytes` less, first at `peak_step`. `outputs` are rows of the allocations that the program would no longer
     need. `edit` is what it changes. `factor` is the number of parts into which the rule divides the buffers, None if it
-    does not. `call` is what most of the buffers have in common in the program, None if that is unknown.
-    `with_products_bytes` is `saved_needed_bytes` if products with weights are kept, which are among the buffers; None
-    if none are.
+    does not. `call` is what most of the buffers have in common in the program, None if that is unknown. `policy` is
+    what it saves (`policy.saved_needed_bytes`) if a policy keeps some of the buffers; None if none does, or if that
+    saves nothing.
     """
 
     rule: Rule
     certainty: Certainty
+    what: Inlines
+    snippet: str | None
+    measured_by: str | None
     groups: tuple[Buffers, ...]
     edit: Edit
     saved_bytes: int
@@ -82,8 +67,8 @@ class Action:
     peak_step: int | None
     outputs: Rows
     factor: int | None
-    call: "Call | None"
-    with_products_bytes: int | None = None
+    call: Call | None
+    policy: PolicySaving | None
 
     @property
     def size_bytes(self) -> int:

@@ -1,0 +1,44 @@
+"""A rule of the advice as a row: everything about it but its page, which `xla-lens explain RULE` prints."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A milder way to do what a rule says: `code` says it in the program, and `kept` in words what stays as it is:
+    everything whose change fulfills `keeps`.
+    """
+
+    code: str
+    kept: str
+    keeps: Callable[[Facts, Change], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """One rule.
+
+    - `find` yields what would be left of each value. It finds nothing where the rule does not apply.
+    - `what` says what to do, in the terms of the program: the title of the action.
+    - `snippet` is code that does it, to adapt and paste; None if that depends on the program too much.
+    - `factor` is the number of parts into which the rule divides the buffers, None if it does not.
+    - `is_about_layers` says that the rule changes a layer: the values of each loop over layers are an action of their
+      own, and the function to change is a part of the forward pass.
+    - `policy` is a milder way to do it, if there is one.
+    - `measured_by` is code that compiles the changed program and measures what it needs, None if nothing does.
+    """
+
+    rule: Rule
+    find: Callable[[Facts], Iterator[Change]]
+    what: Callable[[Subject], Inlines]
+    snippet: Callable[[Subject], str | None]
+    factor: int | None = None
+    is_about_layers: bool = False
+    policy: Policy | None = None
+    measured_by: str | None = None

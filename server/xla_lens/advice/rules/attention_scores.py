@@ -1,0 +1,70 @@
+"""`attention-scores`: attention stores a score for each pair of positions."""
+
+import re
+from collections.abc import Iterator
+from math import prod
+from typing import Final
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import FLOATS, Change, Dimensions, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.rules.rematerialize import saved
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+
+_SHORTEST_SEQUENCE: Final = 128
+"""Attention scores of shorter sequences are no problem."""
+
+_BLOCKS: Final = 8
+"""The number of blocks of queries."""
+
+
+def attention_scores(facts: Facts) -> Iterator[Change]:
+    """Yield the values of attention that have a row and a column for each position of sequences, computed for some rows
+    at a time; not those of kernels. What the forward pass saves of them is gone.
+    """
+    stored = {change.value: change for change in facts.found(saved)}
+    shapes = {
+        value: shape
+        for value in dict.fromkeys((*facts.candidates, *stored))
+        if facts.is_computed(value)
+        and (shape := facts.of_layer(value, is_stacked=value in stored and stored[value].layers > 1))
+    }
+    squares = ((value, shape) for value, shape in shapes.items() if _is_square(facts, shape))
+    told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
+    # The results of attention may be square, too, but they are smaller.
+    scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
+    for value in (value for value, shape in shapes.items() if shape.lengths in scores):
+        whole = Change(value, (facts.piece(value, facts.start[value], facts.end[value]),))
+        change = stored.get(value, whole)
+        pieces = (piece._replace(size_bytes=piece.size_bytes // _BLOCKS) for piece in change.pieces)
+        yield change._replace(pieces=tuple(pieces))
+
+
+def _is_square(facts: Facts, shape: Dimensions) -> bool:
+    long = [length for length in shape.lengths if length >= _SHORTEST_SEQUENCE]
+    is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
+    return shape.type in FLOATS and (len(long) > len({*long}) or is_cross)
+
+
+def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
+    origin = facts.origins.of_value(value)
+    text = f"{origin.op_name} {origin.line.function if origin.line else None}"
+    is_told = _ATTENTION.search(text) or (len(shape.lengths) > 2 and _SOFTMAX.search(origin.op_name or ""))
+    return bool(is_told) and not _KERNEL.search(text)
+
+
+_ATTENTION: Final = re.compile(r"attention|attn|softmax|attend", re.IGNORECASE)
+_SOFTMAX: Final = re.compile(r"/(?:exp|reduce_max)$")
+_KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
+
+
+def _what(subject: Subject) -> Inlines:
+    return ("Compute attention in blocks of queries", *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "attended = jax.lax.map(jax.checkpoint(attend), blocks_of_queries)"
+
+
+ROW: Final = RuleRow(rule=Rule.ATTENTION_SCORES, find=attention_scores, what=_what, snippet=_snippet)

@@ -1,0 +1,101 @@
+"""`donate`: arguments that the caller keeps could hold outputs."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from xla_lens.advice.actions import Advice, Certainty
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject, listed
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.memory.donation import Fit, missed_donations
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.tables.backend import Backend
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+
+
+def donate(facts: Facts) -> Iterator[Change]:
+    """Yield the arguments that the caller does not donate although an output could use their buffers. After donation,
+    an argument is live only until it is read for the last time.
+    """
+    dump, color = facts.dump, facts.space.color
+    rows = [row for row in missed_donations(dump) if dump.values.space[row.parameter] == color]
+    copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
+    # What reads an argument while it writes the output, but not in place, reads a copy then.
+    copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]
+    yield Change(NONE, tuple(facts.piece(row.parameter, row.birth, row.birth) for row in copied))
+    for row in rows:
+        value, last = row.parameter, row.birth - 1
+        # At the step that writes in place, both share the bytes.
+        end = min(last, last if row.last_read is None else row.last_read)
+        # Where the buffers of loops have the same initial value, XLA on a CPU leaves the first of them where it is.
+        is_left = dump.backend is not Backend.TPU and any(read.name in copies for read in facts.reads(row.first))
+        is_unneeded = dump.values.space[row.output] == color and not is_left
+        outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
+        yield Change(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
+
+
+def _what(subject: Subject) -> Inlines:
+    return ("Donate ", *listed(subject.argument_names(_root_of) or ("arguments",)))
+
+
+def _snippet(subject: Subject) -> str | None:
+    names = subject.argument_names(_root_of)
+    if _EQUINOX in names:
+        return 'step = equinox.filter_jit(step, donate="all")'
+    return f"step = jax.jit(step, donate_argnames={names!r})" if names else None
+
+
+def _root_of(path: str) -> str:
+    """The name of the whole argument of a path, which is donated as one."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
+_EQUINOX: Final = "dynamic_nodonate"
+"""The name that Equinox gives to all arguments that are not donated."""
+
+# ---------------------------------------------------------------- donating, to measure it
+
+
+def parameters_to_donate(dump: DumpSet, advice: Advice) -> list[int]:
+    """Return the numbers of the parameters that advice donates."""
+    edits = [action.edit for action in advice.actions if action.rule is Rule.DONATE]
+    changed = dump.values.allocation[[value for edit in edits for value in edit if value != NONE]]
+    parameters = dump.allocations.parameter[changed]
+    numbers: list[int] = parameters[parameters != NONE].tolist()
+    return numbers
+
+
+def with_measured_donation(advice: Advice, donating: MemorySpace | None) -> Advice:
+    """Return advice with what came of its donation: the memory space of the donating program, None if nothing is in it
+    any more.
+    """
+    needed, peak = (donating.needed_bytes, donating.peak_live_bytes) if donating else (0, 0)
+    actions = [
+        replace(
+            action,
+            certainty=Certainty.MEASURED,
+            saved_bytes=advice.peak_bytes - peak,
+            saved_needed_bytes=advice.needed_bytes - needed,
+            needed_bytes=needed,
+            peak_bytes=peak,
+            peak_step=donating.peak_step if donating else None,
+        )
+        if action.rule is Rule.DONATE
+        else action
+        for action in advice.actions
+    ]
+    return replace(advice, actions=tuple(actions))
+
+
+ROW: Final = RuleRow(
+    rule=Rule.DONATE,
+    find=donate,
+    what=_what,
+    snippet=_snippet,
+    measured_by="xla_lens.capture(step, *arguments).try_donation()",
+)

@@ -1,0 +1,78 @@
+"""`logits`: the logits of all positions are live together."""
+
+from collections import Counter
+from collections.abc import Iterator
+from math import prod
+from typing import Final
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import FLOATS, Change, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.memory.edits import Piece
+from xla_lens.model.tables.backend import Backend
+from xla_lens.syntax.columns import NONE
+
+_CHUNKS: Final = 8
+"""The number of chunks in which to compute the loss."""
+
+
+def logits(facts: Facts) -> Iterator[Change]:
+    """Yield the logits of training and what has their shape: arrays with an element for each token and each entry of
+    the vocabulary.
+    """
+    if facts.backward_step is None:
+        return
+    # Each sequence may be one token longer than what the program computes: the first token has no prediction, and after
+    # the last one none is needed.
+    counts = {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)}
+    words, tokens = _vocabulary(facts), counts - {0, 1}
+    weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
+    shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
+    found = [
+        value
+        for value, shape in shapes.items()
+        if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
+        for length in [length for length in shape.lengths if length in words][:1]
+        if any(total % (prod(shape.lengths) // length) == 0 for total in tokens)
+    ]
+    for value in found:
+        yield facts.divided(value, _CHUNKS)
+    if found and facts.dump.backend is Backend.CPU:
+        # The loop adds up the gradient of the table: in f32, from products in the type of the activations.
+        arguments = ((facts.size[value], facts.squeezed(value)) for value in facts.arguments)
+        tables = (size for size, shape in arguments if shape and len(shape.lengths) == 2 and {*shape.lengths} & words)
+        size = max(tables, default=0) * len({shape.type for shape in shapes.values()} & {*FLOATS})
+        start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
+        yield Change(NONE, (Piece(start, end, size),))
+
+
+def _vocabulary(facts: Facts) -> set[int]:
+    """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has."""
+    longer, others = Counter[int](), set[int]()
+    for value in facts.arguments:
+        shape = facts.squeezed(value)
+        # The logits may have a bias.
+        if shape and shape.type in FLOATS and len(shape.lengths) > 1:
+            is_table = len(shape.lengths) == 2
+            longer.update([max(shape.lengths)] if is_table else [])
+            others.update([min(shape.lengths)] if is_table else shape.lengths)
+    # Tables of positions and inputs that are no tokens have the lengths of batches and of sequences.
+    others |= {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
+    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others
+
+
+_MOST_TABLES: Final = 6
+"""The embedding and what computes the logits, each with two moments."""
+
+
+def _what(subject: Subject) -> Inlines:
+    return (f"Compute logits and loss in {_CHUNKS} chunks", *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
+
+
+ROW: Final = RuleRow(rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, factor=_CHUNKS)

@@ -1,0 +1,74 @@
+"""`microbatches`: the whole batch goes through the model at once."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Final
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import FLOATS, Change, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.memory.edits import Piece
+from xla_lens.syntax.columns import NONE
+
+_MICROBATCHES: Final = 4
+"""The number of parts of a batch."""
+
+
+def microbatches(facts: Facts) -> Iterator[Change]:
+    """Yield the batch in parts, one after another: whatever the program computes from it takes a part of its bytes, and
+    the gradients of the parts are added up in buffers of their own until the backward pass is done.
+    """
+    returned = facts.returned
+    arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
+    counts = Counter(arguments.values())
+    inputs = [value for value, shape in arguments.items() if counts[shape] > returned[shape] and len(shape.lengths) > 1]
+    largest = max(inputs, key=lambda value: (arguments[value].type not in FLOATS, facts.size[value]), default=None)
+    begin, batch = facts.backward_step, largest is not None and arguments[largest].lengths[0]
+    if begin is None or not batch or batch % _MICROBATCHES:
+        return
+    weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[0] != batch]
+    weights += [lengths[1:] for lengths in weights]
+    alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
+    shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
+    computed = {value: shape for value, shape in shapes.items() if facts.is_computed(value)}
+    of_pairs = (value for value, shape in computed.items() if shape.lengths == (batch, batch))
+    if any(_LOSS.search(facts.op_name(facts.name[value]) or "") for value in of_pairs):
+        # A contrastive loss compares each example with all others of the batch.
+        return
+    kept = [value for value, shape in arguments.items() if shape in returned]
+    names = {facts.op_name(facts.name[value]) for value in kept}
+    for value, shape in computed.items():
+        op_name = facts.op_name(facts.name[value]) or facts.origins.of_value(value).op_name or ""
+        # A batch may have the dimensions of a weight.
+        is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
+        is_forward = shape.lengths[0] == batch and not is_gradient
+        is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
+        # XLA gives copies of a weight its name, such as one with padding.
+        if op_name not in names and (is_forward or not is_weight):
+            yield facts.divided(value, _MICROBATCHES)
+    trained = (value for value in kept if any(0 <= read.step < begin for read in facts.reads(value)))
+    backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
+    end = max((facts.start[value] for value in backward), default=begin)
+    yield Change(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
+
+
+def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(length for length in lengths if length > 1))
+
+
+_LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
+
+
+def _what(_subject: Subject) -> Inlines:
+    return (f"Split the batch into {_MICROBATCHES} microbatches and add up their gradients",)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
+
+
+ROW: Final = RuleRow(rule=Rule.MICROBATCHES, find=microbatches, what=_what, snippet=_snippet, factor=_MICROBATCHES)

@@ -1,0 +1,91 @@
+"""What an action is about: buffers and the function that computes them, with the words that rules use for them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from xla_lens.blocks.blocks import Inlines, Name, Role, joined
+from xla_lens.model.attribution.parameters import told_path
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import Rows
+from xla_lens.words.sources import frame_text
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Values that are alike except for the number of their layer.
+
+    `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first.
+    `count` is their number, or the number of layers if each value stacks those of many. `shape` is the shape of one
+    layer without its layout. `op_name` has ``*`` in place of layer numbers. `line` and `op_name` are None if unknown.
+    """
+
+    values: Rows
+    count: int
+    shape: str
+    size_bytes: int
+    line: StackFrame | None
+    op_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The innermost function of the program that computes most bytes of some buffers, where the program calls it, None
+    if that is unknown, and what wraps it to have its values computed again.
+    """
+
+    function: str
+    frame: StackFrame | None
+    checkpoint: str = "jax.checkpoint"
+
+    @property
+    def name(self) -> str:
+        """The name of the function without those around it. That of its class if its objects are called."""
+        *around, name = self.function.split(".")
+        return around[-1] if name == "__call__" and around else name
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
+    is unknown.
+    """
+
+    dump: DumpSet
+    groups: tuple[Buffers, ...]
+    call: Call | None
+
+    def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
+        """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are
+        unknown.
+        """
+        names = (self.dump.values.name[value] for group in self.groups for value in group.values)
+        paths = (told_path(instruction.op_name) for name in names if (instruction := self.dump.instruction(int(name))))
+        return tuple(dict.fromkeys(name_of(path) for path in paths if path is not None))
+
+    @property
+    def function(self) -> Inlines:
+        """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
+        if self.call is None:
+            return ()
+        name = Name(self.call.name)
+        if self.call.frame is None:
+            return (name,)
+        return name, " (called at ", Name(frame_text(self.call.frame), self.call.frame, Role.SOURCE), ")"
+
+    @property
+    def in_function(self) -> Inlines:
+        """The function for the end of a sentence: `` in loss (called at train.py:31)``. Empty if it is unknown."""
+        return (" in ", *self.function) if self.call else ()
+
+
+def listed(names: Sequence[str]) -> Inlines:
+    """Return the first of some names as words: ``params, state[0] and 2 more``."""
+    shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
+    if more > 0:
+        return (*joined(map(Name, shown), ", "), f" and {more:,} more")
+    return (*joined(map(Name, shown[:-1]), ", "), *([" and "] if len(shown) > 1 else []), Name(shown[-1]))
+
+
+_MOST_NAMES: Final = 3

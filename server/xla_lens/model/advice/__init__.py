@@ -1,3 +1,0 @@
-"""What could be done about the peak of a memory space: the rules find it (`rules`), and each action has the peak after
-it (`advise`).
-"""
