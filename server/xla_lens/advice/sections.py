@@ -22,7 +22,7 @@ from xla_lens.blocks.blocks import (
 )
 from xla_lens.blocks.entities import step_link, value_link
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.words.numbers import as_given, counted, human
+from xla_lens.words.numbers import as_given, capitalized, counted, enumerated, human
 from xla_lens.words.sources import frame_text
 
 _MOST_GROUPS: Final = 3
@@ -69,8 +69,12 @@ def _now(advice: Advice) -> str:
         return f"{now} None of the rules finds anything that lowers it."
     if len(advice.actions) == 1:
         return now
-    which = "All of the following" if len(advice.together) == len(advice.actions) else _numbers(advice.together)
-    return f"{now} {which} together saves {human(advice.needed_bytes - advice.all_needed_bytes)}."
+    saved = human(advice.needed_bytes - advice.all_needed_bytes)
+    if len(advice.together) == 1:
+        return f"{now} {capitalized(_numbered(advice.together))} saves {saved}, and the others add nothing to that."
+    are_all = len(advice.together) == len(advice.actions)
+    which = "All of the following" if are_all else capitalized(_numbered(advice.together))
+    return f"{now} {which} together save {saved}."
 
 
 # ---------------------------------------------------------------- decisive facts
@@ -107,24 +111,26 @@ def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
         yield f"The program fits into {size} already."
     if not budget.actions or (budget.do_arguments_exceed and not budget.is_reached):
         return
-    needs = ", ".join(map(human, budget.needs))
+    which, needs, is_one = _numbered(budget.actions), enumerated([*map(human, budget.needs)]), len(budget.actions) == 1
     if budget.is_reached:
-        yield f"To fit into {size}, do {_numbers(budget.actions)}. Needed after each, recomputed: {needs}."
+        then = "The program then" if is_one else "After each of them in turn, the program"
+        yield f"To fit into {size}, do {which}. {then} needs {needs}."
     else:
         over = human(budget.needs[-1] - budget.budget_bytes)
-        rows = _numbers(budget.actions)
-        yield f"Needed after each of {rows}, recomputed: {needs}. That is still {over} more than {size}."
+        in_turn = "" if is_one else " in turn"
+        yield f"After {which}{in_turn}, the program needs {needs}. That is still {over} more than {size}."
 
 
-def _numbers(rows: Sequence[int]) -> str:
-    """Return the numbers of some actions: ``1–4, 6``."""
+def _numbered(rows: Sequence[int]) -> str:
+    """Return some actions by their numbers: ``action 1``, ``actions 1–4 and 6``."""
     runs: list[list[int]] = []
     for row in sorted(rows):
         if runs and runs[-1][1] == row:
             runs[-1][1] = row + 1
         else:
             runs.append([row + 1, row + 1])
-    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in runs)
+    numbers = [f"{first}" if first == last else f"{first}–{last}" for first, last in runs]
+    return f"action{'s' if len(rows) > 1 else ''} {enumerated(numbers)}"
 
 
 # ---------------------------------------------------------------- actions
@@ -133,11 +139,12 @@ def _numbers(rows: Sequence[int]) -> str:
 def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Section:
     """An action: what to do, what it saves and how certain that is, then the code, the numbers, and the buffers."""
     title = (f"{number}. ", *_saving(action))
-    needed = f"{human(action.needed_bytes)} needed then, at most {human(action.peak_bytes)} live at once, at step "
+    needed, peak = human(action.needed_bytes), human(action.peak_bytes)
+    then = f"The program then needs {needed}; at most {peak} are live at once, at step "
     values = tuple(value for group in action.groups for value in group.values)[:_MOST_IN_MAP]
     explanation = command(f"xla-lens explain {action.rule}", Explanation(action.rule))
     in_map: list[Inline] = [". ", linked("Show in the memory map", values)] if values and has_map else []
-    numbers = (needed, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *in_map)
+    numbers = (then, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *in_map)
     rows = [tuple(_group(dump, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
     if more:

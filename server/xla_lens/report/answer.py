@@ -13,7 +13,7 @@ from xla_lens.model.memory.unseen import much_unseen
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.report.facts import LineReport, Report, SpaceReport
 from xla_lens.report.notes import padding_note, unseen_note
-from xla_lens.words.numbers import apart, as_given, capitalized, human, is_visible, percent
+from xla_lens.words.numbers import apart, as_given, capitalized, enumerated, human, is_visible, percent
 from xla_lens.words.warrants import bounded_size, peak_size, reasons
 
 
@@ -101,7 +101,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
     sizes = sorted(((size, kind) for kind, size in rest.items() if size > 0), key=lambda row: -row[0])
     parts = [f"{human(size)} of {NOT_LIVE[kind]}" for size, kind in sizes if size * _SMALLEST_PART >= left]
     mostly = "mostly " if len(parts) < len(sizes) else ""
-    words = f"; the rest is {mostly}{' and '.join(filter(None, (', '.join(parts[:-1]), parts[-1])))}" if parts else ""
+    words = f"; the rest is {mostly}{enumerated(parts)}" if parts else ""
     if local > 0:
         words += f"; {human(local)} of what is live is in registers or on stacks, which it does not need"
     return (f"At most {peak} are live at once, at ", *where, f"{words}.")

@@ -1,7 +1,7 @@
 """Numbers and texts as people read them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 MINUS: Final = "−"
@@ -61,6 +61,11 @@ _BARS: Final = " ▁▂▃▄▅▆▇█"
 def counted(number: int, noun: str) -> str:
     """A number of things: ``1 value``, ``2,170 values``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def enumerated(texts: Sequence[str]) -> str:
+    """A list of at least one text in words: ``1, 3 and 5``."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def capitalized(text: str) -> str:
