@@ -20,6 +20,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.edits import Edit, EditableSpace, combined
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.columns import NONE, Kind, Rows
 
@@ -60,15 +61,13 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
     search = _Search(Facts(origins, space), EditableSpace(analysis.dump, space))
     actions = search.actions()
     together, everything = search.plan(actions, 0)
-    argument_bytes, names = program_bytes(analysis.dump, color).argument_bytes, analysis.dump.names
-    found = (place.start() for place in re.finditer(rb"\.remat", names.block))
-    repeated = names.offsets.searchsorted([*found], "right") - 1
+    argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
         color=color,
         needed_bytes=space.needed_bytes,
         peak_bytes=space.peak_live_bytes,
         peak_step=space.peak_step,
-        rematerialized=int(np.isin(analysis.dump.schedule.name, repeated).sum()),
+        rematerialized=_rematerialized(analysis.dump),
         actions=actions,
         together=together,
         all_needed_bytes=everything.needed_bytes,
@@ -78,6 +77,13 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         argument_bytes=argument_bytes,
         budget=search.budget(actions, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
+
+
+def _rematerialized(dump: DumpSet) -> int:
+    """The number of instructions that XLA repeats to save memory, which it names so."""
+    found = [place.start() for place in re.finditer(rb"\.remat", dump.names.block)]
+    names = dump.names.offsets.searchsorted(found, "right") - 1
+    return int(np.isin(dump.schedule.name, names).sum())
 
 
 class After(NamedTuple):
@@ -110,10 +116,8 @@ class _Search:
         space, edit = self.facts.space, {change.value: change.pieces for change in changes}
         outputs = tuple(output for change in changes for output in change.outputs)
         after = self._after(edit, outputs)
-        saved_bytes, saved_needed_bytes = (
-            space.peak_live_bytes - after.peak_bytes,
-            space.needed_bytes - after.needed_bytes,
-        )
+        saved_bytes = space.peak_live_bytes - after.peak_bytes
+        saved_needed_bytes = space.needed_bytes - after.needed_bytes
         # What raises the peak may raise what the program needs once XLA schedules it anew.
         if saved_bytes < 0 or saved_needed_bytes < max(1, space.peak_live_bytes // LEAST_SHARE):
             return None

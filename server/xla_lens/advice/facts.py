@@ -303,8 +303,11 @@ class Facts:
     def _whole_pass(self) -> frozenset[str | None]:
         """The functions that compute all that is differentiated."""
         origins = (self.origins.of_name(self.name[value]) for value in self.candidates)
-        differentiated = [one for one in origins if one.frames and _DIFFERENTIATED.search(one.op_name or "")]
-        stacks = [frozenset(frame.function for frame in one.frames) for one in differentiated]
+        stacks = [
+            frozenset(frame.function for frame in origin.frames)
+            for origin in origins
+            if origin.frames and _DIFFERENTIATED.search(origin.op_name or "")
+        ]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
 
     def call(self, changes: Sequence[Change], *, is_part: bool = False) -> Call | None:

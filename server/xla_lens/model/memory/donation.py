@@ -206,7 +206,7 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
         matched = set[int]()
         for birth, output, maker, first in births:
             rest = free[_key(dump, output)]
-            in_place = next((one for one in rest.read_last_at(birth) if _may_write_over(dump, one, maker)), None)
+            in_place = next((value for value in rest.read_last_at(birth) if _may_write_over(dump, value, maker)), None)
             # A parameter that is read to make the output is most likely its previous version.
             parameter = rest.first_before(None if sure is Fit.READ_LATER else birth) if in_place is None else in_place
             if parameter is None or (sure is not Fit.FREE and not _may_move(dump, output)):

@@ -150,8 +150,8 @@ def _changed(live: LiveBytes, steps: Column, deltas: Column) -> LiveBytes:
     return accumulated(np.concatenate((live.steps, steps)), np.concatenate((before, deltas)))
 
 
-def _joined(one: Slots, other: Slots) -> Slots:
-    return Slots(*(np.append(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)))
+def _joined(first: Slots, second: Slots) -> Slots:
+    return Slots(*(np.append(getattr(first, field.name), getattr(second, field.name)) for field in fields(first)))
 
 
 # ---------------------------------------------------------------- the peak without each value

@@ -1,0 +1,65 @@
+"""How advice is worded: what the actions save together, and how they reach a budget."""
+
+from dataclasses import replace
+
+import pytest
+
+from samples import TPU, analysis_of
+from xla_lens.advice.actions import Advice, Budget
+from xla_lens.advice.advise import advise
+from xla_lens.advice.sections import advice_sections
+from xla_lens.blocks.blocks import Table, plain_text
+
+MIB = 1 << 20
+
+
+def _sentences(advice: Advice) -> list[str]:
+    """The sentences above the actions."""
+    section = advice_sections(analysis_of(TPU).dump, advice, None, has_map=False)[0]
+    return [plain_text(block) for block in section.blocks if not isinstance(block, Table)]
+
+
+def _advice(count: int) -> Advice:
+    """The advice for a program that needs 12.05 MiB, as if it had `count` actions."""
+    advice = advise(analysis_of(TPU), None)
+    assert advice
+    return replace(advice, actions=advice.actions[:1] * count, all_needed_bytes=advice.needed_bytes - 5 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("together", "words"),
+    [
+        ((0, 1, 2, 3, 4), "All of the following together save 5.00 MiB."),
+        ((0, 1, 2, 4), "Actions 1–3 and 5 together save 5.00 MiB."),
+        ((0, 2, 4), "Actions 1, 3 and 5 together save 5.00 MiB."),
+        ((0,), "Action 1 saves 5.00 MiB, and the others add nothing to that."),
+    ],
+)
+def test_advice_says_what_all_actions_save_together(together: tuple[int, ...], words: str) -> None:
+    now = _sentences(replace(_advice(5), together=together))[0]
+    assert now == f"Needed now: 12.05 MiB. Live at the peak: 12.00 MiB. {words}"
+
+
+@pytest.mark.parametrize(
+    ("actions", "is_reached", "words"),
+    [
+        ((0,), True, "To fit into 8.00 MiB, do action 1. The program then needs 8.00 MiB."),
+        (
+            (0, 1, 3),
+            True,
+            "To fit into 8.00 MiB, do actions 1–2 and 4. After each of them in turn, the program needs 10.00 MiB, "
+            "9.00 MiB and 8.00 MiB.",
+        ),
+        ((0,), False, "After action 1, the program needs 9.00 MiB. That is still 1.00 MiB more than 8.00 MiB."),
+        (
+            (0, 1),
+            False,
+            "After actions 1–2 in turn, the program needs 10.00 MiB and 9.00 MiB. That is still 1.00 MiB more than "
+            "8.00 MiB.",
+        ),
+    ],
+)
+def test_advice_says_which_actions_reach_a_budget(actions: tuple[int, ...], is_reached: bool, words: str) -> None:
+    needs = tuple((8 + count - is_reached) * MIB for count in range(len(actions), 0, -1))
+    budget = Budget(8 * MIB, actions, needs, needs, is_reached=is_reached, argument_bytes=0)
+    assert words in _sentences(replace(_advice(4), budget=budget))
