@@ -11,7 +11,7 @@ from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_du
 from xla_lens.advice.actions import Action, Advice, Certainty
 from xla_lens.advice.advise import RULES, advise
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.subject import Call
 from xla_lens.disk.loading import load_files
 from xla_lens.disk.sets import find_set
@@ -234,7 +234,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
     value = next(iter(facts.owned))
     stack = tuple(StackFrame(file, 7, None, function) for file, function in frames)
     monkeypatch.setattr(facts.origins, "of_value", lambda _: Origin(None, stack, None, is_unresolved=False))
-    found = facts.call([Change(value)])
+    found = facts.call([Effect(value)])
     assert found == call
     assert found.name == call.function.removesuffix(".__call__")
 

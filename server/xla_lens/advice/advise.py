@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, PolicySaving
-from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules import attention_scores, donate, logits, microbatches, optimizer_state, rematerialize
 from xla_lens.model.analysis import Analysis
@@ -106,22 +106,22 @@ class _Search:
         found = [
             action
             for row in RULES
-            for changes in _parts(row, self.facts.found(row.find))
-            if (action := self._action(row, changes))
+            for effects in _parts(row, self.facts.found(row.find))
+            if (action := self._action(row, effects))
         ]
         return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes))[:MOST_ACTIONS])
 
-    def _action(self, row: RuleRow, changes: Sequence[Change]) -> Action | None:
-        """The action that makes some changes, None if it saves too little."""
-        space, edit = self.facts.space, {change.value: change.pieces for change in changes}
-        outputs = tuple(output for change in changes for output in change.outputs)
+    def _action(self, row: RuleRow, effects: Sequence[Effect]) -> Action | None:
+        """The action that has some effects, None if it saves too little."""
+        space, edit = self.facts.space, {effect.value: effect.pieces for effect in effects}
+        outputs = tuple(output for effect in effects for output in effect.outputs)
         after = self._after(edit, outputs)
         saved_bytes = space.peak_live_bytes - after.peak_bytes
         saved_needed_bytes = space.needed_bytes - after.needed_bytes
         # What raises the peak may raise what the program needs once XLA schedules it anew.
         if saved_bytes < 0 or saved_needed_bytes < max(1, space.peak_live_bytes // LEAST_SHARE):
             return None
-        subject = self.facts.subject(changes, is_part=row.is_about_layers)
+        subject = self.facts.subject(effects, is_part=row.is_about_layers)
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
@@ -138,16 +138,16 @@ class _Search:
             outputs=outputs,
             factor=row.factor,
             call=subject.call,
-            policy=self._policy(row.policy, changes, edit),
+            policy=self._policy(row.policy, effects, edit),
         )
 
-    def _policy(self, policy: Policy | None, changes: Sequence[Change], edit: Edit) -> PolicySaving | None:
+    def _policy(self, policy: Policy | None, effects: Sequence[Effect], edit: Edit) -> PolicySaving | None:
         """What an edit saves if a policy keeps some of the changed values. None if it keeps none, or if that saves
         nothing.
         """
         if policy is None:
             return None
-        changed = {change.value: change.pieces for change in changes if not policy.keeps(self.facts, change)}
+        changed = {effect.value: effect.pieces for effect in effects if not policy.keeps(self.facts, effect)}
         if len(changed) == len(edit):
             return None
         saved_bytes = self.facts.space.needed_bytes - self._after(changed, ()).needed_bytes
@@ -205,11 +205,11 @@ class _Search:
         )
 
 
-def _parts(row: RuleRow, changes: Iterable[Change]) -> Iterable[list[Change]]:
+def _parts(row: RuleRow, effects: Iterable[Effect]) -> Iterable[list[Effect]]:
     """What a rule finds, divided into actions: loops over different numbers of layers are changed one by one."""
-    parts: dict[int, list[Change]] = {}
-    for change in changes:
-        parts.setdefault(change.layers if row.is_about_layers else 0, []).append(change)
+    parts: dict[int, list[Effect]] = {}
+    for effect in effects:
+        parts.setdefault(effect.layers if row.is_about_layers else 0, []).append(effect)
     return parts.values()
 
 

@@ -48,8 +48,9 @@ class Dimensions(NamedTuple):
         return Dimensions(self.type, self.lengths[1:])
 
 
-class Change(NamedTuple):
-    """What a rule does to a value: `pieces` of it are left.
+class Effect(NamedTuple):
+    """What a rule does to a value: `pieces` of it are left. The pieces of NONE are buffers that the program needs in
+    addition.
 
     The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
     longer needs. `content` is the value whose source is that of the bytes, NONE if it is the value itself.
@@ -98,9 +99,9 @@ class Facts:
         self._users: list[int] = dump.uses.name.tolist()
         self._steps: list[int] = taken(dump.schedule.step, dump.schedule_row_of_name).tolist()
         self._for_backward: dict[int, bool] = {}
-        self._found: dict[Callable[[Facts], Iterator[Change]], tuple[Change, ...]] = {}
+        self._found: dict[Callable[[Facts], Iterator[Effect]], tuple[Effect, ...]] = {}
 
-    def found(self, rule: "Callable[[Facts], Iterator[Change]]") -> tuple[Change, ...]:
+    def found(self, rule: "Callable[[Facts], Iterator[Effect]]") -> tuple[Effect, ...]:
         """What a rule finds, which others may ask for, too."""
         if rule not in self._found:
             self._found[rule] = tuple(rule(self))
@@ -134,9 +135,9 @@ class Facts:
         """All bytes of a value for some of its steps."""
         return Piece(start, end, self.size[value])
 
-    def divided(self, value: int, parts: int) -> Change:
-        """The change after which a value has one of several parts of its bytes, for all of its steps."""
-        return Change(value, (Piece(self.start[value], self.end[value], self.size[value] // parts),))
+    def divided(self, value: int, parts: int) -> Effect:
+        """The effect that leaves one of several parts of the bytes of a value, for all of its steps."""
+        return Effect(value, (Piece(self.start[value], self.end[value], self.size[value] // parts),))
 
     def dimensions(self, value: int) -> Dimensions | None:
         """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
@@ -263,36 +264,36 @@ class Facts:
             return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
         return str(dimensions.of_one_layer if layers > 1 else dimensions)
 
-    def grouped(self, changes: Iterable[Change]) -> list[list[Change]]:
-        """Group changes of values that are alike except for the number of their layer: with the same shape of one
+    def grouped(self, effects: Iterable[Effect]) -> list[list[Effect]]:
+        """Group effects on values that are alike except for the number of their layer: with the same shape of one
         layer, and the same line of the content, or op_name if no line is known.
         """
-        members: dict[tuple[str, object], list[Change]] = {}
-        for change in changes:
-            origin = self.origins.of_value(change.source_value)
+        members: dict[tuple[str, object], list[Effect]] = {}
+        for effect in effects:
+            origin = self.origins.of_value(effect.source_value)
             source = origin.line or folded(origin.op_name)
-            members.setdefault((self.shape(change.value, change.layers), source), []).append(change)
+            members.setdefault((self.shape(effect.value, effect.layers), source), []).append(effect)
         return list(members.values())
 
-    def subject(self, changes: Sequence[Change], *, is_part: bool) -> Subject:
-        """What changes are about: their buffers at the peak, and the function that computes most of these. If
+    def subject(self, effects: Sequence[Effect], *, is_part: bool) -> Subject:
+        """What effects are about: their buffers at the peak, and the function that computes most of these. If
         `is_part`, it is a part of the forward pass.
         """
-        return Subject(self.dump, self._groups(changes), self.call(changes, is_part=is_part))
+        return Subject(self.dump, self._groups(effects), self.call(effects, is_part=is_part))
 
-    def _groups(self, changes: Sequence[Change]) -> tuple[Buffers, ...]:
+    def _groups(self, effects: Sequence[Effect]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
-        owned = {change.value: change for change in changes if change.value in self.owned}
+        owned = {effect.value: effect for effect in effects if effect.value in self.owned}
         by_size = sorted(owned, key=lambda value: (-self.owned[value], value))
         groups = list[Buffers]()
         for rows in self.grouped(owned[value] for value in by_size):
             origin = self.origins.of_value(rows[0].source_value)
             groups.append(
                 Buffers(
-                    values=tuple(change.value for change in rows),
-                    count=sum(change.layers for change in rows),
+                    values=tuple(effect.value for effect in rows),
+                    count=sum(effect.layers for effect in rows),
                     shape=self.shape(rows[0].value, rows[0].layers),
-                    size_bytes=sum(self.owned[change.value] for change in rows),
+                    size_bytes=sum(self.owned[effect.value] for effect in rows),
                     line=origin.line,
                     op_name=folded(origin.op_name),
                 )
@@ -310,24 +311,24 @@ class Facts:
         ]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
 
-    def call(self, changes: Sequence[Change], *, is_part: bool = False) -> Call | None:
+    def call(self, effects: Sequence[Effect], *, is_part: bool = False) -> Call | None:
         """The innermost function that computes most bytes of the changed values at the peak, and where it is called. If
         `is_part`, none that is the whole forward pass or more.
         """
         totals, checkpoints, all_bytes = Counter[str](), set[str](), 0
         callers_of_changes: list[dict[str, StackFrame | None]] = []
-        owned = [change for change in changes if change.value in self.owned]
-        for change in sorted(owned, key=lambda change: -self.owned[change.value]):
-            origin = self.origins.of_value(change.source_value)
+        owned = [effect for effect in effects if effect.value in self.owned]
+        for effect in sorted(owned, key=lambda effect: -self.owned[effect.value]):
+            origin = self.origins.of_value(effect.source_value)
             checkpoints |= {name for name, part in _CHECKPOINTS.items() if any(part in f.file for f in origin.frames)}
             functions = _callers(origin)
             if is_part:
                 parts = [function for function in functions if function not in self._whole_pass] or [*functions][:-1]
                 functions = {function: functions[function] for function in parts}
-            all_bytes += self.owned[change.value]
-            totals.update(dict.fromkeys(functions, self.owned[change.value]))
+            all_bytes += self.owned[effect.value]
+            totals.update(dict.fromkeys(functions, self.owned[effect.value]))
             callers_of_changes.append(functions)
-        # The caller of the largest change counts.
+        # The caller of the largest value counts.
         callers: dict[str, StackFrame | None] = {}
         for functions in reversed(callers_of_changes):
             callers.update(functions)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 
@@ -12,19 +12,19 @@ from xla_lens.blocks.blocks import Inlines
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A milder way to do what a rule says: `code` says it in the program, and `kept` in words what stays as it is:
-    everything whose change fulfills `keeps`.
+    the values for whose effect `keeps` holds.
     """
 
     code: str
     kept: str
-    keeps: Callable[[Facts, Change], bool]
+    keeps: Callable[[Facts, Effect], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
     """One rule.
 
-    - `find` yields what would be left of each value. It finds nothing where the rule does not apply.
+    - `find` yields the effect on each value: what would be left of it. It finds nothing where the rule does not apply.
     - `what` says what to do, in the terms of the program: the title of the action.
     - `snippet` is code that does it, to adapt and paste; None if that depends on the program too much.
     - `factor` is the number of parts into which the rule divides the buffers, None if it does not.
@@ -35,7 +35,7 @@ class RuleRow:
     """
 
     rule: Rule
-    find: Callable[[Facts], Iterator[Change]]
+    find: Callable[[Facts], Iterator[Effect]]
     what: Callable[[Subject], Inlines]
     snippet: Callable[[Subject], str | None]
     factor: int | None = None

@@ -6,7 +6,7 @@ from math import prod
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import FLOATS, Change, Dimensions, Facts
+from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.rematerialize import saved
 from xla_lens.advice.subject import Subject
@@ -19,11 +19,11 @@ _BLOCKS: Final = 8
 """The number of blocks of queries."""
 
 
-def attention_scores(facts: Facts) -> Iterator[Change]:
+def attention_scores(facts: Facts) -> Iterator[Effect]:
     """Yield the values of attention that have a row and a column for each position of sequences, computed for some rows
     at a time; not those of kernels. What the forward pass saves of them is gone.
     """
-    stored = {change.value: change for change in facts.found(saved)}
+    stored = {effect.value: effect for effect in facts.found(saved)}
     shapes = {
         value: shape
         for value in dict.fromkeys((*facts.candidates, *stored))
@@ -35,10 +35,10 @@ def attention_scores(facts: Facts) -> Iterator[Change]:
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     for value in (value for value, shape in shapes.items() if shape.lengths in scores):
-        whole = Change(value, (facts.piece(value, facts.start[value], facts.end[value]),))
-        change = stored.get(value, whole)
-        pieces = (piece._replace(size_bytes=piece.size_bytes // _BLOCKS) for piece in change.pieces)
-        yield change._replace(pieces=tuple(pieces))
+        whole = Effect(value, (facts.piece(value, facts.start[value], facts.end[value]),))
+        effect = stored.get(value, whole)
+        pieces = (piece._replace(size_bytes=piece.size_bytes // _BLOCKS) for piece in effect.pieces)
+        yield effect._replace(pieces=tuple(pieces))
 
 
 def _is_square(facts: Facts, shape: Dimensions) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from xla_lens.advice.actions import Advice, Certainty
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
@@ -18,7 +18,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
-def donate(facts: Facts) -> Iterator[Change]:
+def donate(facts: Facts) -> Iterator[Effect]:
     """Yield the arguments that the caller does not donate although an output could use their buffers. After donation,
     an argument is live only until it is read for the last time.
     """
@@ -27,7 +27,7 @@ def donate(facts: Facts) -> Iterator[Change]:
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     # What reads an argument while it writes the output, but not in place, reads a copy then.
     copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]
-    yield Change(NONE, tuple(facts.piece(row.parameter, row.birth, row.birth) for row in copied))
+    yield Effect(NONE, tuple(facts.piece(row.parameter, row.birth, row.birth) for row in copied))
     for row in rows:
         value, last = row.parameter, row.birth - 1
         # At the step that writes in place, both share the bytes.
@@ -36,7 +36,7 @@ def donate(facts: Facts) -> Iterator[Change]:
         is_left = dump.backend is not Backend.TPU and any(read.name in copies for read in facts.reads(row.first))
         is_unneeded = dump.values.space[row.output] == color and not is_left
         outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
-        yield Change(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
+        yield Effect(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
 
 
 def _what(subject: Subject) -> Inlines:

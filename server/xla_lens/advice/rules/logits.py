@@ -6,7 +6,7 @@ from math import prod
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import FLOATS, Change, Facts
+from xla_lens.advice.facts import FLOATS, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
@@ -18,7 +18,7 @@ _CHUNKS: Final = 8
 """The number of chunks in which to compute the loss."""
 
 
-def logits(facts: Facts) -> Iterator[Change]:
+def logits(facts: Facts) -> Iterator[Effect]:
     """Yield the logits of training and what has their shape: arrays with an element for each token and each entry of
     the vocabulary.
     """
@@ -45,7 +45,7 @@ def logits(facts: Facts) -> Iterator[Change]:
         tables = (size for size, shape in arguments if shape and len(shape.lengths) == 2 and {*shape.lengths} & words)
         size = max(tables, default=0) * len({shape.type for shape in shapes.values()} & {*FLOATS})
         start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
-        yield Change(NONE, (Piece(start, end, size),))
+        yield Effect(NONE, (Piece(start, end, size),))
 
 
 def _vocabulary(facts: Facts) -> set[int]:

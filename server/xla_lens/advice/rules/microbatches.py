@@ -7,7 +7,7 @@ from math import prod
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import FLOATS, Change, Facts
+from xla_lens.advice.facts import FLOATS, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
@@ -18,7 +18,7 @@ _MICROBATCHES: Final = 4
 """The number of parts of a batch."""
 
 
-def microbatches(facts: Facts) -> Iterator[Change]:
+def microbatches(facts: Facts) -> Iterator[Effect]:
     """Yield the batch in parts, one after another: whatever the program computes from it takes a part of its bytes, and
     the gradients of the parts are added up in buffers of their own until the backward pass is done.
     """
@@ -53,7 +53,7 @@ def microbatches(facts: Facts) -> Iterator[Change]:
     trained = (value for value in kept if any(0 <= read.step < begin for read in facts.reads(value)))
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
-    yield Change(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
+    yield Effect(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
 
 
 def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import moment_of, told_path
 
 
-def optimizer_state(facts: Facts) -> Iterator[Change]:
+def optimizer_state(facts: Facts) -> Iterator[Effect]:
     """Yield the first moment of the optimizer in bfloat16: the first of several trees of optimizer state, or the only
     one.
     """

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Change, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.subject import Subject
@@ -31,16 +31,16 @@ from xla_lens.syntax.columns import NONE, Kind
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditional", b"call", None))
 
 
-def rematerialize(facts: Facts) -> Iterator[Change]:
+def rematerialize(facts: Facts) -> Iterator[Effect]:
     """Yield what the forward pass saves for the backward pass: what each loop stacks, and the values outside of loops.
     The logits are not of a layer.
     """
-    others = {change.value for change in facts.found(logits)}
-    found: dict[int, list[Change]] = {}
-    for change in facts.found(saved):
+    others = {effect.value for effect in facts.found(logits)}
+    found: dict[int, list[Effect]] = {}
+    for effect in facts.found(saved):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
-        if change.value not in others and (change.layers > 1 or facts.dump.backend is not Backend.CPU):
-            found.setdefault(change.layers, []).append(change)
+        if effect.value not in others and (effect.layers > 1 or facts.dump.backend is not Backend.CPU):
+            found.setdefault(effect.layers, []).append(effect)
     # What a loop carries has the dimensions of what one layer of the forward pass passes to the next.
     carried = {
         facts.squeezed(value)
@@ -48,9 +48,9 @@ def rematerialize(facts: Facts) -> Iterator[Change]:
         if facts.opcode(value) in (b"parameter", b"while")
         and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
     }
-    for layers, changes in found.items():
-        groups = facts.grouped(changes)
-        sizes, counts = [sum(facts.size[change.value] for change in group) for group in groups], Counter[int]()
+    for layers, effects in found.items():
+        groups = facts.grouped(effects)
+        sizes, counts = [sum(facts.size[effect.value] for effect in group) for group in groups], Counter[int]()
         for group, size_bytes in zip(groups, sizes, strict=True):
             counts[len(group)] += size_bytes
         # The groups with most of the bytes have a value for each layer.
@@ -58,26 +58,26 @@ def rematerialize(facts: Facts) -> Iterator[Change]:
         # The smallest group of those dimensions are the inputs of the layers.
         like = (row for row, of in enumerate(groups) if facts.of_layer(of[0].value, is_stacked=layers > 1) in carried)
         smallest = sorted(like, key=sizes.__getitem__)[:1]
-        inputs = {change.value for row in smallest for change in groups[row]}
+        inputs = {effect.value for row in smallest for effect in groups[row]}
         for group in groups:
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
-            yield from (change for change in one_by_one if change.value not in inputs)
+            yield from (effect for effect in one_by_one if effect.value not in inputs)
 
 
-def _until_next_layer(group: list[Change], layers: int) -> Iterator[Change]:
+def _until_next_layer(group: list[Effect], layers: int) -> Iterator[Effect]:
     """What is left of the values of all layers, if each lives only until that of the next layer is computed again: XLA
     lets them live longer as long as there is memory.
     """
-    ordered = sorted(group, key=lambda change: change.pieces[-1].start_step)
+    ordered = sorted(group, key=lambda effect: effect.pieces[-1].start_step)
     in_one_layer = max(1, len(group) // layers)
-    for change, following in zip_longest(ordered, ordered[in_one_layer:]):
-        early, late = change.pieces
+    for effect, following in zip_longest(ordered, ordered[in_one_layer:]):
+        early, late = effect.pieces
         if following:
             late = late._replace(end_step=max(late.start_step, min(late.end_step, following.pieces[-1].start_step)))
-        yield change._replace(pieces=(early, late))
+        yield effect._replace(pieces=(early, late))
 
 
-def saved(facts: Facts) -> Iterator[Change]:
+def saved(facts: Facts) -> Iterator[Effect]:
     """Yield what is left of each value that the forward pass saves."""
     for value in facts.candidates:
         reads = facts.reads(value)
@@ -94,10 +94,10 @@ def saved(facts: Facts) -> Iterator[Change]:
         elif max(early, default=-1) < min(late):
             start, end = facts.start[value], facts.end[value]
             pieces = facts.piece(value, start, max(early, default=start)), facts.piece(value, min(late), end)
-            yield Change(value, pieces)
+            yield Effect(value, pieces)
 
 
-def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]) -> Iterator[Change]:
+def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]) -> Iterator[Effect]:
     """What a loop of the forward pass stacks, or a copy of it, that another loop of the backward pass reads. `early`
     are the steps of reads in the forward pass, `late` those in the backward pass.
     """
@@ -108,7 +108,7 @@ def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]
     if any(start < step < first for step in early):
         return
     layers = stack.lengths[0]
-    yield Change(value, (Piece(first, facts.end[value], facts.size[value] // layers),), layers)
+    yield Effect(value, (Piece(first, facts.end[value], facts.size[value] // layers),), layers)
     if facts.opcode(value) == b"while":
         # A loop writes a stack in place: over the values before it in the same buffer.
         for other in reversed(on_same_bytes(facts.dump, value).tolist()):
@@ -116,14 +116,14 @@ def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]
                 if facts.end[other] < start - 1:
                     return
                 start = facts.start[other]
-                yield Change(other, (), layers, content=value)
+                yield Effect(other, (), layers, content=value)
 
 
-def _is_product(facts: Facts, change: Change) -> bool:
-    """Whether a change is about a product with weights, which `dots_with_no_batch_dims_saveable` keeps: one without
+def _is_product(facts: Facts, effect: Effect) -> bool:
+    """Whether an effect is on a product with weights, which `dots_with_no_batch_dims_saveable` keeps: one without
     dimensions that both factors and the result have.
     """
-    op_name = facts.origins.of_value(change.source_value).op_name or ""
+    op_name = facts.origins.of_value(effect.source_value).op_name or ""
     einsum = _EINSUM.search(op_name)
     return op_name.endswith("dot_general") and not (einsum and set(einsum[1]) & set(einsum[2]) & set(einsum[3]))
 
