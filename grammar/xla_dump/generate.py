@@ -237,31 +237,9 @@ def _table(table: Table) -> str:
 
 def _tables_header() -> Iterator[str]:
     yield f"// {_NOTICE}\n\n#ifndef XLA_DUMP_TABLES_H\n#define XLA_DUMP_TABLES_H\n\n"
-    yield "// The tables of FileColumns (server/xla_lens/syntax/tables.py), in the same order.\n"
-    yield "enum Table {\n" + "".join(f"  {_table(table)},\n" for table in lines.TABLES) + "  TABLE_COUNT,\n};\n\n"
-    yield "// One letter for each column: `n` for numbers that the dump prints, `.` for offsets, rows and counts.\n"
-    yield "static const char *const LAYOUTS[TABLE_COUNT] = {\n"
-    for table in lines.TABLES:
-        letters = "".join("n" if column.stored == "number" else "." for column in _columns(table))
-        yield f'  [{_table(table)}] = "{letters}",\n'
-    most = max(len(_columns(table)) for table in lines.TABLES)
-    yield f'}};\n\n_Static_assert(MAX_WIDTH >= {most}, "column.h has room for fewer columns than a table has");\n'
-    yield "\n// The columns of the tables whose rows are added by hand.\nenum {\n"
-    for table in lines.TABLES:
-        if table.is_by_hand:
-            first, *others = [f"{table.name}_{column.name}".upper() for column in _columns(table)]
-            yield from _wrapped_row(", ".join([f"{first} = 0", *others]))
-    yield "};\n\n// The parts of the lines that are read by hand.\nenum {\n"
-    by_hand = {table.name for table in lines.TABLES if table.is_by_hand}
-    forms = {line.kind: line.form for line in lines.LINES if line.table in by_hand or not line.table}
-    forms |= {form.split()[0]: form for form in lines.ATTRIBUTES}
-    for kind, form in forms.items():
-        parts = [
-            f"PART_{kind}_{column}".upper() + f" = {number}" for number, column in enumerate(_parts(form)) if column
-        ]
-        if parts:
-            yield from _wrapped_row(", ".join(parts))
-    yield "};\n\n// For each header of a section, 1 more than its number in `Section`.\n"
+    yield from _layouts()
+    yield from _names_for_rows_by_hand()
+    yield "// For each header of a section, 1 more than its number in `Section`.\n"
     yield "static const uint8_t SECTIONS[ERROR_SENTINEL + 1] = {\n"
     for line in lines.LINES:
         if line.section:
@@ -275,8 +253,37 @@ def _tables_header() -> Iterator[str]:
     yield " \\\n".join(cases) + "\n\n#endif\n"
 
 
-def _wrapped_row(row: str) -> Iterator[str]:
-    yield from (f"  {text}\n" for text in textwrap.wrap(f"{row},", 116))
+def _layouts() -> Iterator[str]:
+    yield "// The tables of FileColumns (server/xla_lens/syntax/tables.py), in the same order.\n"
+    yield "enum Table {\n" + "".join(f"  {_table(table)},\n" for table in lines.TABLES) + "  TABLE_COUNT,\n};\n\n"
+    yield "// One letter for each column: `n` for numbers that the dump prints, `.` for offsets, rows and counts.\n"
+    yield "static const char *const LAYOUTS[TABLE_COUNT] = {\n"
+    for table in lines.TABLES:
+        letters = "".join("n" if column.stored == "number" else "." for column in _columns(table))
+        yield f'  [{_table(table)}] = "{letters}",\n'
+    most = max(len(_columns(table)) for table in lines.TABLES)
+    yield f'}};\n\n_Static_assert(MAX_WIDTH >= {most}, "column.h has room for fewer columns than a table has");\n\n'
+
+
+def _names_for_rows_by_hand() -> Iterator[str]:
+    """The numbers of the columns, and of the parts of lines, by which rows.c fills rows by hand."""
+    by_hand = {table.name: table for table in lines.TABLES if table.is_by_hand}
+    yield "// The columns of the tables whose rows are added by hand.\nenum {\n"
+    for table in by_hand.values():
+        first, *others = [f"{table.name}_{column.name}".upper() for column in _columns(table)]
+        yield from _wrapped_row([f"{first} = 0", *others])
+    yield "};\n\n// The parts of the lines that are read by hand.\nenum {\n"
+    forms = {line.kind: line.form for line in lines.LINES if line.table in by_hand or not line.table}
+    forms |= {form.split()[0]: form for form in lines.ATTRIBUTES}
+    for kind, form in forms.items():
+        numbers = {f"PART_{kind}_{column}".upper(): number for number, column in enumerate(_parts(form)) if column}
+        yield from _wrapped_row([f"{name} = {number}" for name, number in numbers.items()])
+    yield "};\n\n"
+
+
+def _wrapped_row(names: Sequence[str]) -> Iterator[str]:
+    """Names of an enum."""
+    yield from (f"  {text}\n" for text in textwrap.wrap(", ".join(names) + "," * bool(names), 116))
 
 
 def _case(line: Line, table: Table) -> str:

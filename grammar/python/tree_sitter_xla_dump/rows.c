@@ -1,8 +1,10 @@
 // Reads the rows of a dump file into columns of integers, without a syntax tree.
 //
 // Lines are recognised by the patterns of the grammar's own scanner, which this file includes, so a line has the same kind
-// here and in the tree. The parts of the patterns become the cells of the rows. Lines are nested into sections as the rules of
-// the grammar say, from which kinds.h is generated. tests/syntax/test_rows.py holds both equal to the tree on every dump.
+// here and in the tree. The parts of the patterns become the cells of the rows: for most tables in tables.h, which is
+// generated from lines.py, and here for headers that count the rows below and for lines with an open syntax. Lines are
+// nested into sections as the rules of the grammar say, from which kinds.h is generated. tests/syntax/test_rows.py holds
+// both equal to the tree on every dump.
 //
 // A line of ASCII is recognised where it lies in the file. Everything else (instruction text over several lines, values
 // glued to an instruction, stack traces) goes through the scanner's own entry points and a lexer that reads from memory.
@@ -218,13 +220,14 @@ static void read_attributes(Reader *reader, Text text, int64_t *cells) {
     if (number == PARAMETER) {
       cells[ALLOCATIONS_PARAMETER] = integer_of(parts[PART_PARAMETER_NUMBER]);
       cells[ALLOCATIONS_PARAMETER_INDEX] = index_number(reader, parts[PART_PARAMETER_INDEX]);
-    }
-    if (number == PARAMETER || number == OUTPUT) {
-      Text shape = parts[number == PARAMETER ? PART_PARAMETER_SHAPE : PART_OUTPUT_SHAPE];
-      if (shape.at) {
-        cells[number == PARAMETER ? ALLOCATIONS_PARAMETER_SHAPE_START : ALLOCATIONS_OUTPUT_SHAPE_START] = start_of(reader, shape);
-        cells[number == PARAMETER ? ALLOCATIONS_PARAMETER_SHAPE_END : ALLOCATIONS_OUTPUT_SHAPE_END] = end_of(reader, shape);
+      if (parts[PART_PARAMETER_SHAPE].at) {
+        cells[ALLOCATIONS_PARAMETER_SHAPE_START] = start_of(reader, parts[PART_PARAMETER_SHAPE]);
+        cells[ALLOCATIONS_PARAMETER_SHAPE_END] = end_of(reader, parts[PART_PARAMETER_SHAPE]);
       }
+    }
+    if (number == OUTPUT) {
+      cells[ALLOCATIONS_OUTPUT_SHAPE_START] = start_of(reader, parts[PART_OUTPUT_SHAPE]);
+      cells[ALLOCATIONS_OUTPUT_SHAPE_END] = end_of(reader, parts[PART_OUTPUT_SHAPE]);
     }
   }
 }
