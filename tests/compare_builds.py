@@ -3,7 +3,7 @@
 OLD and NEW are executables `xla-lens`, or checkouts with one in `.venv/bin`. The folders have dumps. Both builds get
 
 - edited copies of each dump set (`column_edits.py`): which edits does one build find that the other does not?
-- the sets as they are: `check`, `check --unknown`, `report` and `advise`: which answers differ?
+- the sets as they are: `check`, `unknown`, `report` and `advise`: which answers differ?
 - the dumps of one program by two compilers: how many of the bytes at the peaks does `diff` match?
 
 Run this after a change that should keep all answers. It uses the command line only, so the builds may differ in
@@ -174,7 +174,7 @@ def _write(folder: Path, dump_set: DumpSet, edits: list[ColumnEdit]) -> None:
 
 _COMMANDS: Final = {
     "check": ("check", "--output-format", "json"),
-    "unknown": ("check", "--unknown", "--output-format", "json"),
+    "unknown": ("unknown", "--output-format", "json"),
     "report": ("report", "--output-format", "json"),
     "text": ("report", "--color", "never"),
     "advise": ("advise", "--output-format", "json"),

@@ -29,7 +29,7 @@ $ xla-lens explain overlapping-slices
 `--select` and `--ignore` choose codes, and `--output-format json` prints findings for other programs. Codes are stable.
 Editors show findings as diagnostics, each with a link to its explanation.
 
-`xla-lens check --unknown` lists the text that XLA Lens does not know instead, as a newer release of XLA may print. It
+`xla-lens unknown` lists the text that XLA Lens does not know, as a newer release of XLA may print. It
 groups lines, parts of lines, instructions and shapes by their form, with counts and the first place of each, for a bug
 report. The status is 1 if there is any. Unless an unknown line is a damaged row, it is only a note, and all numbers
 stay exact. [`syntax`](../server/xla_lens/words/explanations/syntax.md) has the details.

@@ -50,7 +50,7 @@ SCHEMAS = (
         "report.schema.json",
         "JSON output of xla-lens",
         "What `xla-lens report --output-format json` and `xla-lens advise --output-format json` (#/$defs/reports), "
-        "`xla-lens check --output-format json` (#/$defs/findings) and `xla-lens check --unknown --output-format json` "
+        "`xla-lens check --output-format json` (#/$defs/findings) and `xla-lens unknown --output-format json` "
         "(#/$defs/unknown_forms) print. Sizes are in bytes. Steps are positions in the schedule, counted from 0.",
         (
             Output("reports", (Report,), "One object for each dump, the worst first."),
@@ -80,9 +80,8 @@ SCHEMAS = (
     Schema(
         "oom.schema.json",
         "JSON output of xla-lens oom",
-        "What `xla-lens oom --output-format json` and `xla-lens report --oom LOG --output-format json` print: the "
-        "out-of-memory messages of a log, and the report of the dump that the first failure is about. Sizes are in "
-        "bytes.",
+        "What `xla-lens oom --output-format json` prints: the out-of-memory messages of a log, and the report of the "
+        "dump that the first failure is about. Sizes are in bytes.",
         (Output("oom", Oom),),
     ),
 )

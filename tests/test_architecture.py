@@ -86,7 +86,7 @@ _MAY_IMPORT = {
     **{edge: {*_ROOMS, edge} for edge in _EDGES},
 }
 _EXCEPTIONS = {
-    ("cli/main.py", "lsp"): "to start it",
+    ("cli/commands/server.py", "lsp"): "to start it",
     ("capturing/compiling.py", "cli"): "to set flags as `xla-lens run` does",
 }
 

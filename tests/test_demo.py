@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from samples import ROOT
-from xla_lens.cli.arguments import parse_arguments
-from xla_lens.cli.main import main
+from xla_lens.cli.main import main, parse_arguments
 
 pytestmark = pytest.mark.xdist_group("demo")
 """Runs on one worker, because two demos at once would write the same files."""

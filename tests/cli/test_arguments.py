@@ -4,7 +4,7 @@ import pytest
 
 from commands import run
 from xla_lens.advice.codes import Rule
-from xla_lens.cli.arguments import parsers
+from xla_lens.cli.main import parsers
 from xla_lens.cli.parser import VARIABLES
 from xla_lens.model.checks.codes import Code
 from xla_lens.report.options import Part

@@ -28,7 +28,7 @@ def test_dumps_of_the_collection_have_no_errors_or_warnings() -> None:
     alarms = _alarms(SHARED_DUMPS)
     assert alarms.pop(_MIXED, 0) > 0
     assert not alarms
-    assert not printed_json("check", "--unknown", SHARED_DUMPS)
+    assert not printed_json("unknown", SHARED_DUMPS)
 
 
 @needs_shared_dumps
@@ -44,4 +44,4 @@ def test_dumps_of_users_have_no_errors_or_warnings(name: str) -> None:
 def test_big_dumps_have_no_errors_or_warnings(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = big_dumps(tmp_path_factory.getbasetemp() / "big")
     assert not _alarms(folder)
-    assert not printed_json("check", "--unknown", folder)
+    assert not printed_json("unknown", folder)

@@ -12,8 +12,8 @@ import pytest
 
 from commands import run
 from samples import DUMPS, ROOT
-from xla_lens.cli.arguments import parse_arguments
 from xla_lens.cli.ci_formats import Annotation, CiPlace, ci_text, fingerprints
+from xla_lens.cli.main import parse_arguments
 from xla_lens.model.checks.codes import Severity
 from xla_lens.report.options import CiFormat
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import printed
-from xla_lens.cli.arguments import parsers
+from xla_lens.cli.main import parsers
 from xla_lens.model.checks.codes import Code
 from xla_lens.report.options import Part
 

@@ -123,7 +123,7 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
     missing = evil.dumps / f"missing{EVIL}"
     found: list[tuple[object, ...]] = [
         *((*one, evil.broken) for one in (*CHECKS, *REPORTS)),
-        *(("check", "--unknown", "--output-format", name, evil.broken) for name in ("text", "json")),
+        *(("unknown", "--output-format", name, evil.broken) for name in ("text", "json")),
         *(("diff", evil.dumps, evil.broken, "--output-format", name) for name in FORMATS),
         *(
             ("diff", evil.dumps, evil.broken, "--max-peak-increase", "host=0", "--output-format", name)
@@ -132,11 +132,11 @@ def commands(evil: Evil) -> list[tuple[object, ...]]:
         *((name, evil.dumps, "--color", color) for name in ("report", "advise") for color in ("always", "never")),
         *(
             (*command, "--output-format", name)
-            for command in (("oom", evil.log, evil.dumps), ("report", "--oom", evil.log, evil.dumps))
+            for command in (("oom", evil.log, evil.dumps), ("oom", evil.log, evil.dumps, "--part", "totals"))
             for name in ("text", "markdown", "json")
         ),
-        ("report", evil.dumps, "--annotate", evil.source),
-        ("report", evil.dumps, "--annotate", evil.log),
+        ("annotate", evil.source, evil.dumps),
+        ("annotate", evil.log, evil.dumps),
         ("report", evil.dumps, evil.log),
         ("report", evil.dumps, "--output-file", evil.dumps / "no" / "folder"),
         ("report", evil.dumps, "--module", EVIL),
@@ -229,9 +229,9 @@ def test_no_control_character_comes_out_of_run(evil: Evil, tmp_path: Path) -> No
 
 
 def test_only_our_own_sequences_reach_a_terminal(evil: Evil) -> None:
-    for command in (("check", evil.broken), ("report", evil.dumps), ("check", "--unknown", evil.broken)):
-        _, text, errors = on_terminal(80, *command, FORCE_HYPERLINK="1")
+    for command, *paths in (("check", evil.broken), ("report", evil.dumps), ("unknown", evil.broken)):
+        _, text, errors = on_terminal(80, command, *paths, FORCE_HYPERLINK="1")
         assert errors == ""
-        assert ("\x1b[" in text) == ("--unknown" not in command)
+        assert ("\x1b[" in text) == (command != "unknown")
         assert not CONTROL.search(OURS.sub("", text)), command
         assert "�" in text

@@ -40,7 +40,7 @@ def test_paths_that_no_file_can_have_are_errors_of_one_line(
         ["diff", f"{name}.json", dump],
         ["oom", name],
         ["oom", name, dump],
-        ["report", "--annotate", name, dump],
+        ["annotate", name, dump],
         ["report", dump, "--output-file", name],
         ["run", "--out", name, "true"],
     ]

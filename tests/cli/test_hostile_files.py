@@ -282,7 +282,7 @@ def test_arguments_that_are_no_files_are_errors(tmp_path: Path, kind: str) -> No
     (tmp_path / "odd.json").symlink_to("/dev/zero")
     lines = ["report {1}", "check {1}", "diff {0} {1}", "diff {1} {0}"]
     if kind == "device":
-        lines += ["oom {1}", "report --annotate {1} {0}", f"diff {tmp_path}/odd.json {{0}}"]
+        lines += ["oom {1}", "annotate {1} {0}", f"diff {tmp_path}/odd.json {{0}}"]
     for line in lines:
         status, out, err = run(*line.format(dump, odd).split())
         assert (status, out, err.count("\n")) == (2, "", 1)

@@ -1,4 +1,4 @@
-"""`xla-lens oom` and `xla-lens report --oom`, as people and programs run them."""
+"""`xla-lens oom`, as people and programs run them."""
 
 import gzip
 import io
@@ -73,9 +73,9 @@ def fitting_log() -> str:
     return TPU_LOG.read_text().replace("44.36G", f"{reserved:.2f}M").replace("15.75G", f"{reserved / 2:.2f}M")
 
 
-def test_report_begins_with_the_message_and_keeps_its_parts(tmp_path: Path) -> None:
+def test_chosen_parts_follow_the_message(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(fitting_log())
-    status, out, _ = run("report", "--oom", tmp_path / "log", FOLDER, "--part", "donation", "--budget", "1KiB")
+    status, out, _ = run("oom", tmp_path / "log", FOLDER, "--part", "donation", "--budget", "1KiB")
     assert status == 0
     assert out.startswith("HBM ran out when XLA compiled jit_train_step\n")
     assert "\nDonation: " in out
@@ -141,7 +141,7 @@ def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
     log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
     seen.update(printed_fields(data_of("oom", log)))
     seen.update(printed_fields(data_of("oom", TPU_LOG, FOLDER)))
-    seen.update(printed_fields(data_of("report", "--oom", TPU_LOG, FOLDER, "--part", "totals")))
+    seen.update(printed_fields(data_of("oom", TPU_LOG, FOLDER, "--part", "totals")))
     name = next(line for line in TPU.read_text().splitlines() if line.startswith(" value: <") and " @0>" in line)
     log.write_text(
         TPU_LIST.replace("copy.40488", re.split(r"[ {]", name.removeprefix(" value: <").split(" ", 1)[1])[0])
@@ -161,7 +161,7 @@ def test_log_without_a_message_is_one_line_and_status_1(monkeypatch: pytest.Monk
         log.write_bytes(data)
         words = "no out-of-memory message of XLA found. Expected the log of the failed program"
         assert run("oom", log) == (1, "", f"xla-lens: {log}: {words}\n")
-        assert run("report", "--oom", log, FOLDER) == (1, "", f"xla-lens: {log}: {words}\n")
+        assert run("oom", log, FOLDER) == (1, "", f"xla-lens: {log}: {words}\n")
         feed(monkeypatch, data)
         assert run("oom") == (1, "", f"xla-lens: <stdin>: {words}\n")
 

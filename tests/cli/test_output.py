@@ -176,7 +176,7 @@ def test_a_file_that_the_command_reads_is_no_output_file(how: str, tmp_path: Pat
     elif how == "source":
         output = tmp_path / "test_auto_sharding_basic.py"
         output.write_text("f()\n" * 60)
-        command = ("report", dump, "--annotate", output)
+        command = ("annotate", output, dump)
     elif how == "log":
         output = tmp_path / "log"
         shutil.copy(TPU_LOG, output)

@@ -1,4 +1,4 @@
-"""`xla-lens check --unknown`: the text that XLA Lens does not know, with counts."""
+"""`xla-lens unknown`: the text that XLA Lens does not know, with counts."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from xla_lens import __version__
 
 
 def _run(*arguments: object) -> tuple[int, str]:
-    return run("check", "--unknown", *arguments)[:2]
+    return run("unknown", *arguments)[:2]
 
 
 def _forms(folder: Path) -> Any:

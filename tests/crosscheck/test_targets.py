@@ -31,7 +31,7 @@ def test_target_has_no_problems(name: str) -> None:
 def test_commands_find_nothing(name: str) -> None:
     status, out, err = run("check", _folder(name))
     assert (status, err) == (0, ""), out
-    assert not printed_json("check", "--unknown", _folder(name))
+    assert not printed_json("unknown", _folder(name))
 
 
 @pytest.mark.parametrize("name", ["cpu", "cuda", "tpu-v5e"])

@@ -62,12 +62,12 @@ def _commands(old: Path, new: Path) -> Iterator[list[str]]:
         yield ["report", paths[1], "--part", "budget", "--budget", "1KiB", "--output-format", output_format]
         yield ["advise", paths[1], "--budget", "1MiB", "--output-format", output_format]
         yield ["check", *paths, "--output-format", output_format]
-        yield ["check", *paths, "--unknown", "--output-format", output_format]
+        yield ["unknown", *paths, "--output-format", output_format]
         yield ["oom", str(TPU_LOG), *paths, "--output-format", output_format]
     for output_format in _CI:
         yield ["check", *paths, "--max-peak", "1KiB", "--output-format", output_format]
         yield ["diff", *paths, "--max-peak-increase", "1%", "--output-format", output_format]
-    yield ["report", paths[1], "--annotate", __file__]
+    yield ["annotate", __file__, paths[1]]
 
 
 def _run(arguments: list[str]) -> None:

@@ -23,7 +23,7 @@ from samples import DUMPS
 from xla_lens.cli.main import main as command
 from xla_lens.lsp.capabilities import COMMANDS
 
-_COMMANDS: Final = (("report",), ("report", "--output-format", "html"), ("check",), ("check", "--unknown"))
+_COMMANDS: Final = (("report",), ("report", "--output-format", "html"), ("check",), ("unknown",))
 _CHARACTERS: Final = "aZ09 ,.:;()[]{}<>\"\\%=#/*-_@+|'\t\0é"
 _KNOWN: Final = (
     (b"{file_name_id=1 ", b"a"),

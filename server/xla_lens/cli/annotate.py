@@ -1,4 +1,4 @@
-"""`xla-lens report --annotate`: a file of the program with the bytes at the peak beside its lines."""
+"""`xla-lens annotate`: a file of the program with the bytes at the peak beside its lines."""
 
 import argparse
 import os
@@ -21,9 +21,7 @@ from xla_lens.text.paths import names_of
 
 def run_annotate(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Of several modules, the one with the most bytes from the file."""
-    path: Path = arguments.annotate
-    if arguments.output_format != "text":
-        raise CannotRun(f"--annotate prints text, not {arguments.output_format}; leave out --output-format")
+    path: Path = arguments.source
     with reading(path):
         text = read_source(path, is_named=True)
     absolute = Path(os.path.abspath(path)).as_posix()
@@ -41,6 +39,6 @@ def run_annotate(arguments: argparse.Namespace) -> int:
     if not found:
         files = sorted({file for peak in peaks for file in peak.files})
         raise CannotRun(no_memory_text(str(path), files, len(peaks)))
-    loaded, memory, newer_than = max(found, key=lambda one: one[1].size_bytes)
+    loaded, memory, newer_than = max(found, key=lambda annotated: annotated[1].size_bytes)
     print_lines(annotated_source(memory, path.name, text.expandtabs(), newer_than))
     return int(not loaded.analysis.is_sound)

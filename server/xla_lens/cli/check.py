@@ -1,12 +1,11 @@
-"""`xla-lens check`: verify dumps and print findings like a linter, errors first; or list the text that is not known."""
+"""`xla-lens check`: verify dumps and print findings like a linter, errors first."""
 
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from xla_lens.blocks.terminal import Piece, Style, Terminal
-from xla_lens.cli.output import print_json, print_lines
+from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
 from xla_lens.model.checks.codes import Code, Severity
@@ -14,7 +13,6 @@ from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.report.options import CiFormat
-from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
 from xla_lens.words.messages import finding_data, message
 from xla_lens.words.numbers import counted
 
@@ -73,15 +71,3 @@ def _position(place: Place, terminal: Terminal | None) -> Piece:
     row, column = place.position_from_1.values()
     url = terminal.url_of(place.file.label, row) if terminal else None
     return Piece(f"{place.file.label}:{row}:{column}", Style.SOURCE, url=url)
-
-
-def run_unknown(options: argparse.Namespace) -> int:
-    """Run `xla-lens check --unknown` and return the exit status."""
-    dumps = find_dumps(options.paths)
-    texts = (unknown_text(one.read_module()) for one in dumps.load())
-    found = by_form(chain.from_iterable(texts))
-    if options.output_format == "json":
-        print_json(unknown_text_data(found))
-    else:
-        print_lines(unknown_text_lines(found, len(dumps.files)))
-    return int(bool(found))

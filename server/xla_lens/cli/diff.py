@@ -111,7 +111,7 @@ def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespac
         return
     outlines = [*before, *([diff_outline(one)] if one else [])]
     # Values have no links: their ids differ between the two dumps.
-    print_outlines([(outline, None) for outline in outlines], arguments)
+    print_outlines([(outline, None) for outline in outlines], arguments.output_format, arguments.color)
 
 
 # ---------------------------------------------------------------- modules

@@ -1,4 +1,4 @@
-"""The command line: `xla-lens run`, `report`, `advise`, `diff`, `check`, `explain`, `oom` and `server`.
+"""The command line: what is common to all commands. Each command is a module of `cli/commands`.
 
 The exit status is 0 on success, 1 if `check` reports an error or a warning or `oom` has no answer, 2 if a command could
 not run.
@@ -9,14 +9,86 @@ import gc
 import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from importlib import import_module
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
-from xla_lens.cli.arguments import parse_arguments
+from xla_lens import __version__
+from xla_lens.cli.commands import (
+    advise,
+    annotate,
+    check,
+    completion,
+    diff,
+    explain,
+    oom,
+    report,
+    server,
+    unknown,
+)
+from xla_lens.cli.commands import (
+    run as run_command,
+)
 from xla_lens.cli.output import CannotRun, open_output, print_error, printable_output
+from xla_lens.cli.parser import VARIABLES, Parser
+from xla_lens.words.names import RENAMED, renamed, unknown_name
+
+
+class Command(Protocol):
+    """A module of `cli/commands`, which says what these are."""
+
+    HELP: str
+
+    def add_arguments(self, parser: Parser) -> None:
+        """Add the description and the arguments of the command."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Run the command and return the exit status."""
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "run": run_command,
+    "report": report,
+    "advise": advise,
+    "annotate": annotate,
+    "check": check,
+    "unknown": unknown,
+    "diff": diff,
+    "explain": explain,
+    "oom": oom,
+    "completion": completion,
+    "server": server,
+}
+"""The commands in the order of the help."""
+
+_DESCRIPTION: Final = """\
+See where the memory goes in the buffer assignment dumps of the XLA compiler.
+
+`xla-lens run` runs a program with dumps. By itself, XLA writes them with
+--xla_dump_to=DIR --xla_dump_hlo_as_text in XLA_FLAGS. PATH is any file of a dump, such as
+module_0001.jit_f.*-buffer-assignment.txt, a folder of dumps, or - for standard input."""
+
+_EXAMPLES: Final = """\
+examples:
+  xla-lens run python train.py                run a program, show its memory
+  xla-lens report dumps/                      where the memory goes
+  xla-lens report FILE --top 50               the 50 largest buffers at the peak
+  xla-lens report FILE --at 120               what is live at step 120
+  xla-lens report FILE --budget 16GiB         which buffers to remove to fit
+  xla-lens report FILE --output-format json   the report for programs
+  xla-lens report FILE --output-format html   the memory map, for a browser
+  xla-lens advise FILE --budget 16GiB         what to change to fit
+  xla-lens annotate model.py FILE             the source and its bytes
+  xla-lens diff OLD NEW                       what changed between two dumps
+  xla-lens check dumps/                       verify all dumps in a folder
+  xla-lens explain overlapping-slices         what a finding means
+  xla-lens oom train.log dumps/               what an out-of-memory error means
+  xla-lens server                             the language server, for editors
+
+Sizes: 16GiB is 16 x 2^30 bytes, 16GB is 16 x 10^9 bytes, and 16G, as XLA prints it, is 16GiB.
+
+Set once what holds for every run: """
 
 
 def run() -> NoReturn:
@@ -67,64 +139,74 @@ def _status(arguments: Sequence[str]) -> int:
     return status
 
 
-def _run(options: argparse.Namespace) -> int:
-    """Run the command. Each is imported when it runs, so that none waits for what only another needs."""
-    if options.command == "run":
-        from xla_lens.cli.run import run_run
-
-        return run_run(options)
-    if file := getattr(options, "output_file", None):
-        options.output_file = None
-        _refuse_inputs(file, options)
+def _run(arguments: argparse.Namespace) -> int:
+    command = COMMANDS[arguments.command]
+    if arguments.command == "run":
+        # The output of the program is not that of the report.
+        return command.run(arguments)
+    if file := getattr(arguments, "output_file", None):
+        arguments.output_file = None
+        _refuse_inputs(file, arguments)
         with open_output(file) as output, redirect_stdout(output):
-            return _run(options)
-    if sys.stdout is None and options.command != "server":
+            return _run(arguments)
+    if sys.stdout is None and arguments.command != "server":
         raise CannotRun("standard output is closed. Redirect it to a file, or to /dev/null")
     # NumPy would start a thread for each processor, for linear algebra, which nothing here needs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    variant = next((name for name in ("oom", "annotate", "unknown") if getattr(options, name, None)), "")
-    module, function = _FUNCTIONS[f"{options.command} {variant}".strip()]
-    status: int = getattr(import_module(f"xla_lens.cli.{module}"), function)(options)
-    return status
+    return command.run(arguments)
 
 
-def _refuse_inputs(output: Path, options: argparse.Namespace) -> None:
+def _refuse_inputs(output: Path, arguments: argparse.Namespace) -> None:
     """Raise `CannotRun` if the output would replace a dump, or a file among the arguments, whatever its name is."""
     from xla_lens.disk.sets import is_part_of_a_dump
 
-    given = itertools.chain(*(value if isinstance(value, list) else [value] for value in vars(options).values()))
+    given = itertools.chain(*(value if isinstance(value, list) else [value] for value in vars(arguments).values()))
     names = [path for path in given if isinstance(path, Path) and os.path.isfile(path)]
     if os.path.isfile(output) and (any(map(output.samefile, names)) or is_part_of_a_dump(output)):
         raise CannotRun(f"{output}: the output cannot replace a dump or an argument. Choose another file")
 
 
-_FUNCTIONS: Final = {
-    "report": ("report", "run_report"),
-    "report oom": ("oom", "run_report_of_oom"),
-    "report annotate": ("annotate", "run_annotate"),
-    "advise": ("report", "run_report"),
-    "check": ("check", "run_check"),
-    "check unknown": ("check", "run_unknown"),
-    "diff": ("diff", "run_diff"),
-    "explain": ("explain", "run_explain"),
-    "oom": ("oom", "run_oom"),
-    "completion": ("arguments", "run_completion"),
-    "server": ("main", "_run_server"),
-}
-"""The module and the function of each command, and of options that make it another command."""
+# ---------------------------------------------------------------- arguments
 
 
-def _run_server(options: argparse.Namespace) -> int:
-    # The types of the protocol take 200 ms to import.
-    from xla_lens.lsp.serve import RemoteAddress, serve
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
+    arguments = list(map(_current, arguments))
+    name = next(iter(arguments), None)
+    parser, commands = parsers()
+    if name is None:
+        parser.error(f"expected a command: {', '.join(commands)}")
+    if name not in commands and name not in ("-h", "--help", "--version"):
+        if name.startswith("-"):
+            parser.reject([name])
+        parser.error(unknown_name("command", name, commands))
+    command = commands.get(name, parser)
+    command.read_environment()
+    parsed, unknown_arguments = parser.parse_known_args(arguments)
+    if unknown_arguments:
+        command.reject(unknown_arguments)
+    return parsed
 
-    host, port = options.tcp or ("", 0)
-    try:
-        return serve(options.tcp, allow_remote=options.allow_remote)
-    except RemoteAddress as error:
-        raise CannotRun(
-            f"{host}:{port}: other machines can reach this address, and whoever connects can read all dumps "
-            f"that you can read. Use 127.0.0.1:{port}, or add --allow-remote"
-        ) from error
-    except OSError as error:
-        raise CannotRun(f"{host}:{port}: cannot listen: {error.strerror or error}. Choose another address") from error
+
+def _current(argument: str) -> str:
+    """An argument with the new name of an option that has been renamed."""
+    option, equals, value = argument.partition("=")
+    new = RENAMED.get(option.removeprefix("--")) if option.startswith("--") else None
+    if new is None:
+        return argument
+    print_error(renamed(option, f"--{new}"))
+    return f"--{new}{equals}{value}"
+
+
+def parsers() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command line, and those of the commands by name."""
+    parser = Parser(prog="xla-lens", description=_DESCRIPTION, epilog=f"{_EXAMPLES}{', '.join(VARIABLES)}.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    # Without `prog`, argparse would format a usage line, for which it asks for the size of the terminal.
+    added = parser.add_subparsers(title="commands", prog=parser.prog, metavar="COMMAND", dest="command", required=True)
+    for name, command in COMMANDS.items():
+        command.add_arguments(added.add_parser(name, help=command.HELP))
+    commands = dict(added.choices)
+    # The script for a shell is made from all parsers.
+    commands["completion"].set_defaults(parser=parser, commands=commands)
+    return parser, commands

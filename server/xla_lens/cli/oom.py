@@ -1,9 +1,8 @@
-"""`xla-lens oom` and `xla-lens report --oom`: what an out-of-memory message says, joined with the dump it is about."""
+"""`xla-lens oom`: what an out-of-memory message says, joined with the dump it is about."""
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.output import CannotRun, print_error, print_json
-from xla_lens.cli.report import options_of, print_outlines, report_of
+from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps, reading
 from xla_lens.disk.reading import log_blocks, open_file
 from xla_lens.disk.sets import SetFiles
@@ -27,31 +26,13 @@ from xla_lens.syntax.oom import OomLog, read_oom_log
 
 
 def run_oom(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
-    log, paths = arguments.log, arguments.paths
-    if os.path.isdir(log):
-        log, paths = STANDARD_INPUT, [log, *paths]
-    is_json = arguments.output_format == "json"
-    options = report_options(_LAST_PARTS, top=arguments.top, is_json=is_json)
-    return _answer(log, paths, arguments, options)
-
-
-def run_report_of_oom(arguments: argparse.Namespace) -> int:
-    """Run `xla-lens report --oom` and return the exit status."""
-    if arguments.output_format == "html":
-        raise CannotRun("--oom: the HTML page shows a dump without messages. Use text, markdown or json")
-    return _answer(arguments.oom, arguments.paths, arguments, options_of(arguments))
-
-
-_LAST_PARTS: Final = frozenset({Part.ADVICE})
-"""The parts of the dump's report that follow the message."""
-
-
-def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, options: ReportOptions) -> int:
-    """Print the answer to the messages in a log.
+    """Run the command.
 
     Returns the exit status: 0, or 1 if the log has no message, if no dump fits, and if the dump has errors.
     """
+    log, paths = arguments.log, arguments.paths
+    if os.path.isdir(log):
+        log, paths = STANDARD_INPUT, [log, *paths]
     if log == STANDARD_INPUT and STANDARD_INPUT in paths:
         raise CannotRun("-: standard input is either the log or a dump, not both")
     dumps = find_dumps(paths) if paths else DumpSets((), {})
@@ -60,12 +41,22 @@ def _answer(log: Path, paths: Sequence[Path], arguments: argparse.Namespace, opt
     if not found.messages:
         print_error(nothing_found(label))
         return 1
-    last = print_answer(found, label, dumps, options, arguments)
+    options = report_options(
+        arguments.part or ADVICE_ONLY,
+        top=arguments.top,
+        budget_bytes=arguments.budget,
+        is_json=arguments.output_format == "json",
+    )
+    last = print_answer(found, label, dumps, options, output_format=arguments.output_format, color=arguments.color)
     return int(bool(paths) and not (last and last.analysis.is_sound))
 
 
+ADVICE_ONLY: Final = frozenset({Part.ADVICE})
+"""The parts of the dump's report that follow the message, unless others are chosen."""
+
+
 def print_answer(
-    found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, arguments: argparse.Namespace
+    found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, *, output_format: str, color: str
 ) -> Report | None:
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
@@ -78,11 +69,11 @@ def print_answer(
         capacity = answer.main.hbm_capacity
         if capacity and options.budget_bytes is None:
             # The advice has the plan for the budget, so the part of that name would repeat it.
-            more = frozenset[Part]() if options.parts == _LAST_PARTS else frozenset({Part.BUDGET})
+            more = frozenset[Part]() if options.parts == ADVICE_ONLY else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         files = sets[choice.candidate]
         last = report_of(LoadedSet(files, choice.analysis, dumps), options)
-    if arguments.output_format == "json":
+    if output_format == "json":
         print_json(
             report_json.Oom(
                 log=answer.label,
@@ -94,7 +85,7 @@ def print_answer(
     else:
         outlines = [(oom_outline(answer), last.dump if last else None)]
         outlines += [(report_outline(last), last.dump)] if last else []
-        print_outlines(outlines, arguments)
+        print_outlines(outlines, output_format, color)
     return None if choice and choice.join.is_refuted else last
 
 

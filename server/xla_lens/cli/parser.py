@@ -4,11 +4,11 @@ import argparse
 import os
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from xla_lens.cli.output import print_error
-from xla_lens.words.names import RENAMED, nearest, renamed, unknown_name
+from xla_lens.words.names import nearest, renamed, unknown_name
 from xla_lens.words.numbers import parse_size
 
 VARIABLES: Final = tuple(
@@ -82,18 +82,6 @@ class Parser(argparse.ArgumentParser):
         if unknown is None:
             self.error(f"unexpected argument {arguments[0]!r}")
         self.error(unknown_name("option", unknown.partition("=")[0], options))
-
-
-def one_of(noun: str, allowed: Collection[str], all_are: str = "") -> Callable[[str], str]:
-    """Return the type of an argument with some allowed values; `all_are` says in errors where many are listed."""
-
-    def value(text: str) -> str:
-        text = RENAMED.get(text, text)
-        if text not in allowed:
-            raise argparse.ArgumentTypeError(unknown_name(noun, text, allowed, all_are))
-        return text
-
-    return value
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

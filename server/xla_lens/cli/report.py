@@ -6,10 +6,11 @@ The report of several dumps begins with their ranking.
 import argparse
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from xla_lens.blocks.blocks import Outline, Section, Table, command
 from xla_lens.blocks.markdown import markdown_text, shortened
@@ -23,6 +24,7 @@ from xla_lens.disk.sets import SetFiles
 from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.memory_map.page import memory_maps_page, packed_map
 from xla_lens.memory_map.ranking_html import ranking_html
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.report.data import ranked_data, report_data
 from xla_lens.report.facts import Report, report
@@ -30,7 +32,10 @@ from xla_lens.report.options import (
     DEFAULT_PARTS,
     DEFAULT_TOP,
     SHORT_PARTS,
+    TINY,
+    Part,
     ReportOptions,
+    SortKey,
     needs_module,
     report_options,
 )
@@ -42,9 +47,72 @@ from xla_lens.report.sections import sections_of_advice
 from xla_lens.words.numbers import counted
 
 
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What to report, and how to print it.
+
+    `shows_all` leaves no module out of the ranking; otherwise those with less than the part `tiny` of the worst peak
+    are folded into one line, and `show_all` is what shows them. `reports_all` reports each module, not only the worst.
+    `is_short` prints only the answer and the first pieces of advice of the worst of several modules.
+    """
+
+    paths: Sequence[Path]
+    options: ReportOptions
+    output_format: str
+    color: str
+    sort: SortKey = SortKey.PEAK
+    tiny: float = TINY
+    shows_all: bool = False
+    show_all: str = "--all"
+    reports_all: bool = False
+    is_short: bool = False
+
+    @property
+    def title(self) -> str:
+        """Where the modules are."""
+        return self.paths[0].as_posix() if len(self.paths) == 1 else counted(len(self.paths), "path")
+
+
 def run_report(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
-    return print_reports(selected(find_dumps(arguments.paths), arguments.module), arguments)[0]
+    """Run `xla-lens report` and return the exit status."""
+    options = report_options(
+        (arguments.part or DEFAULT_PARTS) | ({Part.STACKS} if arguments.stacks else set()),
+        top=arguments.top,
+        at_step=arguments.at,
+        budget_bytes=arguments.budget,
+        is_json=arguments.output_format == "json",
+        through_loops=arguments.through_loops == "yes",
+    )
+    are_parts_chosen = arguments.part or arguments.stacks or arguments.at is not None
+    is_short = arguments.output_format == "text" and not are_parts_chosen
+    return _report(arguments, options, "--all", is_short=is_short)
+
+
+def run_advise(arguments: argparse.Namespace) -> int:
+    """Run `xla-lens advise` and return the exit status."""
+    options = report_options(
+        {Part.ADVICE},
+        top=arguments.top,
+        budget_bytes=arguments.budget,
+        is_json=arguments.output_format == "json",
+    )
+    paths = shlex.join(path.as_posix() for path in arguments.paths)
+    return _report(arguments, options, f"`xla-lens report {paths} --all`")
+
+
+def _report(arguments: argparse.Namespace, options: ReportOptions, show_all: str, *, is_short: bool = False) -> int:
+    request = ReportRequest(
+        paths=arguments.paths,
+        options=options,
+        output_format=arguments.output_format,
+        color=arguments.color,
+        sort=SortKey(arguments.sort),
+        shows_all=arguments.all,
+        show_all=show_all,
+        reports_all=arguments.all or arguments.module is not None,
+        is_short=is_short,
+    )
+    return print_reports(selected(find_dumps(arguments.paths), arguments.module), request)[0]
 
 
 def selected(found: DumpSets, pattern: str | None) -> DumpSets:
@@ -52,26 +120,12 @@ def selected(found: DumpSets, pattern: str | None) -> DumpSets:
     if pattern is None:
         return found
     try:
-        files = tuple(one for one in found.files if is_selected(map(str, one.paths.values()), pattern, one.module))
+        files = tuple(each for each in found.files if is_selected(map(str, each.paths.values()), pattern, each.module))
     except re.error as error:
         raise CannotRun(f"--module {pattern}: not a regular expression: {error}") from error
     if not files:
         raise CannotRun(f"--module {pattern}: none of the {len(found.files):,} modules matches")
     return replace(found, files=files, are_several=len(files) > 1)
-
-
-def options_of(arguments: argparse.Namespace) -> ReportOptions:
-    """Return the options of a report that the arguments of the command ask for."""
-    options = report_options(
-        (arguments.part or DEFAULT_PARTS) | arguments.stacks,
-        top=arguments.top,
-        at_step=arguments.at,
-        budget_bytes=arguments.budget,
-        is_json=arguments.output_format == "json",
-        through_loops=arguments.through_loops == "yes",
-    )
-    # The last lines of a run are from the answer, whatever the format of the report is.
-    return replace(options, has_answer=True) if arguments.command == "run" else options
 
 
 def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
@@ -80,77 +134,128 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
     return report(analysis, loaded.files.labels, options)
 
 
-def print_reports(found: DumpSets, arguments: argparse.Namespace) -> tuple[int, Report | None]:
-    """Print the report of a dump set, or several modules, worst first, and the report of the worst, or of those that
-    were requested. Unless parts were requested, the text of the worst has only its answer and the first pieces of
-    advice. At most two sets are in memory at a time; those that are requested are loaded again, in the order of their
-    ranks. As HTML, print a page with the maps of the modules.
+# ---------------------------------------------------------------- the reports of some modules
 
-    Returns the exit status, which is 1 for errors, and the first report that was printed.
+
+def print_reports(found: DumpSets, request: ReportRequest) -> tuple[int, Report | None]:
+    """Print the report of a dump set. Of several, print the ranking, worst first, and the report of the worst, or that
+    of each if the request says so. As HTML, print a page with the maps of the modules.
+
+    Returns the exit status, which is 1 for errors, and the report of the worst module unless other ones were printed.
+    At most two sets are in memory at a time: all are loaded for the ranking, and again if each is reported.
     """
-    options, is_one = options_of(arguments), len(found.files) == 1
-    is_json, is_html = (arguments.output_format == one for one in ("json", "html"))
-    rows: dict[RankedModule, SetFiles] = {}
-    summaries: dict[RankedModule, ReportJson] = {}
-    maps: dict[RankedModule, str] = {}
-    worst: tuple[RankedModule, LoadedSet] | None = None
-    for loaded in found.load(share=1 if is_one else OVERVIEW_SHARE):
-        analysis = loaded.with_module() if is_html else loaded.analysis
-        row = ranked_module(analysis, [*loaded.files.labels.values()], arguments.budget)
-        rows[row] = loaded.files
-        if is_json and not is_one:
-            summaries[row] = report_data(report_of(loaded, ReportOptions(parts=frozenset(), has_answer=False)))
-        if is_html:
-            maps[row] = packed_map(memory_map_data(analysis))
-        elif worst is None or sort_key(row, arguments.sort) < sort_key(worst[0], arguments.sort):
-            worst = row, loaded
-    ranked = ranking(rows, arguments.sort, None if arguments.all else options.top or DEFAULT_TOP, arguments.tiny)
-    first, errors = None, any(row.error_count for row in rows)
-    if is_html:
-        _print_maps(ranked, maps, arguments)
-        return int(errors), first
-    is_for_all = not is_one and (arguments.all or arguments.module is not None)
-    is_asked = is_one or is_for_all or arguments.part or arguments.stacks or arguments.at is not None
-    outline_of = report_outline
-    if arguments.output_format == "text" and not is_asked:
-        outline_of = _short_outline
+    if request.output_format == "html":
+        return _print_maps(found, request), None
+    ranked = _rank(found, request)
+    is_alone, options, worst = len(found.files) == 1, request.options, None
+    is_short = request.is_short and not is_alone and not request.reports_all
+    if is_short:
         options = replace(options, parts=SHORT_PARTS, top=min(_SHORT_TOP, options.top or _SHORT_TOP))
-    if is_for_all:
-        asked = replace(found, files=tuple(rows[row] for row in ranked.modules))
-        shown: Iterable[Report] = (report_of(loaded, options) for loaded in asked.load(share=OVERVIEW_SHARE))
+    if request.reports_all and not is_alone:
+        in_order = replace(found, files=tuple(ranked.files[module] for module in ranked.ranking.modules))
+        reports: Iterable[Report] = (report_of(loaded, options) for loaded in in_order.load(share=OVERVIEW_SHARE))
     else:
-        one = report_of(worst[1], options) if worst else None
-        if one and options.at_step is not None and not one.has_step:
-            raise CannotRun(f"--at {options.at_step}: {missing_step(one, options.at_step)}")
-        shown = [one] if one else []
-
-    def reports() -> Iterator[Report]:
-        nonlocal first, errors
-        for one in shown:
-            # Errors that only the HLO module shows are not in the ranking.
-            first, errors = first or one, errors or not one.analysis.is_sound
-            yield one
-
-    if is_json and is_one:
-        print_json_list(map(report_data, reports()))
-    elif is_json:
-        full = {tuple(one.files.values()): report_data(one) for one in reports()}
-        ranks = enumerate(ranked.modules, 1)
-        print_json_list(ranked_data(full.get(row.files, summaries[row]), row, rank) for rank, row in ranks)
+        worst = report_of(ranked.worst, options)
+        if options.at_step is not None and not worst.has_step:
+            raise CannotRun(f"--at {options.at_step}: {missing_step(worst, options.at_step)}")
+        reports = [worst]
+    # Errors that only the HLO module shows are not in the ranking.
+    are_sound = [not module.error_count for module in ranked.ranking.modules]
+    reports = _noted(reports, are_sound)
+    if request.output_format == "json":
+        _print_json(ranked, reports)
     else:
-        paths = shlex.join(path.as_posix() for path in arguments.paths)
-        show_all = "--all" if arguments.command == "report" else f"`xla-lens report {paths} --all`"
-        overview = ranking_outline(ranked, _folder(arguments), arguments.budget, show_all)
-        outlines = ((outline_of(one), one.dump) for one in reports())
-        print_outlines(outlines if is_one else chain([(overview, None)], outlines), arguments)
-    return int(errors), first
+        _print_texts(ranked, reports, request, _short_outline if is_short else report_outline)
+    return int(not all(are_sound)), worst
 
 
-def print_outlines(outlines: Iterable[tuple[Outline, DumpSet | None]], arguments: argparse.Namespace) -> None:
+def _noted(reports: Iterable[Report], are_sound: list[bool]) -> Iterator[Report]:
+    """Pass reports on, and note whether each dump is sound."""
+    for made in reports:
+        are_sound.append(made.analysis.is_sound)
+        yield made
+
+
+class _Ranked(NamedTuple):
+    """The ranking of all modules, with the files of each and, for JSON, a summary of each. `worst` is the first one."""
+
+    ranking: Ranking
+    files: Mapping[RankedModule, SetFiles]
+    summaries: Mapping[RankedModule, ReportJson]
+    worst: LoadedSet
+
+
+def _rank(found: DumpSets, request: ReportRequest) -> _Ranked:
+    """Load all sets, one after another, and rank them. Keeps only the worst."""
+    is_alone = len(found.files) == 1
+    files: dict[RankedModule, SetFiles] = {}
+    summaries: dict[RankedModule, ReportJson] = {}
+    worst: tuple[RankedModule, LoadedSet] | None = None
+    for loaded in found.load(share=1 if is_alone else OVERVIEW_SHARE):
+        module = _ranked_module(loaded.analysis, loaded, request)
+        files[module] = loaded.files
+        if request.output_format == "json" and not is_alone:
+            summaries[module] = report_data(report_of(loaded, ReportOptions(parts=frozenset(), has_answer=False)))
+        if worst is None or sort_key(module, request.sort) < sort_key(worst[0], request.sort):
+            worst = module, loaded
+    assert worst is not None, "there is at least one set"
+    return _Ranked(_ranking(files, request), files, summaries, worst[1])
+
+
+def _ranked_module(analysis: Analysis, loaded: LoadedSet, request: ReportRequest) -> RankedModule:
+    return ranked_module(analysis, [*loaded.files.labels.values()], request.options.budget_bytes)
+
+
+def _ranking(modules: Iterable[RankedModule], request: ReportRequest) -> Ranking:
+    top = None if request.shows_all else request.options.top or DEFAULT_TOP
+    return ranking(modules, request.sort, top, request.tiny)
+
+
+def _print_json(ranked: _Ranked, reports: Iterable[Report]) -> None:
+    """Print the report of one module. Of several, print a summary of each in their order, or its report."""
+    if len(ranked.files) == 1:
+        print_json_list(map(report_data, reports))
+        return
+    full = {tuple(made.files.values()): report_data(made) for made in reports}
+    ranks = enumerate(ranked.ranking.modules, 1)
+    print_json_list(
+        ranked_data(full.get(module.files, ranked.summaries[module]), module, rank) for rank, module in ranks
+    )
+
+
+def _print_texts(
+    ranked: _Ranked, reports: Iterable[Report], request: ReportRequest, outline_of: Callable[[Report], Outline]
+) -> None:
+    """Print reports as text or Markdown, those of several modules below their ranking."""
+    outlines: Iterable[tuple[Outline, DumpSet | None]] = ((outline_of(made), made.dump) for made in reports)
+    if len(ranked.files) > 1:
+        overview = ranking_outline(ranked.ranking, request.title, request.options.budget_bytes, request.show_all)
+        outlines = chain([(overview, None)], outlines)
+    print_outlines(outlines, request.output_format, request.color)
+
+
+def _print_maps(found: DumpSets, request: ReportRequest) -> int:
+    """Print one page with the maps of all modules that the ranking shows, and return the exit status."""
+    is_alone = len(found.files) == 1
+    maps: dict[RankedModule, str] = {}
+    for loaded in found.load(share=1 if is_alone else OVERVIEW_SHARE):
+        analysis = loaded.with_module()
+        maps[_ranked_module(analysis, loaded, request)] = packed_map(memory_map_data(analysis))
+    ranked = _ranking(maps, request)
+    title = f"{ranked.modules[0].name}: memory map" if is_alone else f"{request.title}: memory maps"
+    index = () if is_alone else tuple(ranking_html(ranked, request.title, request.options.budget_bytes))
+    print_unfiltered(memory_maps_page(title, index, [maps[module] for module in ranked.shown], *page_sources()))
+    return int(any(module.error_count for module in ranked.modules))
+
+
+# ---------------------------------------------------------------- text
+
+
+def print_outlines(outlines: Iterable[tuple[Outline, DumpSet | None]], output_format: str, color: str) -> None:
     """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
     together short enough for a comment on GitHub.
     """
-    is_markdown, terminal = arguments.output_format == "markdown", find_terminal(arguments.color)
+    is_markdown, terminal = output_format == "markdown", find_terminal(color)
 
     def lines_of_reports() -> Iterator[str]:
         for number, (outline, dump) in enumerate(outlines):
@@ -189,15 +294,3 @@ def _short_outline(report: Report) -> Outline:
     outline = report_outline(report)
     facts = tuple(fact for fact in outline.facts if fact[0] not in ("files", "reserved", "contains"))
     return replace(outline, facts=facts, parts=((*sections[:1], *actions), (hint,)))
-
-
-def _print_maps(ranked: Ranking, maps: Mapping[RankedModule, str], arguments: argparse.Namespace) -> None:
-    """Print one page with the maps of all modules that the ranking shows."""
-    folder, is_one = _folder(arguments), len(maps) == 1
-    title = f"{ranked.modules[0].name}: memory map" if is_one else f"{folder}: memory maps"
-    index = () if is_one else tuple(ranking_html(ranked, folder, arguments.budget))
-    print_unfiltered(memory_maps_page(title, index, [maps[row] for row in ranked.shown], *page_sources()))
-
-
-def _folder(arguments: argparse.Namespace) -> str:
-    return arguments.paths[0].as_posix() if len(arguments.paths) == 1 else counted(len(arguments.paths), "path")

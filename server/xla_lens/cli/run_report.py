@@ -6,14 +6,15 @@ import os
 import re
 import shlex
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.oom import print_answer
 from xla_lens.cli.output import CannotRun, open_output, print_error
-from xla_lens.cli.report import options_of, print_reports
+from xla_lens.cli.report import ReportRequest, print_reports
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import DumpSets
 from xla_lens.disk.loading import load_set
@@ -22,7 +23,7 @@ from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
 from xla_lens.model.warrants import Bound
 from xla_lens.report.answer import headline
 from xla_lens.report.facts import Report
-from xla_lens.report.options import SHORT_PARTS
+from xla_lens.report.options import SHORT_PARTS, TINY_IN_RUN, report_options
 from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import OomLog, read_oom_log
@@ -32,28 +33,37 @@ from xla_lens.words.numbers import counted, human
 def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     """Print what the program's modules need, and what its out-of-memory message says."""
     is_short = arguments.part is None and arguments.output_format in ("text", "markdown")
-    if is_short:
-        arguments.part = SHORT_PARTS
+    options = report_options(
+        SHORT_PARTS if is_short else arguments.part or (),
+        top=arguments.top,
+        budget_bytes=arguments.budget,
+        is_json=arguments.output_format == "json",
+    )
+    # The last lines are from the answer, whatever the format is.
+    options = replace(options, has_answer=True)
     oom = _messages(folder.log)
     if not oom.messages:
         folder.remove_log()
     by_folder = {place: [*_sets(place, folder, arguments.only)] for place in folder.dump_folders()}
     dumps = tuple(itertools.chain(*by_folder.values()))
     found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
-    arguments.paths = [place for place, sets in by_folder.items() if sets]
+    paths = [place for place, sets in by_folder.items() if sets]
+    request = ReportRequest(paths, options, arguments.output_format, arguments.color, tiny=TINY_IN_RUN)
     is_cache_off = folder.remove_notes()
     report: Report | None = None
     if not arguments.output_file and (dumps or oom.messages):
         # Set the report apart from the output of the program.
         print()
     if oom.messages and arguments.output_format != "html":
-        report = print_answer(oom, str(folder.log), found, options_of(arguments), arguments)
+        report = print_answer(
+            oom, str(folder.log), found, options, output_format=arguments.output_format, color=arguments.color
+        )
     elif dumps:
-        _, report = print_reports(found, arguments)
+        _, report = print_reports(found, request)
     if is_cache_off:
         print_error("JAX's compilation cache was off, because XLA dumps only what it compiles")
     cached = sum(len(cached_modules(place)) for place in by_folder)
-    print_error(_result(found, arguments, cached, is_short=is_short))
+    print_error(_result(paths, arguments.only, cached, is_short=is_short))
     if report:
         # The last lines are what is seen first.
         for line in filter(None, (_change(folder, report), headline(report))):
@@ -63,8 +73,7 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         if os.path.lexists(page) and not page.is_file():
             raise CannotRun(f"{page}: cannot be replaced: not a regular file")
         with open_output(page) as output, redirect_stdout(output):
-            arguments.output_format = "html"
-            print_reports(found, arguments)
+            print_reports(found, replace(request, output_format="html"))
         if not webbrowser.open(page.absolute().as_uri()):
             print_error(f"no browser found. The memory map is in {page}")
     folder.remove_if_empty()
@@ -113,18 +122,18 @@ def _change(folder: RunFolder, report: Report) -> str:
     return ""
 
 
-def _result(found: DumpSets, arguments: argparse.Namespace, cached: int, *, is_short: bool) -> str:
+def _result(paths: Sequence[Path], only: str | None, cached: int, *, is_short: bool) -> str:
     """Where the dumps are, or why there are none, in a sentence or two."""
     from_cache = f"{counted(cached, 'module')} {'was' if cached == 1 else 'were'} loaded from the compilation cache"
-    if found.files:
-        places = [str(path) for path in arguments.paths]
+    if paths:
+        places = [str(path) for path in paths]
         rest = f"; {from_cache} and {'has' if cached == 1 else 'have'} no dump" if cached else ""
         command = f" `xla-lens report {shlex.join(places)}` shows the whole report." if is_short else ""
         return f"the dumps are in {', '.join(places)}{rest}.{command}"
     if cached:
         return f"no dumps: {from_cache}, which the program switches on itself. Empty the cache, or switch it off there"
-    if arguments.only is not None:
-        return f"no dumps: the program compiled no module with a match of --only {arguments.only}"
+    if only is not None:
+        return f"no dumps: the program compiled no module with a match of --only {only}"
     return "no dumps: the program compiled nothing with XLA, or ended before XLA wrote a buffer assignment"
 
 

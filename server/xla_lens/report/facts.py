@@ -1,10 +1,10 @@
 """Where the memory of a dump set goes: the facts of `xla-lens report` and of the pages that editors show.
 
 A report collects the model's own results and copies none of them. `report` computes the facts of the parts that were
-requested, each once; `render/report` turns them into text, Markdown and JSON and computes nothing. To add a part: give
-it a name in `Part`, add a field with its facts to `SpaceReport` or `Report` and the function that finds them, write its
-sections in `render/report`, list them in `render/report/outline.py`, and add its JSON to `report/report_json.py`
-and `report/data.py`.
+requested, each once. The other modules of this room turn them into text, Markdown and JSON and compute nothing. To add
+a part: give it a name in `Part`, add a field with its facts to `SpaceReport` or `Report` and the function that finds
+them, write its sections in `sections.py`, list them in `outline.py`, and add its JSON to `report_json.py` and
+`data.py`.
 """
 
 from collections import defaultdict

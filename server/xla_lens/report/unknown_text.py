@@ -136,7 +136,7 @@ def _form(text: bytes) -> str:
 
 
 def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
-    """The forms of all dumps, as `xla-lens check --unknown` prints them."""
+    """The forms of all dumps, as `xla-lens unknown` prints them."""
     checked = f"xla-lens {__version__}: {counted(sets, 'dump')} checked"
     if not found:
         return [f"{checked}, no unknown text"]
