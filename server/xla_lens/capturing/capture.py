@@ -175,7 +175,7 @@ class Peak:
 
     def _part(self, part: Part) -> tuple[Report, SpaceReport]:
         found = self._capture._report(_all_of(part))
-        return found, next(one for one in found.spaces if one.space is self._memory_space)
+        return found, next(space for space in found.spaces if space.space is self._memory_space)
 
     def _children(self, tree: Callable[[Sources], Node], name: str) -> Table:
         found = space_data(*self._part(Part.SOURCE)).sources
@@ -232,7 +232,7 @@ class Capture:
         """
         found = self._space(space)
         if found is None:
-            names = ", ".join(one.id.name for one in self.analysis.memory.spaces)
+            names = ", ".join(each_space.id.name for each_space in self.analysis.memory.spaces)
             raise ValueError(f"{self.name} uses no memory space {space!r}; it uses {names or 'none'}")
         return Peak(self, found)
 
@@ -329,7 +329,7 @@ class Capture:
         if space is None or str(space).strip().lower() == "hbm":
             return self.analysis.memory.space(DEFAULT_COLOR)
         spaces = parse_spaces(str(space))
-        return next((one for one in self.analysis.memory.spaces if one.id in spaces), None)
+        return next((each_space for each_space in self.analysis.memory.spaces if each_space.id in spaces), None)
 
     def _report(self, options: ReportOptions) -> Report:
         if options not in self._reports:

@@ -72,7 +72,11 @@ def _donating(lowered: Any, parameters: Collection[int]) -> Capture:
 
     # Those of equinox and flax are wrapped.
     module = getattr(lowered, "lowered", lowered).compiler_ir()
-    main = next(one for one in module.body.operations if ir.StringAttr(one.attributes["sym_name"]).value == "main")
+    main = next(
+        operation
+        for operation in module.body.operations
+        if ir.StringAttr(operation.attributes["sym_name"]).value == "main"
+    )
     with module.context:
         before = main.attributes["arg_attrs"]
         attributes = [{named.name: named.attr for named in of_argument} for of_argument in before]

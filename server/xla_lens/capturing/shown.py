@@ -51,14 +51,14 @@ def capture_html(report: Report, analysis: Analysis, error: Exception | None, so
     return _picture(_outline(report, error), report.module, page, "report FOLDER")
 
 
-def comparison_html(one: Diff, sources: tuple[str, str]) -> str:
+def comparison_html(diff: Diff, sources: tuple[str, str]) -> str:
     """Return the picture of a comparison in a notebook: the report, and both memory maps."""
-    return _picture(diff_outline(one), one.name, small_comparison_page(one, *sources), "diff OLD NEW")
+    return _picture(diff_outline(diff), diff.name, small_comparison_page(diff, *sources), "diff OLD NEW")
 
 
-def comparison_text(one: Diff) -> str:
+def comparison_text(diff: Diff) -> str:
     """Return a comparison as text, with sentences that wrap."""
-    return _text(diff_outline(one), one.new.analysis.dump)
+    return _text(diff_outline(diff), diff.new.analysis.dump)
 
 
 def _text(outline: Outline, dump: DumpSet) -> str:
@@ -176,7 +176,7 @@ _MOST_ACTIONS: Final = 3
 
 def budget_problem(report: Report, space: MemorySpace) -> str:
     """Return by how much a program exceeds the budget of a report in a memory space, and what is live at the peak."""
-    one = next(one for one in report.spaces if one.space is space)
+    one = next(each_space for each_space in report.spaces if each_space.space is space)
     lines = [*needs(report, one, report.module or "The program")]
     if why := reasons(report.warrants.of(Quantity.RESERVED).gaps):
         lines.append(f"{capitalized(why)}.")

@@ -53,7 +53,7 @@ def _space(space: Mapping[str, Any]) -> SpaceSide:
 
     peak, reserved, needed = (int(space[name] or 0) for name in ("peak_live_bytes", "reserved_bytes", "needed_bytes"))
     owners = tuple(_owners(space, space.get("sources"), space.get("lines")))
-    is_whole = sum(one.size_bytes for one in owners) == space["peak_live_bytes"]
+    is_whole = sum(owner.size_bytes for owner in owners) == space["peak_live_bytes"]
     return SpaceSide(
         peak_live_bytes=peak,
         live_bound=bound("peak_live_bytes"),

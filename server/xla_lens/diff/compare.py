@@ -53,11 +53,11 @@ def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     """Compare two dumps, or a dump with the report of an older one: totals, and the breakdowns that the report has."""
     if isinstance(old, DiffSide):
         return diff_of(compare_analyses(old.analysis, new.analysis), old, new, options)
-    paths = {one.path for side in old.spaces.values() for one in side.owners or () if one.path}
+    paths = {owner.path for side in old.spaces.values() for owner in side.owners or () if owner.path}
     old_spaces = old.spaces
     if not parameter_paths(new.dump):
         old_spaces = {
-            color: replace(side, owners=side.owners and tuple(replace(one, path=None) for one in side.owners))
+            color: replace(side, owners=side.owners and tuple(replace(owner, path=None) for owner in side.owners))
             for color, side in old.spaces.items()
         }
     spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.analysis.module, paths), new.dump.space_id)

@@ -21,18 +21,18 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.words.json_types import identity
 
 
-def diff_data(one: Diff) -> diff_json.Diff:
+def diff_data(diff: Diff) -> diff_json.Diff:
     """Return a comparison as JSON. Parts that were not requested are absent."""
     return diff_json.Diff(
-        module=one.name,
-        old=_side(one.old.name, one.old.files),
-        new=_side(one.new.name, one.new.files),
-        is_unchanged=one.comparison.is_unchanged if one.comparison else None,
-        warnings=[plain_text(difference_text(difference)) for difference in one.differences],
-        causes=[_cause(cause) for cause in one.causes],
-        instructions=_pair(one.comparison.instructions if one.comparison else None),
-        memory_spaces=[_space(one, space) for space in one.memory_spaces],
-        values=_values(one, one.comparison) if one.comparison else None,
+        module=diff.name,
+        old=_side(diff.old.name, diff.old.files),
+        new=_side(diff.new.name, diff.new.files),
+        is_unchanged=diff.comparison.is_unchanged if diff.comparison else None,
+        warnings=[plain_text(difference_text(difference)) for difference in diff.differences],
+        causes=[_cause(cause) for cause in diff.causes],
+        instructions=_pair(diff.comparison.instructions if diff.comparison else None),
+        memory_spaces=[_space(diff, space) for space in diff.memory_spaces],
+        values=_values(diff, diff.comparison) if diff.comparison else None,
     )
 
 
@@ -46,7 +46,7 @@ def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[di
     """Return the modules of several runs as JSON, each with its runs."""
     return [
         diff_json.ModuleInRuns(
-            module=one.name,
+            module=module.name,
             runs=[
                 diff_json.Run(
                     path=label,
@@ -56,10 +56,10 @@ def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[di
                     line=run.line,
                     line_bytes=run.line_bytes,
                 )
-                for label, run in zip(labels, one.runs, strict=True)
+                for label, run in zip(labels, module.runs, strict=True)
             ],
         )
-        for one in modules
+        for module in modules
     ]
 
 
@@ -83,7 +83,7 @@ def _pair(pair: Pair | None) -> diff_json.Pair | None:
 # ---------------------------------------------------------------- memory spaces
 
 
-def _space(one: Diff, space: SpaceComparison) -> diff_json.Space:
+def _space(diff: Diff, space: SpaceComparison) -> diff_json.Space:
     reserved, peak = space.exact("reserved_bytes"), space.exact("peak_live_bytes")
     found = diff_json.Space(
         color=space.color,
@@ -94,22 +94,22 @@ def _space(one: Diff, space: SpaceComparison) -> diff_json.Space:
         needed_bytes=_pair(space.exact("needed_bytes")),
         values=_pair(space.exact("values")),
         allocations=_pair(space.exact("allocations")),
-        breakdowns=_breakdowns(one, space) if peak else None,
+        breakdowns=_breakdowns(diff, space) if peak else None,
     )
-    if DiffPart.TOTALS in one.options.parts and space.reserved_by_kind is not None:
+    if DiffPart.TOTALS in diff.options.parts and space.reserved_by_kind is not None:
         found.reserved_by_kind = [_row(row) for row in space.reserved_by_kind] if reserved else None
         found.padding_bytes = _pair(space.exact("padding_bytes"))
         found.unknown_padding_bytes = _pair(space.exact("unknown_padding_bytes"))
     return found
 
 
-def _breakdowns(one: Diff, space: SpaceComparison) -> diff_json.Breakdowns:
+def _breakdowns(diff: Diff, space: SpaceComparison) -> diff_json.Breakdowns:
     def requested(by: By) -> tuple[Row, ...] | None:
-        return space.breakdowns.get(by) if DiffPart(by.value) in one.options.parts else None
+        return space.breakdowns.get(by) if DiffPart(by.value) in diff.options.parts else None
 
     def rows(by: By) -> list[diff_json.Row] | UnsetType:
         found = requested(by)
-        return UNSET if found is None else [_row(row, by) for row in found[: one.options.top]]
+        return UNSET if found is None else [_row(row, by) for row in found[: diff.options.top]]
 
     groups = requested(By.GROUP)
     return diff_json.Breakdowns(
@@ -118,7 +118,7 @@ def _breakdowns(one: Diff, space: SpaceComparison) -> diff_json.Breakdowns:
         op_name=rows(By.OP_NAME),
         opcode=rows(By.OPCODE),
         kind=rows(By.KIND),
-        group=UNSET if groups is None else [_group_row(row) for row in groups[: one.options.top]],
+        group=UNSET if groups is None else [_group_row(row) for row in groups[: diff.options.top]],
     )
 
 
@@ -156,9 +156,9 @@ def _group_row(row: Row) -> diff_json.GroupRow:
 # ---------------------------------------------------------------- values
 
 
-def _values(one: Diff, compared: Comparison) -> diff_json.Values:
+def _values(diff: Diff, compared: Comparison) -> diff_json.Values:
     count = compared.values.count
-    rows = one.rows[: one.options.top].tolist() if DiffPart.VALUES in one.options.parts else None
+    rows = diff.rows[: diff.options.top].tolist() if DiffPart.VALUES in diff.options.parts else None
     return diff_json.Values(
         unchanged=count(ValueClass.UNCHANGED),
         changed=count(ValueClass.CHANGED),
@@ -170,12 +170,12 @@ def _values(one: Diff, compared: Comparison) -> diff_json.Values:
     )
 
 
-def _change(one: Comparison, row: int) -> diff_json.Change:
-    found = one.values.row(row)
+def _change(comparison: Comparison, row: int) -> diff_json.Change:
+    found = comparison.values.row(row)
     return diff_json.Change(
         value_class=found.value_class.name.lower(),
-        old=_value(one.old.dump, found.old),
-        new=_value(one.new.dump, found.new),
+        old=_value(comparison.old.dump, found.old),
+        new=_value(comparison.new.dump, found.new),
         changed=[flag.name.lower() for flag in found.change if flag.name],
         longer_by_steps=found.longer_by,
         is_at_old_peak=found.is_at_old_peak,

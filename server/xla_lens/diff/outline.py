@@ -58,19 +58,19 @@ least this share of the change.
 """
 
 
-def diff_outline(one: Diff) -> Outline:
+def diff_outline(diff: Diff) -> Outline:
     """Return a comparison as blocks."""
-    files = [(word, side.label.rpartition("/")) for word, side in (("old", one.old), ("new", one.new))]
+    files = [(word, side.label.rpartition("/")) for word, side in (("old", diff.old), ("new", diff.new))]
     return Outline(
-        title=_title(one),
+        title=_title(diff),
         facts=tuple((word, (Name(file), " in ", Name(folder or "."))) for word, (folder, _, file) in files),
-        parts=tuple(_parts(one)),
-        answer=tuple(_answer(one)),
+        parts=tuple(_parts(diff)),
+        answer=tuple(_answer(diff)),
     )
 
 
-def _title(one: Diff) -> Text:
-    name, space = Name(one.name or one.new.label.rpartition("/")[2]), one.default_space
+def _title(diff: Diff) -> Text:
+    name, space = Name(diff.name or diff.new.label.rpartition("/")[2]), diff.default_space
     if space is None:
         return (name, ": no buffer assignment to compare")
     needed = space.exact("needed_bytes")
@@ -87,25 +87,25 @@ def _peak_text(space: SpaceComparison) -> str:
     return f"{space.id.name} peak {grown_text(peak, 'unchanged, {}')}"
 
 
-def _answer(one: Diff) -> Iterator[Text]:
+def _answer(diff: Diff) -> Iterator[Text]:
     """What changed most, in a few sentences."""
-    yield from (difference_text(difference) for difference in one.differences if is_serious(difference))
-    compared, space = one.comparison, one.default_space
+    yield from (difference_text(difference) for difference in diff.differences if is_serious(difference))
+    compared, space = diff.comparison, diff.default_space
     if compared and compared.is_unchanged and len(compared.values):
         count = counted(len(compared.values), "value")
         yield f"Nothing changed but names and addresses: {count} with the same sizes, shapes and live ranges."
     elif space and (peak := space.exact("peak_live_bytes")):
-        big = [cause for cause in one.causes if _is_big(cause, peak)]
+        big = [cause for cause in diff.causes if _is_big(cause, peak)]
         yield from map(cause_text, big)
         yield from _biggest_groups(space.breakdowns.get(By.GROUP, ()))
-        yield from (cause_text(cause) for cause in one.causes if cause not in big)
-    yield from (f"{capitalized(_peak_text(other))}." for other in _changed(one) if other.color != DEFAULT_COLOR)
-    yield from (difference_text(difference) for difference in one.differences if not is_serious(difference))
+        yield from (cause_text(cause) for cause in diff.causes if cause not in big)
+    yield from (f"{capitalized(_peak_text(other))}." for other in _changed(diff) if other.color != DEFAULT_COLOR)
+    yield from (difference_text(difference) for difference in diff.differences if not is_serious(difference))
 
 
-def _changed(one: Diff) -> Iterator[SpaceComparison]:
+def _changed(diff: Diff) -> Iterator[SpaceComparison]:
     """The memory spaces whose peaks are exact: the default one, and those that changed by much."""
-    for space in one.memory_spaces:
+    for space in diff.memory_spaces:
         peak = space.exact("peak_live_bytes")
         if peak and (space.color == DEFAULT_COLOR or abs(peak.change) >= BIG_BYTES):
             yield space
@@ -130,13 +130,13 @@ def _biggest_groups(all_rows: Sequence[Row]) -> Iterator[Text]:
         yield f"{signed(sum(row.change for row in rest))}: {counted(len(rest), 'more group')} of like buffers."
 
 
-def _parts(one: Diff) -> Iterator[Sections]:
-    for space in _changed(one):
-        yield from ((section,) for section in _breakdowns(one, space))
-    if DiffPart.VALUES in one.options.parts and one.comparison:
-        yield (_values(one, one.comparison),)
-    if DiffPart.TOTALS in one.options.parts:
-        yield (_totals(one),)
+def _parts(diff: Diff) -> Iterator[Sections]:
+    for space in _changed(diff):
+        yield from ((section,) for section in _breakdowns(diff, space))
+    if DiffPart.VALUES in diff.options.parts and diff.comparison:
+        yield (_values(diff, diff.comparison),)
+    if DiffPart.TOTALS in diff.options.parts:
+        yield (_totals(diff),)
 
 
 # ---------------------------------------------------------------- where the change comes from
@@ -153,28 +153,28 @@ _TITLES: Final = {
 _UNKNOWN_KEY: Final = {By.LINE: "(no source)", By.PARAMETER: "(no parameter path)"}
 
 
-def _breakdowns(one: Diff, space: SpaceComparison) -> Iterator[Section]:
+def _breakdowns(diff: Diff, space: SpaceComparison) -> Iterator[Section]:
     """The requested breakdowns of a memory space whose peak changed in total or within. Parameters are shown only if
     one with a path changed.
     """
     for by, title in _TITLES.items():
-        rows = space.breakdowns.get(by, ()) if DiffPart(by.value) in one.options.parts else ()
+        rows = space.breakdowns.get(by, ()) if DiffPart(by.value) in diff.options.parts else ()
         changed = [row for row in rows if row.change]
         if not any(row.key or by is not By.PARAMETER for row in changed):
             continue
         unchanged = len(rows) - len(changed)
         same = f" ({counted(unchanged, 'row')} unchanged)" if unchanged else ""
-        is_derived = by is By.LINE and any(_derived_part(row) for row in changed[: one.options.top])
+        is_derived = by is By.LINE and any(_derived_part(row) for row in changed[: diff.options.top])
         yield Section(
             f"Change of the {space.id.name} peak by {title}: {signed(space.peak_live_bytes.change)}{same}",
-            (_table(one, changed, by), *((DERIVED_TEXT,) if is_derived else ())),
+            (_table(diff, changed, by), *((DERIVED_TEXT,) if is_derived else ())),
         )
 
 
-def _table(one: Diff, changed: list[Row], by: By) -> Table:
+def _table(diff: Diff, changed: list[Row], by: By) -> Table:
     found: list[Cells] = []
-    for row in changed[: one.options.top]:
-        sizes = map(linked, map(human, row.size_bytes), _links(one.comparison, row.value))
+    for row in changed[: diff.options.top]:
+        sizes = map(linked, map(human, row.size_bytes), _links(diff.comparison, row.value))
         buffers = f"{row.count.old:,} → {row.count.new:,}" if row.count.change else f"{row.count.new:,}"
         found.append((signed(row.change), *sizes, buffers, (*_key(row.key, by), _derived_part(row))))
     rest = changed[len(found) :]
@@ -228,13 +228,13 @@ _CLASSES: Final = {
 }
 
 
-def _values(one: Diff, compared: Comparison) -> Section:
+def _values(diff: Diff, compared: Comparison) -> Section:
     """How many values are added, removed, changed and unchanged, and what happened to those that changed most."""
     counts = ", ".join(f"{compared.values.count(value_class):,} {name}" for value_class, name in _CLASSES.items())
     matched = f"{100 * compared.matched_peak_bytes_fraction:.1f} % of the bytes at the peaks belong to matched values."
-    rows = tuple(_value_row(compared, row) for row in one.rows[: one.options.top].tolist())
+    rows = tuple(_value_row(compared, row) for row in diff.rows[: diff.options.top].tolist())
     shown = table("<value | old | new | < | <at peak | <what", rows)
-    rest = more(len(one.rows) - len(rows), "other")
+    rest = more(len(diff.rows) - len(rows), "other")
     return Section(f"Values: {counts}", (matched, *((shown,) if rows else ()), *rest))
 
 
@@ -287,11 +287,11 @@ _TOTALS: Final = {
 """The rows of the totals: numbers of `SpaceSide`."""
 
 
-def _totals(one: Diff) -> Section:
+def _totals(diff: Diff) -> Section:
     """Each total of both dumps, its change in bytes and in percent."""
-    rows = [row for space in one.memory_spaces for row in _space_rows(space)]
-    if one.comparison:
-        rows.append(_number("scheduled instructions", one.comparison.instructions))
+    rows = [row for space in diff.memory_spaces for row in _space_rows(space)]
+    if diff.comparison:
+        rows.append(_number("scheduled instructions", diff.comparison.instructions))
     return Section("Totals", (table("< | old | new | change | percent", rows),))
 
 

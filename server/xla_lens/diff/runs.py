@@ -43,7 +43,7 @@ class ModuleInRuns:
 
 def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: int) -> Outline:
     """Return a table of the runs for each of the first `top` modules that changed, or for a module that is alone."""
-    shown = [one for one in modules if not one.is_unchanged or len(modules) == 1]
+    shown = [module for module in modules if not module.is_unchanged or len(modules) == 1]
     same, more = len(modules) - len(shown), len(shown) - len(shown[:top])
     counts = ((same, "with the same sizes in all runs"), (more, "that changed and need less"))
     answer = tuple(f"{counted(count, 'more module')} {words}." for count, words in counts if count)
@@ -51,14 +51,16 @@ def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: in
     return Outline(f"{counted(len(modules), 'module')} in {counted(len(labels), 'run')}", (), parts, answer)
 
 
-def _section(one: ModuleInRuns, labels: Sequence[str]) -> Section:
-    known, last, words = one.needed_bytes, one.runs[-1].needed_bytes, ""
+def _section(module: ModuleInRuns, labels: Sequence[str]) -> Section:
+    known, last, words = module.needed_bytes, module.runs[-1].needed_bytes, ""
     if last is not None:
         words = f": needs {grown_text(Pair(known[0], last), '{} as before' if len(known) > 1 else '{}')}"
     titles = "needs | change | peak | <run | <most bytes at the peak"
-    changes = ("", *(_change(*pair) for pair in pairwise(run.needed_bytes for run in one.runs)))
-    rows = zip(one.runs, changes, labels, strict=True)
-    return Section((Name(one.name), f"{words}{_trend(known)}"), (table(titles, (tuple(_cells(*row)) for row in rows)),))
+    changes = ("", *(_change(*pair) for pair in pairwise(run.needed_bytes for run in module.runs)))
+    rows = zip(module.runs, changes, labels, strict=True)
+    return Section(
+        (Name(module.name), f"{words}{_trend(known)}"), (table(titles, (tuple(_cells(*row)) for row in rows)),)
+    )
 
 
 def _trend(sizes: Sequence[int]) -> str:

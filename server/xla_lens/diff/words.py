@@ -228,10 +228,10 @@ def violation_rule(violation: Violation) -> tuple[str, str]:
     return option, f"{what} a memory space grew by more than is allowed"
 
 
-def violation_text(one: Diff, violation: Violation) -> str:
+def violation_text(diff: Diff, violation: Violation) -> str:
     """A violated limit in one line: ``jit_f: HBM peak grew by +64.00 MiB (+1.6 %), from 4.00 GiB to 4.06 GiB; …``."""
     option, _, what = _LIMITS[violation.number]
-    subject = f"{one.name or one.new.label}: {what.format(violation.space.name)}"
+    subject = f"{diff.name or diff.new.label}: {what.format(violation.space.name)}"
     if (sizes := violation.sizes) is None:
         change, allowed = "cannot be compared, because a dump is incomplete", "counts as exceeded"
     else:

@@ -96,7 +96,7 @@ def _capacity_in_logs(files: SetFiles) -> Capacity | None:
     except OSError:
         return None
     stated = [one for one in found if one]
-    return stated[0] if len({one.size_bytes for one in stated}) == 1 else None
+    return stated[0] if len({capacity.size_bytes for capacity in stated}) == 1 else None
 
 
 _LOG_NAME: Final = re.compile(

@@ -9,14 +9,14 @@ from xla_lens.model.places.entities import Entity, entity_place
 from xla_lens.model.places.places import Place
 
 
-def comparison_page(one: Diff) -> PageText:
+def comparison_page(diff: Diff) -> PageText:
     """Return the page of a comparison of two dumps."""
 
     def place_of(entity: Entity) -> Place | None:
-        side = one.comparison.old if one.comparison and entity.is_old else one.new.analysis
+        side = diff.comparison.old if diff.comparison and entity.is_old else diff.new.analysis
         return entity_place(side.dump, entity)
 
-    return outline_page(diff_outline(one), place_of)
+    return outline_page(diff_outline(diff), place_of)
 
 
 def unreadable_text(names: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -
         kinds.append(_quoted(file.document.data, module))
     if file is dump.live:
         kinds.append(_breakdown(dump, module, file))
-    found = chain.from_iterable(islice(one, limit) for one in kinds)
+    found = chain.from_iterable(islice(kind, limit) for kind in kinds)
     return sorted(found, key=lambda link: link.start)
 
 

@@ -50,7 +50,7 @@ def overview_data(analysis: Analysis, top: int, locate: Locate) -> contract.Over
         "incomplete": reasons(analysis.warrants.gaps),
         "gap": gap_word(analysis.warrants),
         "files": [],
-        "spaces": [_space(analysis, one, locate) for one in analysis.memory.spaces],
+        "spaces": [_space(analysis, space, locate) for space in analysis.memory.spaces],
         "printedPeak": {**peak, "location": locate.place(place) if place else None} if peak else None,
         "allocations": [*_allocations(analysis, top, locate)],
         "allocationCount": len(dump.allocations),

@@ -135,7 +135,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _live_set(report: Report, step: int) -> Outline:
-    found = [(one, one.at_step) for one in report.spaces if one.at_step is not None]
+    found = [(space, space.at_step) for space in report.spaces if space.at_step is not None]
     if not found and not report.live.is_known:
         return Outline(f"The live bytes at step {step} are unknown{suffix(report.live)}")
     if not found:

@@ -27,7 +27,7 @@ from xla_lens.words.sources import PARAMETERS, frame_text
 def peak_groups_data(analysis: Analysis, color: int) -> contract.PeakGroups | None:
     """Return what is live at the peak of a memory space, None if nothing is ever live there."""
     made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE}), has_answer=False))
-    one = next((one for one in made.spaces if one.space.color == color), None)
+    one = next((space for space in made.spaces if space.space.color == color), None)
     if one is None or one.space.peak_step is None:
         return None
     dump, step, lines = analysis.dump, one.space.peak_step, one.lines
@@ -83,14 +83,14 @@ def _line(line: LineBytes, by_line: LineReport, likes: Sequence[LikeValues], bou
     return {**group, "label": without_source(by_line, bound), "detail": lost}
 
 
-def _path(one: BytesNode, bound: Bound) -> contract.ValueGroup:
+def _path(node: BytesNode, bound: Bound) -> contract.ValueGroup:
     """A node of the tree of parameters. A chain of single children is one group."""
-    label = one.name or ""
-    while len(one.children) == 1 and not one.values:
-        (one,) = one.children
-        label += one.name or ""
-    below = [_path(child, bound) for child in one.children]
-    return _group("path", one, bound, one.count, below, label=label, values=one.values)
+    label = node.name or ""
+    while len(node.children) == 1 and not node.values:
+        (node,) = node.children
+        label += node.name or ""
+    below = [_path(child, bound) for child in node.children]
+    return _group("path", node, bound, node.count, below, label=label, values=node.values)
 
 
 def _group(

@@ -83,7 +83,7 @@ class LineMemory(NamedTuple):
     @property
     def values(self) -> Rows:
         """The rows of all values of the line."""
-        return tuple(value for one in self.buffers for value in one.values)
+        return tuple(value for buffer in self.buffers for value in buffer.values)
 
 
 class FunctionMemory(NamedTuple):
@@ -113,7 +113,7 @@ class SourceMemory(NamedTuple):
 def peak_by_line(analysis: Analysis) -> PeakByLine | None:
     """Return the peak by source line. None if nothing is ever live, or if the dump is too incomplete to tell."""
     made = report(analysis, {}, ReportOptions(parts=frozenset({Part.LINE}), has_answer=False))
-    with_lines = [one for one in made.spaces if one.lines is not None]
+    with_lines = [space for space in made.spaces if space.lines is not None]
     one = max(with_lines, key=lambda one: (one.space.color == DEFAULT_COLOR, one.space.peak_live_bytes), default=None)
     if one is None or one.lines is None:
         return None
@@ -133,9 +133,9 @@ def source_memory(peak: PeakByLine, files: Collection[str], text: str | None) ->
     was compiled; None if that is unknown, which leaves the functions empty.
     """
     rows: defaultdict[int, list[LineBytes]] = defaultdict(list)
-    for one in peak.lines:
-        if one.frame and one.frame.line and one.frame.file in files:
-            rows[one.frame.line].append(one)
+    for line in peak.lines:
+        if line.frame and line.frame.line and line.frame.file in files:
+            rows[line.frame.line].append(line)
     owned = dict(owners(peak.dump, peak.space.peak_step or 0, peak.space.color))
     lines = tuple(_line(peak, number, rows[number], owned) for number in sorted(rows))
     return SourceMemory(peak, lines, tuple(_functions(lines, text or "")))
@@ -145,13 +145,13 @@ def _line(peak: PeakByLine, number: int, rows: list[LineBytes], owned: dict[int,
     """A line. Several functions can be on it, such as a function and a lambda."""
     groups = [group for row in rows for group in like_values(peak.origins, row.values, owned)]
     values = {value for group in groups for value in group.values}
-    changed = ((one, [value for group in one.groups for value in group.values]) for one in peak.actions)
+    changed = ((action, [value for group in action.groups for value in group.values]) for action in peak.actions)
     savings = ((one, sum(owned.get(value, 0) for value in found if value in values)) for one, found in changed)
     return LineMemory(
         line=number,
         size_bytes=sum(row.size_bytes for row in rows),
         buffers=tuple(sorted(groups, key=lambda one: -one.size_bytes)),
-        stacks=tuple(sorted((one for row in rows for one in row.stacks), key=lambda one: -one.size_bytes)),
+        stacks=tuple(sorted((stack for row in rows for stack in row.stacks), key=lambda one: -one.size_bytes)),
         savings=tuple(saving for saving in savings if saving[1]),
     )
 
@@ -273,7 +273,7 @@ def line_hover(
     for action, size_bytes in line.savings:
         saving = _markdown(largest_saving(action))
         found.append(f"{saving} {human(size_bytes)} of its buffers come from this line.")
-    buffers = [_buffers(peak.dump, one, link_to) for one in line.buffers[:_MOST_BUFFERS]]
+    buffers = [_buffers(peak.dump, buffer, link_to) for buffer in line.buffers[:_MOST_BUFFERS]]
     if more := line.buffers[_MOST_BUFFERS:]:
         count = counted(sum(len(one.values) for one in more), "other buffer")
         buffers.append(f"{human(sum(one.size_bytes for one in more))} · {count}")
@@ -303,7 +303,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _markdown(text: Text) -> str:
-    return "".join(code(one.text) if isinstance(one, Name) else one for one in inlines(text))
+    return "".join(code(inline.text) if isinstance(inline, Name) else inline for inline in inlines(text))
 
 
 def _buffers(dump: DumpSet, like: LikeValues, link_to: LinkTo) -> str:
@@ -364,12 +364,12 @@ def source_memory_data(
         ],
         "functions": [
             {
-                "row": row_of(one.line),
-                "lastRow": row_of(one.last_line),
-                "label": function_title(memory, one.size_bytes),
+                "row": row_of(function.line),
+                "lastRow": row_of(function.last_line),
+                "label": function_title(memory, function.size_bytes),
             }
-            for one in memory.functions
-            if one.size_bytes >= SMALLEST_SHARE * peak.space.peak_live_bytes
+            for function in memory.functions
+            if function.size_bytes >= SMALLEST_SHARE * peak.space.peak_live_bytes
         ],
         "others": [*others],
     }
@@ -385,7 +385,7 @@ def annotated_source(memory: SourceMemory, name: str, text: str, newer_than: flo
     yield f"{name}: {_size(peak, memory.size_bytes)} of the {peak.name} of {whole} of {peak.module}"
     yield from (f"  {words}" for words in _newer(newer_than))
     lines = {line.line: line.size_bytes for line in memory.lines}
-    totals = {one.line: one.size_bytes for one in memory.functions}
+    totals = {function.line: function.size_bytes for function in memory.functions}
     if beyond := sum(size_bytes for line, size_bytes in lines.items() if line > len(rows)):
         yield f"  {human(beyond)} come from lines that the file does not have: it has changed since."
     if totals:

@@ -158,7 +158,7 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     cells = (entries.file, entries.row, entries.column, entries.width, entries.color, entries.allocation_kind)
     file, line, start, width, color, allocation_kind = (column.item(row) for column in cells)
     space = SpaceId(color, summary.backend) if color != NONE else None
-    peaks = (one.peak_live_bytes for one in summary.spaces if space and one.id == space.memory)
+    peaks = (each_space.peak_live_bytes for each_space in summary.spaces if space and each_space.id == space.memory)
     return WorkspaceSymbol(
         name=entries.label(row),
         kind=EntryKind(entries.kind.item(row)),

@@ -131,11 +131,11 @@ def worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[Inde
     capacity that the user states.
     """
 
-    def worst(one: SetSummary) -> tuple[int, int, int]:
-        space = main_space(one.spaces)
+    def worst(set_summary: SetSummary) -> tuple[int, int, int]:
+        space = main_space(set_summary.spaces)
         if space is None:
             return 0, 0, 0
-        capacity = capacity_of(space, given, one.capacity)
+        capacity = capacity_of(space, given, set_summary.capacity)
         over = over_bytes(space, capacity.size_bytes) if capacity else None
         return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
 
@@ -150,7 +150,7 @@ def _load(
         raise Cancelled
     try:
         loaded, analysis = load_set(files, {}, {}, is_cancelled, share=OVERVIEW_SHARE)
-        if not any(one.stamp for one in loaded.values()):
+        if not any(file.stamp for file in loaded.values()):
             return None
         analysis = load_module_or_finding(files, {}, analysis, is_cancelled, share=OVERVIEW_SHARE)
         return index_set(files, stamp, analysis.with_module(analysis.module, is_cancelled), convert)

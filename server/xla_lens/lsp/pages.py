@@ -70,7 +70,7 @@ class RenderedPage:
     def beside(self, link: Link) -> list[Link]:
         """Return the other links of a line: in a comparison, they lead to the same thing in the other dump."""
         document, row = self.document, self.document.row(link.start)
-        by_place = {one.place: one for one in self.links if document.row(one.start) == row}
+        by_place = {each_link.place: each_link for each_link in self.links if document.row(each_link.start) == row}
         by_place.pop(link.place)
         return list(by_place.values())
 

@@ -105,11 +105,11 @@ class Sources:
         return known[1]
 
 
-async def memory_of(one: NamedFiles, path: Path, text: str | None) -> SourceMemory:
+async def memory_of(named_files: NamedFiles, path: Path, text: str | None) -> SourceMemory:
     """Return what a set says about a file that it names. `text` is what the file contained at that time, if known."""
     # A link on the way to the file may have changed.
-    names = one.files.get(await in_thread(_real, path), ())
-    return await in_thread(source_memory, one.peak, names, text)
+    names = named_files.files.get(await in_thread(_real, path), ())
+    return await in_thread(source_memory, named_files.peak, names, text)
 
 
 def _real(path: Path) -> Path:

@@ -39,12 +39,12 @@ def _categories(compared: Comparison) -> Column:
     return np.select(cases, range(1, len(_CATEGORIES)), 0)
 
 
-def compared_maps(one: Diff, old_uri: str = "", new_uri: str = "") -> contract.ComparedMaps:
+def compared_maps(diff: Diff, old_uri: str = "", new_uri: str = "") -> contract.ComparedMaps:
     """Return the maps of both dumps of a comparison, with the URI of a file of each if an editor needs it."""
-    compared = one.comparison
+    compared = diff.comparison
     assert compared is not None
-    assert isinstance(one.old, DiffSide)
-    old, new = (memory_map_data(side.analysis) for side in (one.old, one.new))
+    assert isinstance(diff.old, DiffSide)
+    old, new = (memory_map_data(side.analysis) for side in (diff.old, diff.new))
     matching, values, categories = compared.matching, compared.values, _categories(compared)
     axes = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
     _compare(old, "old", axes[0], categories[values.of_old], matching.new_of_old)

@@ -77,7 +77,7 @@ class Analysis:
     @property
     def unreadable(self) -> tuple[DumpFile, ...]:
         """The files that could not be read."""
-        return tuple(one.place.file for one in self.findings if one.problem.kind is Problem.UNREADABLE_FILE)
+        return tuple(finding.place.file for finding in self.findings if finding.problem.kind is Problem.UNREADABLE_FILE)
 
     @property
     def is_sound(self) -> bool:

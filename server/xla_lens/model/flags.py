@@ -135,7 +135,7 @@ def _tpu_flags(text: str) -> FlagSet:
 def _overrides(options: Message) -> dict[str, str]:
     """The options of one compilation: the keys are names of flags, the values have a field for their type."""
     entries = (one for one in options.get("env_option_overrides", []) if isinstance(one, Message))
-    return {key: _joined(one.message("value")) for one in entries if (key := one.text("key"))}
+    return {key: _joined(entry.message("value")) for entry in entries if (key := entry.text("key"))}
 
 
 def _flat(message: Message, path: str = "") -> Iterator[tuple[str, str]]:

@@ -31,12 +31,12 @@ class OomJoin:
     @property
     def found_names(self) -> int:
         """How many listed buffers the dump has by their names and sizes."""
-        return sum(one.matched_by is MatchedBy.NAME and not one.is_other_size for one in self.buffers)
+        return sum(buffer.matched_by is MatchedBy.NAME and not buffer.is_other_size for buffer in self.buffers)
 
     @property
     def has_name(self) -> bool:
         """Whether the dump has a listed buffer by its name, of any size."""
-        return any(one.matched_by is MatchedBy.NAME for one in self.buffers)
+        return any(buffer.matched_by is MatchedBy.NAME for buffer in self.buffers)
 
     @property
     def has_number(self) -> bool:
@@ -211,7 +211,10 @@ def choose_dumps(messages: Sequence[OomMessage], candidates: Sequence[Candidate]
     """
     best: dict[OomMessage, Choice] = {}
     first = sorted(messages, key=lambda message: not message.is_failure)[:MOST_CHOICES]
-    fitting = {message: [one for one in candidates if _may_fit(message, one, candidates)] for message in first}
+    fitting = {
+        message: [each_candidate for each_candidate in candidates if _may_fit(message, each_candidate, candidates)]
+        for message in first
+    }
     for candidate in candidates:
         wanted = [message for message, fits in fitting.items() if candidate in fits]
         if not wanted:
@@ -230,8 +233,8 @@ def _rank(choice: Choice) -> tuple[int, bool, int]:
     return choice.join.found_names, choice.join.has_number, reserved
 
 
-def _may_fit(message: OomMessage, one: Candidate, candidates: Sequence[Candidate]) -> bool:
-    return message.module in (None, one.module) or (one.module is None and len(candidates) == 1)
+def _may_fit(message: OomMessage, candidate: Candidate, candidates: Sequence[Candidate]) -> bool:
+    return message.module in (None, candidate.module) or (candidate.module is None and len(candidates) == 1)
 
 
 def _chosen_by(join: OomJoin, candidate: Candidate, count: int, *, is_only: bool) -> ChosenBy | None:

@@ -80,7 +80,7 @@ _SPACE_WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "ho
 def oom_outline(report: OomReport) -> Outline:
     """Return what the messages say, and what the dumps say about them, as blocks."""
     message, choice = report.main, report.choice
-    others = [one for one in report.log.messages if one is not message]
+    others = [each_message for each_message in report.log.messages if each_message is not message]
     times = f", {message.times:,} times" if message.times > 1 else ""
     code = f", error code {message.code}" if message.code else ""
     count = len(others) + report.log.left_out
@@ -159,7 +159,7 @@ def _contents(choice: Choice) -> Iterator[str]:
     sums, space = choice.join.sums, choice.analysis.memory.space(choice.join.color)
     if space:
         parts = [one for one in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if sums[one][0]]
-        holds = " and ".join(f"{bounded_size(*sums[one])} of {_sum_name(choice, one)}" for one in parts)
+        holds = " and ".join(f"{bounded_size(*sums[part])} of {_sum_name(choice, part)}" for part in parts)
         needed = bounded_size(space.needed_bytes, space.reserved_bound)
         yield f"It needs {needed} of {space.id.name}{f', with {holds}' if holds else ''}."
 
@@ -190,8 +190,8 @@ _SUMS: Final = {
 }
 
 
-def _sum_name(choice: Choice, one: DumpSum) -> str:
-    return _SUMS[one].format(space=choice.analysis.dump.space_id(choice.join.color).name)
+def _sum_name(choice: Choice, part: DumpSum) -> str:
+    return _SUMS[part].format(space=choice.analysis.dump.space_id(choice.join.color).name)
 
 
 def _meant(fact: OomFact, choice: Choice) -> str:
@@ -204,14 +204,14 @@ def _in_dump(fact: OomFact, choice: Choice) -> str:
     sums, meant = choice.join.sums, _meant(fact, choice)
     if fact.equals:
         # Sums that the message cannot tell apart differ in their last digits.
-        return ", or ".join(f"{_sum_name(choice, one)} ({sums[one][0]:,} bytes)" for one in fact.equals)
+        return ", or ".join(f"{_sum_name(choice, equal)} ({sums[equal][0]:,} bytes)" for equal in fact.equals)
     if any(bound is not Bound.EXACT for _, bound in sums.values()):
         return f"unknown: {short_reason(choice.analysis.warrants)}"
     return f"no such sum: {meant}" if fact.size and meant else ""
 
 
 def _misnamed(fact: OomFact, choice: Choice) -> str:
-    size, others = size_text(fact.size), " or ".join(_sum_name(choice, one) for one in fact.equals)
+    size, others = size_text(fact.size), " or ".join(_sum_name(choice, equal) for equal in fact.equals)
     return f'The message calls {size} "{fact.name}", but {_meant(fact, choice)}. {size} is the size of {others}.'
 
 
@@ -221,15 +221,17 @@ def _buffer_section(
     """The buffers that a message lists, and the values that they are in its dump."""
     rows = [
         (
-            size_text(one.size),
-            size_text(one.padding) or ("none" if one.size and one.unpadded == one.size else ""),
-            _named(one.shape, Role.SHAPE),
-            "parameter" if one.is_parameter and not one.name else _named(one.name or one.label or one.tag, Role.NAME),
-            *([_value(one, choice.analysis.dump)] if choice else []),
-            _source(one),
-            _named(one.op_name, Role.PATH),
+            size_text(buffer.size),
+            size_text(buffer.padding) or ("none" if buffer.size and buffer.unpadded == buffer.size else ""),
+            _named(buffer.shape, Role.SHAPE),
+            "parameter"
+            if buffer.is_parameter and not buffer.name
+            else _named(buffer.name or buffer.label or buffer.tag, Role.NAME),
+            *([_value(buffer, choice.analysis.dump)] if choice else []),
+            _source(buffer),
+            _named(buffer.op_name, Role.PATH),
         )
-        for one in buffers[:top]
+        for buffer in buffers[:top]
     ]
     titles = f"size | padding | <shape | <buffer{' | <in the dump' if choice else ''} | <source | <op_name"
     cut = ("The message is cut off: the last buffer is incomplete, and there may be more.",) * message.is_cut_off
@@ -267,7 +269,9 @@ _MATCHED: Final = {
 
 
 def _others_section(others: Sequence[OomMessage], report: OomReport) -> Section | None:
-    rows = [(f"{one.line:,}", f"{one.times:,}", size_text(one.needed), _what(one)) for one in others[: report.top]]
+    rows = [
+        (f"{other.line:,}", f"{other.times:,}", size_text(other.needed), _what(other)) for other in others[: report.top]
+    ]
     more = _first(len(rows), len(others) + report.log.left_out)
     return (
         Section(f"Other messages in the log{more}", (table("line | times | size | <message", rows),))

@@ -52,11 +52,11 @@ _UNSEEN: Final = {
 """What is taken, as measured."""
 
 
-def unseen_words(one: Unseen) -> str:
+def unseen_words(unseen: Unseen) -> str:
     """Return what an instruction takes memory for that no dump shows."""
-    if one.kind is not UnseenKind.YNN_FUSION:
-        return _UNSEEN[one.kind]
-    return "the products inside it" + (f", {human(one.size_bytes)}" if one.size_bytes else ", if it has any")
+    if unseen.kind is not UnseenKind.YNN_FUSION:
+        return _UNSEEN[unseen.kind]
+    return "the products inside it" + (f", {human(unseen.size_bytes)}" if unseen.size_bytes else ", if it has any")
 
 
 def padding_part(part: PaddingPart) -> str:

@@ -63,9 +63,9 @@ def bounds(**numbers: Bound) -> dict[str, Inexact]:
     return {name: bound.value for name, bound in numbers.items() if bound is not Bound.EXACT}
 
 
-def as_dictionary(one: JsonObject) -> Json:
+def as_dictionary(json_object: JsonObject) -> Json:
     """Return an object as a dictionary, with dictionaries and lists in it."""
-    found: Json = to_builtins(one)
+    found: Json = to_builtins(json_object)
     return found
 
 

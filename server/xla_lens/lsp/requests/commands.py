@@ -244,7 +244,7 @@ def _page(log: Path, text: str | None, folders: list[Path]) -> str:
     """Return the page as Markdown. Runs in a worker thread."""
     found = _messages(log, text)
     sets = next(filter(None, map(_sets_in, folders)), [])
-    candidates = {Candidate(one.module, one.labels, partial(_load, one)): one for one in sets}
+    candidates = {Candidate(dump_set.module, dump_set.labels, partial(_load, dump_set)): dump_set for dump_set in sets}
     answer = oom_report(log.name, found, [*candidates], _OPTIONS.top)
     lines = [*markdown_text(oom_outline(answer))]
     if choice := answer.choice:

@@ -41,9 +41,9 @@ def _jump(find: _Find, snapshot: Snapshot, position: lsp.Position) -> RawJson | 
         others = navigation.declaration(*about, 1)
         if snapshot.module:
             others += navigation.implementation(*about, 1)
-        fits = (one for one in others if not convert.is_in_pages(one.file))
+        fits = (other for other in others if not convert.is_in_pages(other.file))
         file, start = snapshot.file, mention.start
-        places = [one for one in fits if one.file is not file or not one.start <= start < one.end][:1] or places
+        places = [fit for fit in fits if fit.file is not file or not fit.start <= start < fit.end][:1] or places
     return convert.locations(snapshot.truncate(places, limit, "places")) if places else None
 
 

@@ -156,7 +156,7 @@ def _files(paths: Mapping[FileKind, Path], opened: OpenDocuments) -> list[contra
 
 def _first(files: list[contract.SetFile], convert: Converter) -> str:
     """Return the URI of the file to open first, one that the editor can open if there is any; empty without files."""
-    fits = (one["uri"] for one in files if not convert.is_too_large(one["sizeBytes"]))
+    fits = (file["uri"] for file in files if not convert.is_too_large(file["sizeBytes"]))
     return next(fits, files[0]["uri"] if files else "")
 
 
@@ -205,15 +205,15 @@ async def modules(arguments: Arguments) -> RawJson:
 
 
 def _module(
-    one: IndexedSet, convert: Converter, opened: OpenDocuments, given: Capacity | None
+    indexed: IndexedSet, convert: Converter, opened: OpenDocuments, given: Capacity | None
 ) -> contract.ModuleSummary:
-    files = _files(one.files.paths, opened)
+    files = _files(indexed.files.paths, opened)
     return {
         "uri": _first(files, convert),
-        "module": one.summary.module,
-        "incomplete": reasons(one.summary.warrants.gaps),
-        "gap": gap_word(one.summary.warrants),
-        "spaces": [space_data(space, given, one.summary.capacity) for space in one.summary.spaces],
+        "module": indexed.summary.module,
+        "incomplete": reasons(indexed.summary.warrants.gaps),
+        "gap": gap_word(indexed.summary.warrants),
+        "spaces": [space_data(space, given, indexed.summary.capacity) for space in indexed.summary.spaces],
         "files": files,
     }
 

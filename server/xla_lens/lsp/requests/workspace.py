@@ -43,8 +43,10 @@ async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> l
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
     opened = state.sets.documents
     return [
-        lsp.WorkspaceSymbol(_location(one, opened), one.name, _KINDS[one.kind][0], container_name=container_text(one))
-        for one in found.symbols
+        lsp.WorkspaceSymbol(
+            _location(symbol, opened), symbol.name, _KINDS[symbol.kind][0], container_name=container_text(symbol)
+        )
+        for symbol in found.symbols
     ]
 
 

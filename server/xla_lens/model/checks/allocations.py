@@ -143,7 +143,7 @@ def parameters_are_numbered(dump: DumpSet, context: Context) -> Findings:
     def holds_another(row: int) -> bool:
         names = distinct(dump.values.name[dump.values_of_allocation(row)]).tolist()
         parameters = (dump.instruction(name) for name in names if dump.opcode(name) == b"parameter")
-        held = {one.parameter_number for one in parameters if one} - {None}
+        held = {parameter.parameter_number for parameter in parameters if parameter} - {None}
         return bool(held) and allocations.parameter[row] not in held
 
     # Most allocations hold the parameter that their header names.
@@ -192,7 +192,7 @@ def _hold_shapes(dump: DumpSet, allocations: Column, start: Column, end: Column)
     numbers = {without_layout(data[start[row] : end[row]]): number for number, row in enumerate(first.tolist())}
     wanted = np.full(len(dump.allocations), NONE)
     wanted[allocations] = text
-    same = np.array([numbers.get(without_layout(one), NONE) for one in shapes], np.int64)[shape]
+    same = np.array([numbers.get(without_layout(each_shape), NONE) for each_shape in shapes], np.int64)[shape]
     holds = np.zeros(len(dump.allocations), np.bool_)
     is_held = (same != NONE) & (same == taken(wanted, slices.allocation))
     holds[slices.allocation[is_held]] = True
@@ -203,7 +203,7 @@ def _holds_shape(dump: DumpSet, allocation: int, shape: bytes) -> bool:
     """Whether any value of an allocation has the shape; layouts are not compared."""
     wanted, (shapes, number) = without_layout(shape), dump.slice_shapes
     numbers = number[dump.values.slice[dump.values_of_allocation(allocation)]]
-    return any(without_layout(shapes[one]) == wanted for one in set(numbers.tolist()))
+    return any(without_layout(shapes[each_number]) == wanted for each_number in set(numbers.tolist()))
 
 
 def _is_whole_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:

@@ -86,7 +86,7 @@ def check(
 def _alarms(findings: list[Finding]) -> list[Finding]:
     """The errors and warnings that are not about unknown lines."""
     unknown = Problem.UNKNOWN_LINES, Problem.UNKNOWN_LINE_PART
-    return [one for one in findings if one.severity.is_alarm and one.problem.kind not in unknown]
+    return [finding for finding in findings if finding.severity.is_alarm and finding.problem.kind not in unknown]
 
 
 def _checked(
@@ -104,7 +104,7 @@ def _checked(
     if module and module.is_cut_off:
         findings.append(file_structure.truncated(module.file, Cut.MODULE))
     order = [*dump.files, *([module.file] if module else [])]
-    cut = [one.place.file for one in findings if one.problem.kind is Problem.TRUNCATED_FILE]
+    cut = [each_finding.place.file for each_finding in findings if each_finding.problem.kind is Problem.TRUNCATED_FILE]
     context = Context.of(dump, module)
     # Rows may be missing there.
     context.broken_files = {

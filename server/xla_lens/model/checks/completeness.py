@@ -145,7 +145,7 @@ def _missing(dump: DumpSet) -> Iterator[Gap]:
             is_count = quantity in (VALUES, SCHEDULE)
             bound = Bound.AT_LEAST if is_count else Bound.UNKNOWN
             if quantity is RESERVED and (spaces := reported_spaces(dump)):
-                bound = Bound.EXACT if all(one.needed.is_exact for one in spaces) else Bound.AT_MOST
+                bound = Bound.EXACT if all(space.needed.is_exact for space in spaces) else Bound.AT_MOST
             if bound is not Bound.EXACT:
                 yield Gap(quantity, bound, cause, kind)
     if dump.used is None and dump.assignment:

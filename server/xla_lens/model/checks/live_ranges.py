@@ -149,9 +149,9 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Find
     is_known = context.free(values=read, names=user)
     np.maximum.at(last_use, read[is_known], step[user[is_known]])
     early = [
-        values.live_range.item(one)
-        for one in _without_successors(dump, value[known & (ranges.end_step < last_use[value])].tolist())
-        if not is_passed_on(dump, one) and not _is_read_asynchronously(dump, one)
+        values.live_range.item(ending)
+        for ending in _without_successors(dump, value[known & (ranges.end_step < last_use[value])].tolist())
+        if not is_passed_on(dump, ending) and not _is_read_asynchronously(dump, ending)
     ]
     use = last_use[value]
     yield from context.found(

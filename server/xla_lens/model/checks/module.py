@@ -182,7 +182,7 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Findings:
     rows = []
     for instruction, group in ((np.full(len(aliases), root), 1), (parameter, 3)):
         numbers = {
-            path: dump.index_number(b"{%s}" % path.replace(b" ", b"")) for path in {one[group] for one in aliases}
+            path: dump.index_number(b"{%s}" % path.replace(b" ", b"")) for path in {alias[group] for alias in aliases}
         }
         index, name = np.array([numbers[alias[group]] for alias in aliases]), taken(graph.name, instruction)
         is_known = (name != NONE) & (index != NONE)

@@ -122,7 +122,9 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
             form = _DIGITS.sub(b"0", line[:_LONGEST])
             if form not in known:
                 known[form] = tuple(
-                    like for like, least, *parts in _FORMS if sum(bool(re.search(one, form)) for one in parts) >= least
+                    like
+                    for like, least, *parts in _FORMS
+                    if sum(bool(re.search(part, form)) for part in parts) >= least
                 )
             section = section_at(file, start)
             row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)

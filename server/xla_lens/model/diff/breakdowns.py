@@ -139,7 +139,7 @@ def owners_at(
             origin.derived is not None,
         )
 
-    return tuple(owner(*one) for one in sizes.items())
+    return tuple(owner(*size) for size in sizes.items())
 
 
 def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[Source, str]) -> tuple[Row, ...]:
@@ -154,18 +154,18 @@ def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[S
     return tuple(rows)
 
 
-def _key(by: By, one: Owner, line: str | None) -> Key:
+def _key(by: By, owner: Owner, line: str | None) -> Key:
     match by:
         case By.LINE:
-            return Argument(argument_of(one.path)) if one.path and line is None else line
+            return Argument(argument_of(owner.path)) if owner.path and line is None else line
         case By.PARAMETER:
-            return one.path
+            return owner.path
         case By.GROUP:
-            shape = decode(without_layout(one.shape)) if one.shape is not None else None
+            shape = decode(without_layout(owner.shape)) if owner.shape is not None else None
             # A group says what its buffers are: a copy of something is a copy.
-            op_name = _DIGITS.sub("#", one.op_name) if one.op_name and not one.is_derived else None
-            return Group(shape, op_name, None if op_name else one.opcode, line)
-    found: str | None = getattr(one, by.value)
+            op_name = _DIGITS.sub("#", owner.op_name) if owner.op_name and not owner.is_derived else None
+            return Group(shape, op_name, None if op_name else owner.opcode, line)
+    found: str | None = getattr(owner, by.value)
     return found
 
 
@@ -215,7 +215,7 @@ def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]
 def _lines_by_rest(owners: Iterable[Owner]) -> defaultdict[Key, Counter[Source]]:
     """The lines of buffers, with how many buffers each has, by what else these have."""
     found: defaultdict[Key, Counter[Source]] = defaultdict(Counter)
-    for one in owners:
-        if one.source:
-            found[_key(By.GROUP, one, None)][one.source] += 1
+    for owner in owners:
+        if owner.source:
+            found[_key(By.GROUP, owner, None)][owner.source] += 1
     return found

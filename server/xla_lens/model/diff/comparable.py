@@ -118,7 +118,7 @@ def differences(old: DiffSide | None, new: DiffSide, fraction: float) -> Iterato
     else:
         flags = []
     named = {flag.name for flag in flags}
-    yield from (one for one in _libraries(old.dump, new.dump) if one.facts["flag"] not in named)
+    yield from (library for library in _libraries(old.dump, new.dump) if library.facts["flag"] not in named)
 
 
 def _other(kind: DifferenceKind, old: object, new: object) -> Iterator[Difference]:

@@ -154,7 +154,7 @@ class Comparison:
         for space in self.memory_spaces:
             for side, partner in ((space.old, self.matching.new_of_old), (space.new, self.matching.old_of_new)):
                 all_bytes += side.peak_live_bytes
-                matched_bytes += sum(one.size_bytes for one in side.owners or () if partner[one.value] != NONE)
+                matched_bytes += sum(owner.size_bytes for owner in side.owners or () if partner[owner.value] != NONE)
         return matched_bytes / all_bytes if all_bytes else 1.0
 
     def space(self, color: int) -> SpaceComparison | None:
@@ -174,11 +174,11 @@ class Comparison:
 compare_analyses: Final = Comparison.of
 
 
-def space_sides(one: Analysis, module: HloModule | None, other_paths: Collection[str]) -> dict[int, SpaceSide]:
+def space_sides(analysis: Analysis, module: HloModule | None, other_paths: Collection[str]) -> dict[int, SpaceSide]:
     """Return the memory spaces of a dump by color. `other_paths` are the paths of the parameters of the other dump."""
-    dump, found = one.dump, {}
+    dump, found = analysis.dump, {}
     kinds, table = allocation_kinds(dump), dump.allocations
-    for space in one.memory.spaces:
+    for space in analysis.memory.spaces:
         color, step = space.color, space.peak_step
         padding = padding_at(dump, *owned_bytes(dump, step, color)) if step is not None else None
         rows = np.flatnonzero(dump.allocation_spaces == color)

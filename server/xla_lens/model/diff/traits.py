@@ -79,7 +79,7 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
         "shape": taken(numbered(shapes), shape),
         "bare_shape": taken(numbered(map(without_layout, shapes)), shape),
         "dimensions": taken(numbered(map(_dimensions, shapes)), shape),
-        "rank": taken(numbered(_DIGITS.sub(b"", _dimensions(one)) for one in shapes), shape),
+        "rank": taken(numbered(_DIGITS.sub(b"", _dimensions(each_shape)) for each_shape in shapes), shape),
         "op_name": op_name,
         "path": numbered(paths)[of_name],
         "bare_path": numbered(path and _TRANSFORMATIONS.sub("", path) for path in paths)[of_name],

@@ -243,22 +243,22 @@ def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
 def _reported_spaces(dump: DumpSet) -> Iterator[MemorySpace]:
     """The memory spaces by the memory usage report alone."""
     by_memory: dict[SpaceId, list[ReportedSpace]] = {}
-    for one in reported_spaces(dump):
-        by_memory.setdefault(dump.space_id(one.color).memory, []).append(one)
+    for space in reported_spaces(dump):
+        by_memory.setdefault(dump.space_id(space.color).memory, []).append(space)
     for memory, parts in by_memory.items():
-        is_exact = all(one.reserved.is_exact and one.needed.is_exact for one in parts)
+        is_exact = all(part.reserved.is_exact and part.needed.is_exact for part in parts)
         yield MemorySpace(
             id=memory,
-            reserved_bytes=sum(one.reserved.most for one in parts),
-            needed_bytes=sum(one.needed.most for one in parts),
+            reserved_bytes=sum(part.reserved.most for part in parts),
+            needed_bytes=sum(part.needed.most for part in parts),
             peak_step=None,
             peak_live_bytes=0,
             live=NEVER_LIVE,
             colors=tuple(
-                ColorPart(dump.space_id(one.color), one.reserved.most, one.needed.most, NEVER_LIVE) for one in parts
+                ColorPart(dump.space_id(part.color), part.reserved.most, part.needed.most, NEVER_LIVE) for part in parts
             ),
             reserved_bound=Bound.EXACT if is_exact else Bound.AT_MOST,
-            surely_needed_bytes=sum(one.needed.least for one in parts),
+            surely_needed_bytes=sum(part.needed.least for part in parts),
         )
 
 

@@ -91,7 +91,7 @@ def reported_spaces(dump: DumpSet) -> list[ReportedSpace]:
 def reported_buffers(dump: DumpSet) -> list[ReportedBuffer]:
     """Return the buffers of a set that has a memory usage report but no buffer assignment, the largest first."""
     file = usage_report(dump)
-    found = [one for one in (_buffers(file) if file else ()) if one.color >= 0 and one.values >= 0]
+    found = [buffer for buffer in (_buffers(file) if file else ()) if buffer.color >= 0 and buffer.values >= 0]
     return sorted(found, key=lambda one: (-one.size_bytes.most, one.start))
 
 
@@ -100,7 +100,7 @@ def reported_buffers(dump: DumpSet) -> list[ReportedBuffer]:
 
 def _by_tables(dump: DumpSet, file: DumpFile) -> Iterator[ReportedSpace]:
     spaces, tables, rows = file.columns.report_spaces, file.columns.report_tables, file.columns.report_rows
-    by_row = {one.start: one for one in _buffers(file)}
+    by_row = {buffer.start: buffer for buffer in _buffers(file)}
     for color, total in sorted(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         here = (tables.color == color).nonzero()[0].tolist()
         perhaps_local, surely_needed = Interval(0, 0), 0
@@ -121,11 +121,11 @@ def _by_tables(dump: DumpSet, file: DumpFile) -> Iterator[ReportedSpace]:
 _SCALAR: Final = re.compile(r"\w+\[\]|\((?:\w+\[\](?:, )?)+\)")
 
 
-def _may_be_local(dump: DumpSet, one: ReportedBuffer) -> bool:
+def _may_be_local(dump: DumpSet, buffer: ReportedBuffer) -> bool:
     """Whether a buffer that is alone in its allocation may be thread-local. On CPUs and GPUs, such buffers belong to
     the computations that operations such as reductions apply to scalars.
     """
-    return dump.backend not in (Backend.CPU, Backend.GPU) or bool(_SCALAR.fullmatch(one.shapes))
+    return dump.backend not in (Backend.CPU, Backend.GPU) or bool(_SCALAR.fullmatch(buffer.shapes))
 
 
 def _is_whole(file: DumpFile) -> bool:
@@ -185,19 +185,19 @@ def _headers(file: DumpFile) -> Iterator[_Header]:
 
 def _kinds(file: DumpFile) -> Iterator[tuple[int, tuple[str, int]]]:
     """The kinds and colors of allocations by their numbers."""
-    return ((one.number, (one.kind, one.color)) for one in _headers(file))
+    return ((header.number, (header.kind, header.color)) for header in _headers(file))
 
 
 def _by_headers(file: DumpFile) -> Iterator[ReportedSpace]:
     """The memory spaces of a report with kinds. It has the exact total of all of them only."""
     total, headers = file.columns.totals.size_bytes.item(0), [*_headers(file)]
     nothing = Interval(0, 0)
-    for color in sorted({one.color for one in headers}):
+    for color in sorted({header.color for header in headers}):
         kinds = dict.fromkeys(KIND_NAMES, nothing)
-        for one in headers:
-            if one.color == color:
-                kinds[one.kind] += one.size_bytes
-        others = sum((one.size_bytes for one in headers if one.color != color), nothing)
+        for header in headers:
+            if header.color == color:
+                kinds[header.kind] += header.size_bytes
+        others = sum((header.size_bytes for header in headers if header.color != color), nothing)
         listed = sum(kinds.values(), nothing)
         rest = others.taken_from(Interval(total, total))
         least = max(listed.least, rest.least)

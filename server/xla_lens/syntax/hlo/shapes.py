@@ -87,7 +87,7 @@ def parse_shape(text: bytes) -> ArrayShape | None:
 def _integers(numbers: bytes) -> tuple[int | None, ...]:
     """Comma-separated numbers; None for `?` and `*`."""
     digits = (number.strip(b"<=") for number in numbers.split(b",") if number)
-    return tuple(integer(one) if one.removeprefix(b"-").isdigit() else None for one in digits)
+    return tuple(integer(digit) if digit.removeprefix(b"-").isdigit() else None for digit in digits)
 
 
 def byte_sizes(texts: Iterable[bytes]) -> Column:
