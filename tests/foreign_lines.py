@@ -17,7 +17,7 @@ from xla_lens.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 
 STATISTICS: Final = (
     b"Assignment statistics: 30 allocations, 58 values",
@@ -94,23 +94,23 @@ UNICODE: Final = (
 BLANK: Final = (b"", b"   ", b"\t", b"\n")
 FIELDS: Final = (b'name: "fusion"', b"size: 3", b"  index: 0", b"color: 1", b"shape {", b"total_bytes: 5")
 ROWS: Final = {
-    Section.BUFFER_ASSIGNMENT: (
+    DumpSection.BUFFER_ASSIGNMENT: (
         b"allocation 0: size 4, thread-local:",
         b" value: <7 nothing.1 @0> (size=8,offset=0): f32[2]{0}",
         b"BufferAssignment:",
     ),
-    Section.USED_VALUES: (
+    DumpSection.USED_VALUES: (
         b"<7 nothing.1 @0>",
         b" positions:",
         b"  nothing.1",
         b"  nothing.1, operand 0",
         b"Used values:",
     ),
-    Section.INSTRUCTION_SEQUENCE: (b"    3:nothing.1", b"  InstructionSequence:"),
-    Section.BUFFER_LIVE_RANGES: (b"    nothing.1{}:3-5", b"  BufferLiveRange:"),
-    Section.PEAK: (b"    nothing.1{}: 8 bytes (cumulative: 8 bytes)", b"  Live ranges at 3 (peak):"),
-    Section.STACK_TRACES: (b"    nothing (1.0%, total: 8 bytes, current: 8 bytes, remaining: 0 bytes)",),
-    Section.REPORT: (
+    DumpSection.INSTRUCTION_SEQUENCE: (b"    3:nothing.1", b"  InstructionSequence:"),
+    DumpSection.BUFFER_LIVE_RANGES: (b"    nothing.1{}:3-5", b"  BufferLiveRange:"),
+    DumpSection.PEAK: (b"    nothing.1{}: 8 bytes (cumulative: 8 bytes)", b"  Live ranges at 3 (peak):"),
+    DumpSection.STACK_TRACES: (b"    nothing (1.0%, total: 8 bytes, current: 8 bytes, remaining: 0 bytes)",),
+    DumpSection.REPORT: (
         b"        32B( 50%);        32B;           64;                1; f32[8]",
         b"Memory Space: x (color=0)",
     ),

@@ -92,7 +92,9 @@ def schema_text(schema: Schema) -> str:
     kinds = [kind for output in schema.outputs for kind in _kinds(output)]
     _, components = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     by_name = {kind.__name__: kind for kind in _subclasses(JsonObject)}
-    structs = {name: by_name[name] for name in sorted(components) if name in by_name}
+    # An enumeration may have the name of a struct in another schema.
+    objects = sorted(name for name, component in components.items() if "properties" in component)
+    structs = {name: by_name[name] for name in objects}
     definitions: Json = {}
     for output in schema.outputs:
         if isinstance(output.kinds, tuple):

@@ -13,7 +13,7 @@ from tree_sitter import Node, Parser
 
 from xla_lens.syntax.columns import NONE, Kind, Texts
 from xla_lens.syntax.file_names import split_name
-from xla_lens.syntax.tables import FileColumns, Section
+from xla_lens.syntax.tables import DumpSection, FileColumns
 from xla_lens.syntax.tree import XLA_DUMP
 
 
@@ -48,16 +48,16 @@ and what the walk remembers (`@`).
 """
 
 _SECTIONS: Final = {
-    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
-    "used_values": Section.USED_VALUES,
-    "live_ranges": Section.LIVE_RANGES,
-    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
-    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
-    "peak": Section.PEAK,
-    "stack_traces": Section.STACK_TRACES,
-    "allocations_by_size": Section.REPORT,
-    "allocations_with_values": Section.REPORT,
-    "memory_space": Section.REPORT,
+    "buffer_assignment": DumpSection.BUFFER_ASSIGNMENT,
+    "used_values": DumpSection.USED_VALUES,
+    "live_ranges": DumpSection.LIVE_RANGES,
+    "instruction_sequence": DumpSection.INSTRUCTION_SEQUENCE,
+    "buffer_live_ranges": DumpSection.BUFFER_LIVE_RANGES,
+    "peak": DumpSection.PEAK,
+    "stack_traces": DumpSection.STACK_TRACES,
+    "allocations_by_size": DumpSection.REPORT,
+    "allocations_with_values": DumpSection.REPORT,
+    "memory_space": DumpSection.REPORT,
 }
 
 _KINDS: Final = {kind.name.lower().replace("_", "-").encode(): kind for kind in Kind if kind.name}

@@ -239,7 +239,7 @@ def _tables_header() -> Iterator[str]:
     yield f"// {_NOTICE}\n\n#ifndef XLA_DUMP_TABLES_H\n#define XLA_DUMP_TABLES_H\n\n"
     yield from _layouts()
     yield from _names_for_rows_by_hand()
-    yield "// For each header of a section, 1 more than its number in `Section`.\n"
+    yield "// For each header of a section, 1 more than its number in `DumpSection`.\n"
     yield "static const uint8_t SECTIONS[ERROR_SENTINEL + 1] = {\n"
     for line in lines.LINES:
         if line.section:
@@ -306,10 +306,10 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Final
 
-from xla_lens.syntax.columns import AllTables, Column, Table
+from xla_lens.syntax.columns import AllTables, Column, FileTable
 
 
-class Section(IntEnum):
+class DumpSection(IntEnum):
     """The sections of a dump."""
 
 '''
@@ -318,19 +318,19 @@ class Section(IntEnum):
 def _tables_module() -> Iterator[str]:
     yield _MODULE + "".join(f"    {name.upper()} = {number}\n" for number, name in enumerate(lines.SECTIONS))
     for table in lines.TABLES:
-        yield f"\n\nclass {_class(table)}(Table):\n{_docstring(table.doc)}\n"
+        yield f"\n\nclass {_class(table)}(FileTable):\n{_docstring(table.doc)}\n"
         if table.columns:
             yield "\n" + "".join(f"    {column.name}: Column\n" for column in _columns(table)[2:])
     yield "\n\n@dataclass(frozen=True, eq=False)\nclass FileColumns(AllTables):\n"
     yield '    """All tables of one dump file."""\n\n'
     yield "".join(f"    {table.name}: {_class(table)}\n" for table in lines.TABLES)
-    yield '\n\nclass Role(Enum):\n    """The part of the dump that mentions something."""\n\n'
+    yield '\n\nclass MentionRole(Enum):\n    """The part of the dump that mentions something."""\n\n'
     roles = dict.fromkeys([*(table.role for table in lines.TABLES if table.role), *lines.PARTS_OF_ROWS])
     yield "".join(f"    {role} = auto()\n" for role in roles)
     yield "\n\nMENTIONS: Final = {\n"
     for table in lines.TABLES:
         if table.role:
-            yield f'    "{table.name}": ("{table.holder}", Role.{table.role}),\n'
+            yield f'    "{table.name}": ("{table.holder}", MentionRole.{table.role}),\n'
     yield '}\n"""The tables whose rows are mentions, each with the file that has to hold it, empty for any."""\n'
     yield "\nTOKEN_TYPES: Final = {\n"
     types = dict[str, str]()

@@ -321,7 +321,7 @@ TABLES: Final = (
     ),
     Table(
         "sections",
-        "The sections of the file, from their headers to their last rows. `section` is a `Section`.",
+        "The sections of the file, from their headers to their last rows. `section` is a `DumpSection`.",
         "section: section",
         is_by_hand=True,
     ),

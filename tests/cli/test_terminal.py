@@ -15,7 +15,7 @@ import pytest
 from commands import on_terminal, printed, printed_json
 from samples import PALLAS, SPLIT, TPU, joined, on_all_dumps, on_each_dump
 from terminals import read_all
-from xla_lens.blocks.terminal import Cut, Piece, Style, Terminal, columns, shortened, width_of, wrapped
+from xla_lens.blocks.terminal import Shortening, Style, StyledText, Terminal, columns, shortened, width_of, wrapped
 from xla_lens.blocks.text import terminal_lines
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.disk.sets import find_set
@@ -107,16 +107,18 @@ def test_narrow_terminals_move_columns_below_their_row() -> None:
 @pytest.mark.parametrize(
     ("cut", "width", "expected"),
     [
-        (Cut.START, 24, "…/programs.py:50"),
-        (Cut.START, 12, "…grams.py:50"),
-        (Cut.MIDDLE, 16, "/home…rams.py:50"),
-        (Cut.END, 10, "/home/use…"),
-        (Cut.START, 40, "/home/user/programs/programs.py:50"),
+        (Shortening.START, 24, "…/programs.py:50"),
+        (Shortening.START, 12, "…grams.py:50"),
+        (Shortening.MIDDLE, 16, "/home…rams.py:50"),
+        (Shortening.END, 10, "/home/use…"),
+        (Shortening.START, 40, "/home/user/programs/programs.py:50"),
     ],
 )
-def test_names_are_shortened_where_they_say_least(cut: Cut, width: int, expected: str) -> None:
-    assert shortened(Piece("/home/user/programs/programs.py:50", cut=cut), width).text[-len(expected) :] == expected
-    assert columns(shortened(Piece("/home/user/programs/programs.py:50", cut=cut), width).text) <= width
+def test_names_are_shortened_where_they_say_least(cut: Shortening, width: int, expected: str) -> None:
+    assert (
+        shortened(StyledText("/home/user/programs/programs.py:50", cut=cut), width).text[-len(expected) :] == expected
+    )
+    assert columns(shortened(StyledText("/home/user/programs/programs.py:50", cut=cut), width).text) <= width
 
 
 # ---------------------------------------------------------------- real terminals
@@ -229,7 +231,7 @@ def test_findings_wrap_on_a_terminal_and_keep_their_place() -> None:
 @pytest.mark.parametrize("length", range(20, 100))
 def test_long_words_lose_nothing_where_they_are_broken(length: int) -> None:
     text = "".join(chr(ord("a") + place % 26) for place in range(length))
-    lines = wrapped([Piece(text, Style.SOURCE), Piece(": "), Piece("error")], 60, 4)
+    lines = wrapped([StyledText(text, Style.SOURCE), StyledText(": "), StyledText("error")], 60, 4)
     assert "".join(piece.text for line in lines for piece in line).replace(" ", "") == f"{text}:error"
     assert max(map(width_of, lines)) <= 60
 

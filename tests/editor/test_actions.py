@@ -8,7 +8,7 @@ from samples import (
     analysis_of_text,
     mark,
 )
-from xla_lens.editor.annotations import Action, actions, source_actions
+from xla_lens.editor.annotations import EditorAction, actions, source_actions
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.places import Place
@@ -31,7 +31,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     assert "\n".join(map(_action_text, actions(analysis, file, (offset, offset)))) == expected.strip("\n")
 
 
-def _action_text(action: Action) -> str:
+def _action_text(action: EditorAction) -> str:
     place = action.target
     if not isinstance(place, Place):
         return action.title

@@ -27,7 +27,7 @@ from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 
 LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-assignment.txt"))
 
@@ -140,7 +140,7 @@ tuple.24 (16 B)
 def test_item_has_the_name_in_the_allocation(name: str) -> None:
     text = SEED.read_text().replace("value: <2 negate.0 @0>", f"value: <2 {name} @0>")
     dump = analysis_of_text(text).dump
-    item = prepare(dump, None, Mention(Value(dump.value_of_id(2)), Role.SLICE, 0, 0))
+    item = prepare(dump, None, Mention(Value(dump.value_of_id(2)), MentionRole.SLICE, 0, 0))
     assert item
     assert item.name.decode() == name
     assert _place_text(item.selection) == "negate.0"
@@ -158,7 +158,7 @@ def test_producers_and_consumers_agree(analysis: Analysis) -> None:
     """They are inverse relations with the same places, in schedule order."""
     dump, count = analysis.dump, 0
     for value in random.Random(0).sample(range(len(dump.values)), min(12, len(dump.values))):
-        if item := prepare(dump, None, Mention(Value(value), Role.USED_VALUE, 0, 0)):
+        if item := prepare(dump, None, Mention(Value(value), MentionRole.USED_VALUE, 0, 0)):
             _check_item(dump, item)
             count += _check_consumers(dump, item)
     assert count >= min(1, len(dump.values) // 4)

@@ -14,7 +14,7 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 from xla_lens.words.command_links import CommandLinks
 from xla_lens.words.sources import call_chain, source_suffix
 from xla_lens.words.terms import term_at
@@ -268,7 +268,7 @@ def test_hover_links_steps_sources_and_the_allocation() -> None:
 def test_hovers_of_values_repeat_no_size(path: Path) -> None:
     analysis = analysis_of(path)
     for value in range(min(len(analysis.dump.values), 200)):
-        text = hover(analysis, Mention(Value(value), Role.USED_VALUE, 0, 0))
+        text = hover(analysis, Mention(Value(value), MentionRole.USED_VALUE, 0, 0))
         # Several causes of padding can have one size. `1.0 KiB + 20 B` is another size than `1.0 KiB`.
         size = r"\d[\d.,]* (?:KiB|MiB|GiB)\b(?: [+−] \d[\d.]* \w+)?"
         # The place repeats the size with the exact bytes.

@@ -12,7 +12,7 @@ from samples import (
     module_of_text,
     on_dumps,
 )
-from xla_lens.editor.links import Link, frame_tooltip, links
+from xla_lens.editor.links import SourceLink, frame_tooltip, links
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -49,7 +49,7 @@ buffer-assignment:
     )
 
 
-def _in_module(module: HloModule) -> list[Link]:
+def _in_module(module: HloModule) -> list[SourceLink]:
     return links(analyse([]).dump, module, module.file, 10_000)
 
 

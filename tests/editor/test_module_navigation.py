@@ -14,7 +14,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, Value
 from xla_lens.model.places.places import Place, slice_place, used_value_place
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 
 WHILE = next(SPLIT.parent.parent.glob("nested_tuples/module_0010*-buffer-assignment.txt"))
 SHORT = next(SPLIT.parent.parent.parent.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
@@ -76,7 +76,7 @@ def test_values_lead_to_their_lines_and_back(analysis: Analysis) -> None:
         return
     values = random.Random(0).sample(range(len(dump.values)), min(100, len(dump.values)))
     for value in values:
-        (line,) = implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0), 1)
+        (line,) = implementation(dump, module, Mention(Value(value), MentionRole.SLICE, 0, 0), 1)
         assert module.data.startswith(dump.names[dump.values.name[value]] + b" = ", line.start)
         mention = hlo_mention_at(module, line.start)
         assert mention

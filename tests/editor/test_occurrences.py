@@ -6,8 +6,8 @@ from itertools import islice
 from samples import on_dumps
 from xla_lens.editor.references import occurrences
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Step, Target, Value, mention_at
-from xla_lens.syntax.tables import Role
+from xla_lens.model.places.mentions import Allocation, Instruction, PeakHeader, Step, Target, Value, mention_at
+from xla_lens.syntax.tables import MentionRole
 
 _MOST = 300
 
@@ -19,11 +19,11 @@ def _targets(analysis: Analysis) -> list[Target]:
     targets += [Allocation(row) for row in range(len(dump.allocations))]
     targets += [Step(step) for step in range(len(dump.schedule) + 1)]
     targets += [Instruction(name) for name in range(len(dump.names))]
-    targets += [Peak(row) for row in range(len(dump.peaks))]
+    targets += [PeakHeader(row) for row in range(len(dump.peaks))]
     return targets if len(targets) <= 50 else random.Random(0).sample(targets, 50)
 
 
-def _is_named_otherwise(target: Target, role: Role) -> bool:
+def _is_named_otherwise(target: Target, role: MentionRole) -> bool:
     """Whether the mention at an occurrence may have another target.
 
     An operand that reads a tuple element names the whole tuple. A schedule entry names the top-level value of its
@@ -31,11 +31,11 @@ def _is_named_otherwise(target: Target, role: Role) -> bool:
     """
     match target:
         case Value():
-            return role in (Role.INSTRUCTION_TEXT, Role.SCHEDULE)
+            return role in (MentionRole.INSTRUCTION_TEXT, MentionRole.SCHEDULE)
         case Allocation():
-            return role is Role.SLICE
+            return role is MentionRole.SLICE
         case Step():
-            return role is Role.PEAK
+            return role is MentionRole.PEAK
     return isinstance(target, Instruction)
 
 

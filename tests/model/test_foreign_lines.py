@@ -16,7 +16,7 @@ from xla_lens.model.checks.codes import Severity
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import read_columns
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 
 _SETS = list(find_sets(DUMPS))
 
@@ -62,11 +62,11 @@ def _with_rows(chance: random.Random, text: bytes) -> Iterator[tuple[bytes, byte
     """Put a row of another section into the middle of each section."""
     columns = read_columns(text, never)
     tables = (
-        (Section.BUFFER_ASSIGNMENT, columns.slices),
-        (Section.USED_VALUES, columns.used_values),
-        (Section.INSTRUCTION_SEQUENCE, columns.schedule),
-        (Section.BUFFER_LIVE_RANGES, columns.live_ranges),
-        (Section.PEAK, columns.peak_buffers),
+        (DumpSection.BUFFER_ASSIGNMENT, columns.slices),
+        (DumpSection.USED_VALUES, columns.used_values),
+        (DumpSection.INSTRUCTION_SEQUENCE, columns.schedule),
+        (DumpSection.BUFFER_LIVE_RANGES, columns.live_ranges),
+        (DumpSection.PEAK, columns.peak_buffers),
     )
     for section, table in tables:
         others = [row for other, rows in ROWS.items() if other is not section for row in rows]

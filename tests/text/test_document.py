@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xla_lens.text.document import Document, document_of_file
-from xla_lens.text.edits import Edit, backward, forward, merged
+from xla_lens.text.edits import TextEdit, backward, forward, merged
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import decode, encode, to_offset, to_position, to_positions
 
@@ -107,7 +107,7 @@ def test_offsets_outside_of_edits_map_forward_and_back(length: int, raw: list[tu
     for start, removed, inserted in raw:
         first, last = min(start, len(identities)), min(start + removed, len(identities))
         identities[first:last] = [None] * inserted
-        edits.append(Edit(first, last, inserted))
+        edits.append(TextEdit(first, last, inserted))
     for now, before in enumerate(identities):
         if before is not None:
             assert backward(edits, now) == before
@@ -121,7 +121,7 @@ def test_merged_edit_maps_offsets_as_all_edits_do(length: int, raw: list[tuple[i
     edits, size = [], length
     for start, removed, inserted in raw:
         first, last = min(start, size), min(start + removed, size)
-        edits.append(Edit(first, last, inserted))
+        edits.append(TextEdit(first, last, inserted))
         size += inserted - (last - first)
     one = merged(edits)
     assert length + one.length - (one.end - one.start) == size

@@ -27,7 +27,7 @@ from xla_lens.report.facts import Report, report
 from xla_lens.report.options import ReportOptions
 from xla_lens.report.outline import report_markdown, report_text
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 from xla_lens.text.document import document_of_file
 from xla_lens.text.encoding import Encoding
 from xla_lens.words.numbers import apart, human, signed
@@ -101,7 +101,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
     assert any(f"≥ {size}" in title for title in titles)
     assert all(f"≥ {size}" in title for title in titles if re.search(rf"peak\D*{size}", title))
     assert first.peak_step is not None
-    markdown = hover(one, Mention(Step(first.peak_step), Role.USED_VALUE, 0, 0))
+    markdown = hover(one, Mention(Step(first.peak_step), MentionRole.USED_VALUE, 0, 0))
     assert f"≥ {size} live" in markdown
     assert "- incomplete: the live ranges are cut off" in markdown or "cut off" in markdown
     for page in (SummaryPage(), LiveSetPage(first.peak_step)):

@@ -91,7 +91,7 @@ enum {
   PART_COLOR_NUMBER = 0,
 };
 
-// For each header of a section, 1 more than its number in `Section`.
+// For each header of a section, 1 more than its number in `DumpSection`.
 static const uint8_t SECTIONS[ERROR_SENTINEL + 1] = {
   [BUFFER_ASSIGNMENT] = 1,
   [USED_VALUES] = 2,

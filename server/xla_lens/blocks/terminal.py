@@ -31,7 +31,7 @@ class Style(Enum):
     INFORMATION = "34"
 
 
-class Cut(Enum):
+class Shortening(Enum):
     """Where a piece may be shortened. Words are not shortened, but wrapped."""
 
     WORDS = 0
@@ -40,19 +40,19 @@ class Cut(Enum):
     END = 3
 
 
-class Piece(NamedTuple):
+class StyledText(NamedTuple):
     """A piece of text in one style. `url` is what it links to on a terminal, `target` what it names in a
     report.
     """
 
     text: str
     style: Style = Style.PLAIN
-    cut: Cut = Cut.WORDS
+    cut: Shortening = Shortening.WORDS
     url: str | None = None
     target: Any = None
 
 
-Pieces: TypeAlias = Sequence[Piece]
+StyledTexts: TypeAlias = Sequence[StyledText]
 
 
 class Terminal(NamedTuple):
@@ -85,12 +85,12 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def width_of(pieces: Pieces) -> int:
+def width_of(pieces: StyledTexts) -> int:
     """Return how many columns some pieces take in one line."""
     return sum([columns(piece.text) for piece in pieces])
 
 
-def painted(pieces: Pieces, terminal: Terminal) -> str:
+def painted(pieces: StyledTexts, terminal: Terminal) -> str:
     """Return a line as the terminal gets it."""
     line = ""
     for (style, url), run in groupby(filter(attrgetter("text"), pieces), attrgetter("style", "url")):
@@ -101,15 +101,15 @@ def painted(pieces: Pieces, terminal: Terminal) -> str:
     return line
 
 
-def shortened(piece: Piece, width: int) -> Piece:
+def shortened(piece: StyledText, width: int) -> StyledText:
     """Return a piece of at most `width` columns."""
     text = piece.text
     if columns(text) <= width:
         return piece
     room = max(0, width - 1)
-    kept = {Cut.START: 0, Cut.MIDDLE: room // 3}.get(piece.cut, room)
+    kept = {Shortening.START: 0, Shortening.MIDDLE: room // 3}.get(piece.cut, room)
     end = _head(text[::-1], room - kept)[::-1]
-    if piece.cut is Cut.START:
+    if piece.cut is Shortening.START:
         # Whole folders look better than a part of one.
         end = end[max(end.find("/", 0, len(end) // 2), 0) :]
     return piece._replace(text=f"{_head(text, kept)}…{end}")
@@ -121,7 +121,7 @@ def _head(text: str, width: int) -> str:
     return text
 
 
-def clipped(pieces: Pieces, width: int) -> list[Piece]:
+def clipped(pieces: StyledTexts, width: int) -> list[StyledText]:
     """Return pieces of at most `width` columns, of which the widest are shortened."""
     found = [*pieces]
     for number, piece in sorted(enumerate(pieces), key=lambda each: -len(each[1].text)):
@@ -130,13 +130,13 @@ def clipped(pieces: Pieces, width: int) -> list[Piece]:
     return found
 
 
-def wrapped(pieces: Pieces, width: int, hanging: int = 0) -> list[list[Piece]]:
+def wrapped(pieces: StyledTexts, width: int, hanging: int = 0) -> list[list[StyledText]]:
     """Wrap pieces into lines of at most `width` columns. Lines after the first are indented by `hanging` more than the
     first.
     """
     if width_of(pieces) <= width:
         return [list(pieces)]
-    lines: list[list[Piece]] = [[]]
+    lines: list[list[StyledText]] = [[]]
     used = indent = 0
     for number, (spaces, word) in enumerate(_words(pieces, width // 2)):
         gap = spaces
@@ -147,18 +147,18 @@ def wrapped(pieces: Pieces, width: int, hanging: int = 0) -> list[list[Piece]]:
             used, gap = 0, indent
         fitted = clipped(word, width - used - gap)
         style = fitted[0].style if lines[-1] and lines[-1][-1].style is fitted[0].style else Style.PLAIN
-        lines[-1] += [Piece(" " * gap, style), *fitted] if gap else fitted
+        lines[-1] += [StyledText(" " * gap, style), *fitted] if gap else fitted
         used += gap + width_of(fitted)
     return lines
 
 
-def _words(pieces: Pieces, longest: int) -> Iterator[tuple[int, list[Piece]]]:
+def _words(pieces: StyledTexts, longest: int) -> Iterator[tuple[int, list[StyledText]]]:
     """Yield what must stay in one line, and the number of spaces before it. A name sticks to the words beside it unless
     there is a space. Words that are longer than `longest` are broken.
     """
-    spaces, word = 0, list[Piece]()
+    spaces, word = 0, list[StyledText]()
     for piece in pieces:
-        is_words = piece.cut is Cut.WORDS
+        is_words = piece.cut is Shortening.WORDS
         is_rest = False
         for part in re.findall(rf" +|[^ ]{{1,{longest}}}", piece.text) if is_words else [piece.text]:
             is_space = is_words and part.startswith(" ")

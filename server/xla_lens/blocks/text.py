@@ -8,7 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from xla_lens.blocks.blocks import Inline, Line, Outline, Role, Section, Table, Text, inlines, line_of
-from xla_lens.blocks.terminal import NARROWEST, Cut, Piece, Style, Terminal, clipped, painted, width_of, wrapped
+from xla_lens.blocks.terminal import (
+    NARROWEST,
+    Shortening,
+    Style,
+    StyledText,
+    Terminal,
+    clipped,
+    painted,
+    width_of,
+    wrapped,
+)
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_place
 from xla_lens.model.tables.dump_set import DumpSet
@@ -22,18 +32,18 @@ _LEAST_WORDS: Final = 24
 """The key of a table and its last column of text keep these widths as long as another column can move below the row."""
 
 _LOOKS: Final = {
-    Role.WORDS: (Style.PLAIN, Cut.WORDS),
-    Role.NAME: (Style.NAME, Cut.MIDDLE),
-    Role.SHAPE: (Style.QUIET, Cut.END),
-    Role.PATH: (Style.QUIET, Cut.START),
-    Role.SOURCE: (Style.SOURCE, Cut.START),
-    Role.COMMAND: (Style.COMMAND, Cut.WORDS),
-    Role.BAR: (Style.BAR, Cut.END),
+    Role.WORDS: (Style.PLAIN, Shortening.WORDS),
+    Role.NAME: (Style.NAME, Shortening.MIDDLE),
+    Role.SHAPE: (Style.QUIET, Shortening.END),
+    Role.PATH: (Style.QUIET, Shortening.START),
+    Role.SOURCE: (Style.SOURCE, Shortening.START),
+    Role.COMMAND: (Style.COMMAND, Shortening.WORDS),
+    Role.BAR: (Style.BAR, Shortening.END),
 }
 
 
-_Line: TypeAlias = list[Piece]
-_Cells: TypeAlias = Sequence[Sequence[Piece]]
+_Line: TypeAlias = list[StyledText]
+_Cells: TypeAlias = Sequence[Sequence[StyledText]]
 
 
 def text_lines(outline: Outline, width: int) -> Iterator[Line]:
@@ -74,8 +84,8 @@ def _outline(outline: Outline, width: int) -> Iterator[_Line]:
     yield from [[]] if outline.answer and outline.facts else []
     for label, text in outline.facts:
         style = Style.WARNING if label in _WARNINGS else Style.QUIET
-        head = Piece(f"{label:<{_LABEL}} ", style, Cut.END)
-        yield from wrapped([Piece("  "), head, *_pieces(text)], width, _LABEL + 1)
+        head = StyledText(f"{label:<{_LABEL}} ", style, Shortening.END)
+        yield from wrapped([StyledText("  "), head, *_pieces(text)], width, _LABEL + 1)
     for part in outline.parts:
         yield []
         for section in part:
@@ -100,7 +110,7 @@ def _paragraph(text: Text, width: int, indent: int) -> Iterator[_Line]:
 
 
 def _indented(lines: Iterable[_Line], indent: int) -> Iterator[_Line]:
-    return ([Piece(" " * indent), *line] for line in lines)
+    return ([StyledText(" " * indent), *line] for line in lines)
 
 
 def _titled(text: Text) -> _Line:
@@ -111,11 +121,11 @@ def _pieces(text: Text) -> _Line:
     return [*map(_piece, inlines(text))]
 
 
-def _piece(inline: Inline) -> Piece:
+def _piece(inline: Inline) -> StyledText:
     if isinstance(inline, str):
-        return Piece(inline)
+        return StyledText(inline)
     text = f"`{inline.shown}`" if inline.role is Role.COMMAND else inline.shown
-    return Piece(text, *_LOOKS[inline.role], target=inline.target)
+    return StyledText(text, *_LOOKS[inline.role], target=inline.target)
 
 
 # ---------------------------------------------------------------- tables
@@ -126,7 +136,7 @@ def _table(table: Table, width: int) -> Iterator[_Line]:
         # No column has content.
         return
     rows = [[_pieces(cell) for cell in row] for row in table.rows]
-    heads = [[Piece(column.title * table.has_text_header, Style.QUIET)] for column in table.header]
+    heads = [[StyledText(column.title * table.has_text_header, Style.QUIET)] for column in table.header]
     widths = [max(map(width_of, column)) for column in zip(heads, *rows, strict=True)]
     kept, below = _fit(table, rows, widths, width)
     if table.has_text_header:
@@ -136,7 +146,7 @@ def _table(table: Table, width: int) -> Iterator[_Line]:
         yield from _row(table, row, kept, widths, width)
         moved = [*(column for column in alike if number in alike[column]), *below]
         cells = [
-            [*heads[column], Piece(" " * table.has_text_header), *row[column]]
+            [*heads[column], StyledText(" " * table.has_text_header), *row[column]]
             for column in moved
             if width_of(row[column])
         ]
@@ -159,7 +169,7 @@ def _below(cells: _Cells, width: int) -> Iterator[_Line]:
         if line and width_of(line) + _GAP + width_of(cell) > width:
             yield from wrapped(line, width, 2)
             line = []
-        line += [Piece(" " * _GAP * bool(line)), *cell]
+        line += [StyledText(" " * _GAP * bool(line)), *cell]
     yield from wrapped(line, width, 2) if line else ()
 
 
@@ -169,12 +179,12 @@ def _row(table: Table, cells: _Cells, kept: Sequence[int], widths: Sequence[int]
     *others, last = kept
     for column in others:
         cell = clipped(cells[column], widths[column])
-        blank = Piece(" " * (widths[column] - width_of(cell)))
+        blank = StyledText(" " * (widths[column] - width_of(cell)))
         line += [*cell, blank] if table.header[column].is_text else [blank, *cell]
-        line.append(Piece(" " * _GAP))
+        line.append(StyledText(" " * _GAP))
     used, end = width_of(line), cells[last]
     if not table.header[last].is_text:
-        yield [*line, Piece(" " * (widths[last] - width_of(end))), *end]
+        yield [*line, StyledText(" " * (widths[last] - width_of(end))), *end]
         return
     first, *more = wrapped(end, width - used, 2)
     yield [*line, *first]

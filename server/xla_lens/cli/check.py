@@ -4,7 +4,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from xla_lens.blocks.terminal import Piece, Style, Terminal
+from xla_lens.blocks.terminal import Style, StyledText, Terminal
 from xla_lens.cli.output import print_json
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
@@ -56,18 +56,18 @@ def run_check(options: argparse.Namespace) -> int:
     return int(any(finding.severity.is_alarm for finding in findings))
 
 
-def _lines(findings: Iterable[Finding], terminal: Terminal | None) -> Iterator[list[Piece]]:
+def _lines(findings: Iterable[Finding], terminal: Terminal | None) -> Iterator[list[StyledText]]:
     """The lines of findings, each followed by its related places."""
     for finding in findings:
         style = Style.QUIET if finding.severity is Severity.HINT else Style[finding.severity.name]
-        severity = Piece(f"{finding.severity}", style)
-        code = Piece(f"[{finding.code}]", Style.QUIET)
-        yield [_position(finding.place, terminal), Piece(": "), severity, code, Piece(f" {message(finding)}")]
+        severity = StyledText(f"{finding.severity}", style)
+        code = StyledText(f"[{finding.code}]", Style.QUIET)
+        yield [_position(finding.place, terminal), StyledText(": "), severity, code, StyledText(f" {message(finding)}")]
         for related in finding.related:
-            yield [Piece("  "), _position(related.place, terminal), Piece(f": {related.relation.value}")]
+            yield [StyledText("  "), _position(related.place, terminal), StyledText(f": {related.relation.value}")]
 
 
-def _position(place: Place, terminal: Terminal | None) -> Piece:
+def _position(place: Place, terminal: Terminal | None) -> StyledText:
     row, column = place.position_from_1.values()
     url = terminal.url_of(place.file.label, row) if terminal else None
-    return Piece(f"{place.file.label}:{row}:{column}", Style.SOURCE, url=url)
+    return StyledText(f"{place.file.label}:{row}:{column}", Style.SOURCE, url=url)

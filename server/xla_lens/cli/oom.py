@@ -11,7 +11,7 @@ from typing import Final
 
 from xla_lens.cli.output import CannotRun, print_error, print_json
 from xla_lens.cli.report import print_outlines, report_of
-from xla_lens.cli.sets import STANDARD_INPUT, DumpSets, LoadedSet, find_dumps, reading
+from xla_lens.cli.sets import STANDARD_INPUT, GivenDumpSets, LoadedSet, find_dumps, reading
 from xla_lens.disk.reading import log_blocks, open_file
 from xla_lens.disk.sets import SetFiles
 from xla_lens.model.analysis import Analysis
@@ -35,7 +35,7 @@ def run_oom(arguments: argparse.Namespace) -> int:
         log, paths = STANDARD_INPUT, [log, *paths]
     if log == STANDARD_INPUT and STANDARD_INPUT in paths:
         raise CannotRun("-: standard input is either the log or a dump, not both")
-    dumps = find_dumps(paths) if paths else DumpSets((), {})
+    dumps = find_dumps(paths) if paths else GivenDumpSets((), {})
     label = "<stdin>" if log == STANDARD_INPUT else str(log)
     found = read_log(log, label)
     if not found.messages:
@@ -56,7 +56,7 @@ ADVICE_ONLY: Final = frozenset({Part.ADVICE})
 
 
 def print_answer(
-    found: OomLog, label: str, dumps: DumpSets, options: ReportOptions, *, output_format: str, color: str
+    found: OomLog, label: str, dumps: GivenDumpSets, options: ReportOptions, *, output_format: str, color: str
 ) -> Report | None:
     """Print what the messages in a log say, then the report of the dump that the first failure is about. Unless the
     options have a budget, it is the capacity in the message. Returns the report, None if no dump fits the message.
@@ -99,5 +99,5 @@ def read_log(log: Path, label: str) -> OomLog:
             return read_oom_log(log_blocks(stream, label))
 
 
-def _load(dumps: DumpSets, files: SetFiles) -> Analysis:
+def _load(dumps: GivenDumpSets, files: SetFiles) -> Analysis:
     return dumps.load_one(files).analysis

@@ -16,7 +16,7 @@ from xla_lens.blocks.blocks import Outline, Section, Table, command
 from xla_lens.blocks.markdown import markdown_text, shortened
 from xla_lens.blocks.text import terminal_lines, text_lines
 from xla_lens.cli.output import CannotRun, print_json_list, print_lines, print_unfiltered
-from xla_lens.cli.sets import DumpSets, LoadedSet, find_dumps
+from xla_lens.cli.sets import GivenDumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.disk.package_files import page_sources
 from xla_lens.disk.reading import OVERVIEW_SHARE
@@ -115,7 +115,7 @@ def _report(arguments: argparse.Namespace, options: ReportOptions, show_all: str
     return print_reports(selected(find_dumps(arguments.paths), arguments.module), request)[0]
 
 
-def selected(found: DumpSets, pattern: str | None) -> DumpSets:
+def selected(found: GivenDumpSets, pattern: str | None) -> GivenDumpSets:
     """Return the sets that `--module` selects. Raises `CannotRun` if there are none."""
     if pattern is None:
         return found
@@ -137,7 +137,7 @@ def report_of(loaded: LoadedSet, options: ReportOptions) -> Report:
 # ---------------------------------------------------------------- the reports of some modules
 
 
-def print_reports(found: DumpSets, request: ReportRequest) -> tuple[int, Report | None]:
+def print_reports(found: GivenDumpSets, request: ReportRequest) -> tuple[int, Report | None]:
     """Print the report of a dump set. Of several, print the ranking, worst first, and the report of the worst, or that
     of each if the request says so. As HTML, print a page with the maps of the modules.
 
@@ -185,7 +185,7 @@ class _Ranked(NamedTuple):
     worst: LoadedSet
 
 
-def _rank(found: DumpSets, request: ReportRequest) -> _Ranked:
+def _rank(found: GivenDumpSets, request: ReportRequest) -> _Ranked:
     """Load all sets, one after another, and rank them. Keeps only the worst."""
     is_alone = len(found.files) == 1
     files: dict[RankedModule, SetFiles] = {}
@@ -234,7 +234,7 @@ def _print_texts(
     print_outlines(outlines, request.output_format, request.color)
 
 
-def _print_maps(found: DumpSets, request: ReportRequest) -> int:
+def _print_maps(found: GivenDumpSets, request: ReportRequest) -> int:
     """Print one page with the maps of all modules that the ranking shows, and return the exit status."""
     is_alone = len(found.files) == 1
     maps: dict[RankedModule, str] = {}

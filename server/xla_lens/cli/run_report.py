@@ -16,7 +16,7 @@ from xla_lens.cli.oom import print_answer
 from xla_lens.cli.output import CannotRun, open_output, print_error
 from xla_lens.cli.report import ReportRequest, print_reports
 from xla_lens.cli.run_folder import RunFolder
-from xla_lens.cli.sets import DumpSets
+from xla_lens.cli.sets import GivenDumpSets
 from xla_lens.disk.loading import load_set
 from xla_lens.disk.reading import DamagedFile, file_time, log_blocks, open_file
 from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
@@ -46,7 +46,7 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         folder.remove_log()
     by_folder = {place: [*_sets(place, folder, arguments.only)] for place in folder.dump_folders()}
     dumps = tuple(itertools.chain(*by_folder.values()))
-    found = DumpSets(dumps, {}, are_several=len(dumps) > 1)
+    found = GivenDumpSets(dumps, {}, are_several=len(dumps) > 1)
     paths = [place for place, sets in by_folder.items() if sets]
     request = ReportRequest(paths, options, arguments.output_format, arguments.color, tiny=TINY_IN_RUN)
     is_cache_off = folder.remove_notes()

@@ -31,7 +31,7 @@ class LoadedSet:
 
     files: SetFiles
     analysis: Analysis
-    sets: "DumpSets"
+    sets: "GivenDumpSets"
 
     def with_module(self) -> Analysis:
         """Return the analysis with the HLO module and the findings against that."""
@@ -51,7 +51,7 @@ class LoadedSet:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DumpSets:
+class GivenDumpSets:
     """The dump sets at the paths of a command, each once. `opened` has the text of standard input, and of the files
     that XLA printed to standard output.
     """
@@ -101,7 +101,7 @@ _BETWEEN_LOADS: Final = 0.1
 """Seconds to wait for a dump that is being written, in all and between two loads."""
 
 
-def find_dumps(paths: Sequence[Path]) -> DumpSets:
+def find_dumps(paths: Sequence[Path]) -> GivenDumpSets:
     """Find the dump sets at some paths, each once.
 
     A shell expands ``dumps/*`` to all files that XLA wrote. If any of them belongs to a dump, the others are skipped,
@@ -132,7 +132,7 @@ def find_dumps(paths: Sequence[Path]) -> DumpSets:
             f", and {counted(count, 'more file')} that {'is' if count == 1 else 'are'} part of no dump" if count else ""
         )
         print_error(f"skipped {skipped[0]}{more}")
-    return DumpSets(tuple(found.values()), opened, are_several=len(found) > 1)
+    return GivenDumpSets(tuple(found.values()), opened, are_several=len(found) > 1)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import quote
 
-from xla_lens.blocks.terminal import NARROWEST, Pieces, Terminal, painted, wrapped
+from xla_lens.blocks.terminal import NARROWEST, StyledTexts, Terminal, painted, wrapped
 from xla_lens.cli.output import print_lines, print_unfiltered
 
 
@@ -28,7 +28,7 @@ def find_terminal(color: str) -> Terminal | None:
     return Terminal(max(_width(), NARROWEST), has_colors, _links() if has_links else None)
 
 
-def print_pieces(pieces: Pieces, terminal: Terminal | None, hanging: int = 0) -> None:
+def print_pieces(pieces: StyledTexts, terminal: Terminal | None, hanging: int = 0) -> None:
     """Print a text: on a terminal in the lines that fit, else in one line."""
     if terminal is None:
         print_lines(["".join(piece.text for piece in pieces)])

@@ -11,7 +11,7 @@ from xla_lens.diff.compare import Diff
 from xla_lens.diff.options import DiffPart
 from xla_lens.diff.runs import ModuleInRuns
 from xla_lens.diff.words import cause_text, difference_text
-from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Group, Pair, Row
+from xla_lens.model.diff.breakdowns import WITH_SOURCES, BreakdownRow, By, Group, Pair
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
@@ -104,7 +104,7 @@ def _space(diff: Diff, space: SpaceComparison) -> diff_json.Space:
 
 
 def _breakdowns(diff: Diff, space: SpaceComparison) -> diff_json.Breakdowns:
-    def requested(by: By) -> tuple[Row, ...] | None:
+    def requested(by: By) -> tuple[BreakdownRow, ...] | None:
         return space.breakdowns.get(by) if DiffPart(by.value) in diff.options.parts else None
 
     def rows(by: By) -> list[diff_json.Row] | UnsetType:
@@ -122,7 +122,7 @@ def _breakdowns(diff: Diff, space: SpaceComparison) -> diff_json.Breakdowns:
     )
 
 
-def _row(row: Row, by: By | None = None) -> diff_json.Row:
+def _row(row: BreakdownRow, by: By | None = None) -> diff_json.Row:
     derived = row.derived_bytes if by in WITH_SOURCES else None
     return diff_json.Row(
         key=str(row.key) if row.key is not None else None,
@@ -135,7 +135,7 @@ def _row(row: Row, by: By | None = None) -> diff_json.Row:
     )
 
 
-def _group_row(row: Row) -> diff_json.GroupRow:
+def _group_row(row: BreakdownRow) -> diff_json.GroupRow:
     assert isinstance(row.key, Group)
     key = row.key
     return diff_json.GroupRow(

@@ -35,7 +35,7 @@ from xla_lens.diff.words import (
     signed_percent,
     steps_longer,
 )
-from xla_lens.model.diff.breakdowns import By, Group, Key, Pair, Row
+from xla_lens.model.diff.breakdowns import BreakdownRow, By, Group, Key, Pair
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.changes import Change, ValueChange, ValueClass
 from xla_lens.model.diff.comparison import Comparison, SpaceComparison
@@ -118,7 +118,7 @@ def _is_big(cause: ChangeCause, peak: Pair) -> bool:
     return abs(cause.size_bytes.change) >= _NAMED_SHARE * abs(peak.change)
 
 
-def _biggest_groups(all_rows: Sequence[Row]) -> Iterator[Text]:
+def _biggest_groups(all_rows: Sequence[BreakdownRow]) -> Iterator[Text]:
     rows = [row for row in all_rows if row.change]
     named = [row for row in rows[:_MAX_GROUPS] if abs(row.change) >= _NAMED_SHARE * abs(rows[0].change)]
     for row in named:
@@ -171,7 +171,7 @@ def _breakdowns(diff: Diff, space: SpaceComparison) -> Iterator[Section]:
         )
 
 
-def _table(diff: Diff, changed: list[Row], by: By) -> Table:
+def _table(diff: Diff, changed: list[BreakdownRow], by: By) -> Table:
     found: list[Cells] = []
     for row in changed[: diff.options.top]:
         sizes = map(linked, map(human, row.size_bytes), _links(diff.comparison, row.value))
@@ -207,7 +207,7 @@ def _key(key: Key, by: By) -> Inlines:
     return (Name(str(key)) if key else _UNKNOWN_KEY.get(by, f"(no {by.value})"),)
 
 
-def _derived_part(row: Row) -> str:
+def _derived_part(row: BreakdownRow) -> str:
     """How much of a row has a derived source, to follow its key: ``, derived`` or ``, 2.00 MiB derived``. Empty if
     nothing is, or if the row has no source.
     """

@@ -14,7 +14,7 @@ from xla_lens.model.diff.matching import Confidence
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Table, cells
+from xla_lens.syntax.columns import NONE, FileTable, cells
 from xla_lens.text.positions import decode
 from xla_lens.words.markdown import code
 from xla_lens.words.numbers import differing_parts, human
@@ -53,7 +53,7 @@ def compared_lenses(
     at their rows in the buffer assignment.
     """
     dump, rows = (compared.old.dump, compared.values.of_old) if is_old else (compared.new.dump, compared.values.of_new)
-    table: Table
+    table: FileTable
     # One file may have both.
     if file is dump.used:
         table, row = dump.used_values, dump.values.used_value

@@ -38,8 +38,8 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest, taken
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.syntax.columns import NONE, Column, Kind, Table, cells, place_in
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.columns import NONE, Column, FileTable, Kind, cells, place_in
+from xla_lens.syntax.tables import MentionRole
 from xla_lens.text.document import Span
 from xla_lens.words.numbers import apart, counted, human, percent, signed
 from xla_lens.words.sources import brief_frame, call_text, without_folder
@@ -83,7 +83,7 @@ def _instructions(analysis: Analysis, module: HloModule, span: Span, limit: int)
         yield from (Hint(table.name_end.item(first + row), text) for text in (size, label) if text)
 
 
-def _rows(table: Table, span: Span) -> Column:
+def _rows(table: FileTable, span: Span) -> Column:
     """The rows of a table that end at some bytes."""
     return np.arange(place_in(table.end, span[0]), place_in(table.end, span[1], "right"))
 
@@ -288,7 +288,7 @@ def _on_steps(analysis: Analysis, file: DumpFile) -> Iterator[Lens]:
         yield Lens(offset, _live(analysis, "show values live here", live, step), LiveSetPage(step))
 
 
-def _lines(file: DumpFile, table: Table, rows: Column) -> Column:
+def _lines(file: DumpFile, table: FileTable, rows: Column) -> Column:
     """The starts of the lines that some rows of a table begin on."""
     starts = file.document.line_starts
     return starts[starts.searchsorted(table.start[rows], "right") - 1]
@@ -353,7 +353,7 @@ _MOST_CALLS: Final = 4
 _MAX_NAME: Final = 80
 
 
-class Action(NamedTuple):
+class EditorAction(NamedTuple):
     """An action: it explains a kind of finding, goes to a place or to a line of the program, or shows a page. `finding`
     is the finding that it helps with.
     """
@@ -364,12 +364,12 @@ class Action(NamedTuple):
 
 
 _PAGES: Final = (
-    Action("Show what would lower the peak", AdvicePage()),
-    Action("Show the report as Markdown", ReportPage()),
+    EditorAction("Show what would lower the peak", AdvicePage()),
+    EditorAction("Show the report as Markdown", ReportPage()),
 )
 
 
-def actions(analysis: Analysis, file: DumpFile, span: Span) -> list[Action]:
+def actions(analysis: Analysis, file: DumpFile, span: Span) -> list[EditorAction]:
     """Return the actions for some bytes of a file, most helpful first; never more than twelve. In an HLO module, they
     go to the source lines of an instruction. Since jaxlib 0.8.2 the source lines of a dump are in its module.
     """
@@ -388,13 +388,13 @@ def actions(analysis: Analysis, file: DumpFile, span: Span) -> list[Action]:
         first.setdefault(finding.code, finding)
     mention = mention_at(analysis.dump, file, start)
     leading = _of_mention(analysis, mention) if mention else ()
-    explained = (Action(f"Explain {finding.code}", finding.code, finding) for finding in first.values())
-    is_made = mention and (isinstance(mention.target, Value | Instruction) or mention.role is Role.SCHEDULE)
+    explained = (EditorAction(f"Explain {finding.code}", finding.code, finding) for finding in first.values())
+    is_made = mention and (isinstance(mention.target, Value | Instruction) or mention.role is MentionRole.SCHEDULE)
     origin = Origins(analysis.dump, analysis.module).of_target(mention.target) if mention and is_made else None
     return [*islice(explained, _MOST_ACTIONS), *leading, *source_actions(origin.frames if origin else ()), *_PAGES]
 
 
-def source_actions(frames: Sequence[StackFrame]) -> list[Action]:
+def source_actions(frames: Sequence[StackFrame]) -> list[EditorAction]:
     """Return actions that go to the calls that created an instruction: the innermost user frame, then some others."""
     own = user_frame(frames)
     calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
@@ -402,16 +402,16 @@ def source_actions(frames: Sequence[StackFrame]) -> list[Action]:
         if frame and is_file(frame.file):
             calls.setdefault((frame.file, frame.line, frame.function), frame)
     return [
-        Action(f"Go to Python source: {call_text(brief_frame(without_folder(frame), _MAX_NAME))}", frame)
+        EditorAction(f"Go to Python source: {call_text(brief_frame(without_folder(frame), _MAX_NAME))}", frame)
         for frame in islice(calls.values(), 1 + _MOST_CALLS)
     ]
 
 
-def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
+def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[EditorAction]:
     dump = analysis.dump
     step = step_of(dump, mention)
     if step is not None:
-        yield Action(f"Show values live at step {step}", LiveSetPage(step))
+        yield EditorAction(f"Show values live at step {step}", LiveSetPage(step))
     yield from _peak(analysis, mention, step)
     match mention.target:
         case Value(row) if dump.values.allocation[row] != NONE:
@@ -420,7 +420,7 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
             yield from _allocation_history(analysis, row)
 
 
-def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
+def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[EditorAction]:
     """The real peak to go to: that of the memory space of a value, from a step that of the device's memory."""
     target, color = mention.target, DEFAULT_COLOR
     if step is None and isinstance(target, Value):
@@ -429,10 +429,10 @@ def _peak(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Ac
     if space and space.peak_step not in (None, step) and space.live_bound is not Bound.UNKNOWN:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step or 0))
         if place:
-            yield Action(f"Go to the {real_peak(space)}", place)
+            yield EditorAction(f"Go to the {real_peak(space)}", place)
 
 
-def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[Action]:
+def _allocation_history(analysis: Analysis, allocation: int) -> Iterator[EditorAction]:
     index = analysis.dump.allocations.index.item(allocation)
     if index != NONE:
-        yield Action(f"Show the history of allocation {index}", HistoryPage(index))
+        yield EditorAction(f"Show the history of allocation {index}", HistoryPage(index))

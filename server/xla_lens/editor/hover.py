@@ -23,7 +23,7 @@ from xla_lens.model.memory.over_time import LiveBytes, MemorySpace, is_live_at_p
 from xla_lens.model.memory.padding import padding_of
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, explain_printed_peak
 from xla_lens.model.memory.unseen import unseen_by
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, PeakHeader, Step, Target, Value
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.kinds import kind_of, kind_text
@@ -112,7 +112,7 @@ def _dump_lines(context: _Context, target: Target, name: int) -> Iterator[str]:
             yield f"{code(dump.label(row, NONE))} runs at step {step}."
             yield ""
             yield from _missing_lines(dump) if dump.missing else ("It has no buffer of its own.",)
-        case Peak(row):
+        case PeakHeader(row):
             relies_on = (Quantity.LIVE, Quantity.RESERVED, Quantity.PRINTED_PEAK)
             yield from _peak_lines(context, row)
     gaps = context.analysis.warrants.of(*relies_on).gaps

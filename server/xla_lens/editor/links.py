@@ -21,7 +21,7 @@ from xla_lens.text.printable import printable_line
 from xla_lens.words.sources import brief_frame, call_text
 
 
-class Link(NamedTuple):
+class SourceLink(NamedTuple):
     """A link from bytes `start` to `end` of a file to a line of the program."""
 
     start: int
@@ -29,11 +29,11 @@ class Link(NamedTuple):
     target: StackFrame
 
 
-def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[Link]:
+def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[SourceLink]:
     """Return the links of a file in the order of its text, at most `limit` of each kind. Since jaxlib 0.8.2 the source
     lines are in the HLO module.
     """
-    kinds = list[Iterator[Link]]()
+    kinds = list[Iterator[SourceLink]]()
     if module and file is module.file:
         kinds += (_files(module), _locations(module), _quoted(module.data, module))
     if file is dump.used:
@@ -57,7 +57,7 @@ _SOURCE: Final = re.compile(
 )
 
 
-def _quoted(data: bytes, module: HloModule | None) -> Iterator[Link]:
+def _quoted(data: bytes, module: HloModule | None) -> Iterator[SourceLink]:
     """The sources of instructions: a file with its line, or the id of a frame of the module, which stands for its user
     frame. Lazy, so that a caller with a limit reads only a part.
     """
@@ -68,11 +68,11 @@ def _quoted(data: bytes, module: HloModule | None) -> Iterator[Link]:
         path, line, frame_id = match.groups()
         if path and (file := unquoted(path)):
             last = match.end(2) if line else match.end(1) - 1
-            yield Link(match.start(1) + 1, last, StackFrame(file, int(line) if line else None))
+            yield SourceLink(match.start(1) + 1, last, StackFrame(file, int(line) if line else None))
         elif frame_id and module:
             own = user_frame(module.stack(int(frame_id)))
             if own and is_file(own.file):
-                yield Link(*match.span(), own)
+                yield SourceLink(*match.span(), own)
 
 
 def _places(data: bytes, word: bytes) -> Iterator[int]:
@@ -83,23 +83,23 @@ def _places(data: bytes, word: bytes) -> Iterator[int]:
         place = data.find(word, place + len(word))
 
 
-def _files(module: HloModule) -> Iterator[Link]:
+def _files(module: HloModule) -> Iterator[SourceLink]:
     table = module.columns.file_names
     for start, end in cells(table.start, table.end):
         path = unquoted(module.data[start:end])
         if path and is_file(path):
-            yield Link(start + 1, end - 1, StackFrame(path, None))
+            yield SourceLink(start + 1, end - 1, StackFrame(path, None))
 
 
-def _locations(module: HloModule) -> Iterator[Link]:
+def _locations(module: HloModule) -> Iterator[SourceLink]:
     table = module.columns.file_locations
     for start, end, number in cells(table.start, table.end, table.id):
         frame = module.file_location(number)
         if frame and frame.file and is_file(frame.file):
-            yield Link(start, end, frame)
+            yield SourceLink(start, end, frame)
 
 
-def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
+def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[SourceLink]:
     """The links in the breakdown of the printed peak. Its lines have the op_names of values, or else their names."""
     tree, data = dump.stack_traces, file.document.data
     if not len(tree):
@@ -114,7 +114,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Itera
         if frame is None:
             frame = own(position_of(dump, text)[0])
         if frame and is_file(frame.file):
-            yield Link(start, end, frame)
+            yield SourceLink(start, end, frame)
 
 
 _MOST_NAMES: Final = 500

@@ -30,19 +30,19 @@ import numpy as np
 
 from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, definition_place, values_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, PeakHeader, Step, Target, Value
 from xla_lens.model.places.places import Place, allocation_place, schedule_place, slice_place, value_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 
 
 def definition(dump: DumpSet, module: HloModule | None, mention: Mention | HloMention, limit: int) -> list[Place]:
     """Return at most `limit` places that define the mentioned thing."""
     match mention:
-        case Mention(target=Value(row), role=role) if role is not Role.USED_VALUE:
+        case Mention(target=Value(row), role=role) if role is not MentionRole.USED_VALUE:
             return _known(value_place(dump, row))
-        case Mention(target=Allocation(row), role=Role.ALLOCATION_HEADER):
+        case Mention(target=Allocation(row), role=MentionRole.ALLOCATION_HEADER):
             return _known(*(slice_place(dump, value) for value in dump.values_of_allocation(row)[:limit].tolist()))
     return declaration(dump, module, mention, limit)
 
@@ -104,7 +104,7 @@ def _entry(dump: DumpSet, target: Target) -> int:
             return dump.schedule_row_of_name.item(name)
         case Step(step):
             return dump.schedule_row(step)
-        case Peak(row):
+        case PeakHeader(row):
             return dump.schedule_row(dump.peaks.step.item(row))
     return NONE
 

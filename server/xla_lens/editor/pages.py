@@ -29,7 +29,7 @@ from xla_lens.report.outline import missing_step, report_outline
 from xla_lens.report.sections import live_at_step_sections
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 from xla_lens.words.numbers import exact, human
 from xla_lens.words.terms import place_name
 from xla_lens.words.warrants import gap_lines, suffix
@@ -189,7 +189,7 @@ def _mention(analysis: Analysis, file: DumpFile, offset: int) -> Mention | None:
     if named is None or not isinstance(named.target, HloInstruction):
         return None
     meaning = meaning_of(analysis.dump, module.name(named.target.row), named.target.index)
-    return Mention(meaning, Role.USED_VALUE, named.start, named.end) if meaning else None
+    return Mention(meaning, MentionRole.USED_VALUE, named.start, named.end) if meaning else None
 
 
 def _entity(dump: DumpSet, target: Target) -> Entity | None:

@@ -16,7 +16,16 @@ from xla_lens.model.hlo.mentions import (
     references_to,
 )
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Target, Value, is_declaration
+from xla_lens.model.places.mentions import (
+    Allocation,
+    Instruction,
+    Mention,
+    PeakHeader,
+    Step,
+    Target,
+    Value,
+    is_declaration,
+)
 from xla_lens.model.places.places import (
     Place,
     allocation_place,
@@ -35,7 +44,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, cells, place_in
 from xla_lens.syntax.numbers import integer
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 
 # ---------------------------------------------------------------- occurrences
 
@@ -46,7 +55,7 @@ class Occurrence(NamedTuple):
     """
 
     place: Place
-    role: Role
+    role: MentionRole
     word: Place
 
 
@@ -61,7 +70,7 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
     return (one for one in _all(dump, target) if file in (None, one.place.file))
 
 
-def _each(role: Role, places: Iterable[Place | None]) -> Iterator[Occurrence]:
+def _each(role: MentionRole, places: Iterable[Place | None]) -> Iterator[Occurrence]:
     """Occurrences of which the whole place means the thing."""
     return (Occurrence(place, role, place) for place in places if place)
 
@@ -71,46 +80,48 @@ def _all(dump: DumpSet, target: Target) -> Iterator[Occurrence]:
     match target:
         case Value(row):
             used_value = dump.values.used_value.item(row)
-            yield from _each(Role.SLICE, [slice_place(dump, row)])
-            yield from _each(Role.USED_VALUE, [used_value_place(dump, row)])
+            yield from _each(MentionRole.SLICE, [slice_place(dump, row)])
+            yield from _each(MentionRole.USED_VALUE, [used_value_place(dump, row)])
             if used and used_value != NONE:
-                yield from _each(Role.POSITION, row_places(used, dump.positions, dump.positions_of(used_value)))
+                yield from _each(MentionRole.POSITION, row_places(used, dump.positions, dump.positions_of(used_value)))
                 for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
-                    yield Occurrence(place, Role.OPERAND, Place(used, user_end + len(b", "), place.end))
-            yield from _each(Role.LIVE_RANGE, [live_range_place(dump, row)])
+                    yield Occurrence(place, MentionRole.OPERAND, Place(used, user_end + len(b", "), place.end))
+            yield from _each(MentionRole.LIVE_RANGE, [live_range_place(dump, row)])
             if live:
                 rows = np.flatnonzero(dump.value_of_peak_buffer == row)
                 places, words = (row_places(live, dump.peak_buffers, rows, end=end) for end in ("end", "value_end"))
-                yield from (Occurrence(place, Role.PEAK, word) for place, word in zip(places, words, strict=True))
+                yield from (
+                    Occurrence(place, MentionRole.PEAK, word) for place, word in zip(places, words, strict=True)
+                )
             entry = dump.schedule_row_of_name.item(dump.values.name[row])
-            yield from _each(Role.SCHEDULE, [schedule_place(dump, entry)])
+            yield from _each(MentionRole.SCHEDULE, [schedule_place(dump, entry)])
             if used and used_value != NONE:
-                yield from _each(Role.INSTRUCTION_TEXT, _operands(dump, used_value, used))
+                yield from _each(MentionRole.INSTRUCTION_TEXT, _operands(dump, used_value, used))
         case Allocation(row):
-            yield from _each(Role.ALLOCATION_HEADER, [allocation_place(dump, row)])
-            yield from _each(Role.SLICE, value_places(dump, dump.assignment, row) if dump.assignment else ())
+            yield from _each(MentionRole.ALLOCATION_HEADER, [allocation_place(dump, row)])
+            yield from _each(MentionRole.SLICE, value_places(dump, dump.assignment, row) if dump.assignment else ())
             for file in dump.files:
                 reported = file.columns.report_allocations
                 rows = np.flatnonzero(reported.index == dump.allocations.index[row])
-                yield from _each(Role.REPORT, row_places(file, reported, rows))
+                yield from _each(MentionRole.REPORT, row_places(file, reported, rows))
         case Instruction(name):
-            yield from _each(Role.SCHEDULE, [schedule_place(dump, dump.schedule_row_of_name.item(name))])
+            yield from _each(MentionRole.SCHEDULE, [schedule_place(dump, dump.schedule_row_of_name.item(name))])
             if used:
                 for place, user_end in use_places(dump, used, np.flatnonzero(dump.uses.name == name)):
-                    yield Occurrence(place, Role.USER, Place(used, place.start, user_end))
+                    yield Occurrence(place, MentionRole.USER, Place(used, place.start, user_end))
         case Step(step) if live:
             row, ranges = dump.schedule_row(step), dump.live_ranges
             scheduled, number = schedule_place(dump, row), step_place(dump, row)
             if scheduled and number:
-                yield Occurrence(scheduled, Role.SCHEDULE, number)
+                yield Occurrence(scheduled, MentionRole.SCHEDULE, number)
             for row in np.flatnonzero((ranges.start_step == step) | (ranges.end_step == step)).tolist():
                 first, last = live_range_steps(live, ranges, row)
                 for word, own in ((first, ranges.start_step[row]), (last, ranges.end_step[row])):
                     if own == step:
-                        yield Occurrence(row_place(live, ranges, row), Role.LIVE_RANGE, word)
-            yield from _each(Role.PEAK, row_places(live, peaks, np.flatnonzero(peaks.step == step)))
-        case Peak(row) if live:
-            yield from _each(Role.PEAK, [row_place(live, peaks, row)])
+                        yield Occurrence(row_place(live, ranges, row), MentionRole.LIVE_RANGE, word)
+            yield from _each(MentionRole.PEAK, row_places(live, peaks, np.flatnonzero(peaks.step == step)))
+        case PeakHeader(row) if live:
+            yield from _each(MentionRole.PEAK, [row_place(live, peaks, row)])
 
 
 def _operands(dump: DumpSet, used_value: int, used: DumpFile) -> Iterator[Place]:
@@ -220,9 +231,9 @@ def highlights(
     return found
 
 
-def _kind(target: Target, role: Role) -> str:
-    if role in (Role.OPERAND, Role.INSTRUCTION_TEXT):
+def _kind(target: Target, role: MentionRole) -> str:
+    if role in (MentionRole.OPERAND, MentionRole.INSTRUCTION_TEXT):
         return "Read"
     # The entry in the schedule defines a value.
-    is_made = role is Role.SCHEDULE or is_declaration(target, role)
+    is_made = role is MentionRole.SCHEDULE or is_declaration(target, role)
     return "Write" if is_made else "Text"

@@ -20,9 +20,9 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_of, kind_text
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.syntax.columns import NONE, Column, Pairs, Table, cells, pairs, place_in
+from xla_lens.syntax.columns import NONE, Column, FileTable, Pairs, cells, pairs, place_in
 from xla_lens.syntax.enclosing import Parse, enclosing, nested
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 from xla_lens.syntax.tree import parse_hlo, parse_lines
 from xla_lens.text.document import Span
 from xla_lens.text.positions import decode
@@ -88,18 +88,18 @@ def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: list[Sy
     start, end = sections.span(row)
     header_end = min(file.document.line_at(start)[1], end)
     size, count, noun, children = NONE, len(parts), "part", parts
-    match Section(sections.section.item(row)):
-        case Section.BUFFER_ASSIGNMENT if file is dump.assignment:
+    match DumpSection(sections.section.item(row)):
+        case DumpSection.BUFFER_ASSIGNMENT if file is dump.assignment:
             size, count, noun = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations), "allocation"
             children = list(_allocations(dump, limit))
-        case Section.USED_VALUES if file is dump.used:
+        case DumpSection.USED_VALUES if file is dump.used:
             count, noun, children = len(dump.used_values), "value", list(_used_values(dump, file, limit))
-        case Section.PEAK if file is dump.live:
+        case DumpSection.PEAK if file is dump.live:
             rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
             size, count, noun = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows), "value"
-        case Section.INSTRUCTION_SEQUENCE:
+        case DumpSection.INSTRUCTION_SEQUENCE:
             count, noun = len(file.columns.schedule), "instruction"
-        case Section.BUFFER_LIVE_RANGES:
+        case DumpSection.BUFFER_LIVE_RANGES:
             count, noun = len(file.columns.live_ranges), "live range"
     name = decode(file.document.data[start:header_end]).strip().rstrip(":")
     spans, of = ((start, end), (start, header_end)), (count, noun)
@@ -129,7 +129,7 @@ def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
         yield _value(dump, dump.used_values, row, values.item(row), used_value_block(dump, file, row).end)
 
 
-def _value(dump: DumpSet, table: Table, row: int, value: int, end: int | None = None) -> Symbol:
+def _value(dump: DumpSet, table: FileTable, row: int, value: int, end: int | None = None) -> Symbol:
     header, size = table.span(row), _size(dump.values.size_bytes.item(value))
     return _symbol("Variable", dump.value_label(value), ((header[0], end or header[1]), header), size)
 

@@ -20,7 +20,7 @@ from pygls.uris import to_fs_path
 from xla_lens.disk.reading import file_time, read_source
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
-from xla_lens.text.edits import Edit, merged
+from xla_lens.text.edits import TextEdit, merged
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import encode, to_offset, to_position
 
@@ -29,7 +29,7 @@ from xla_lens.text.positions import encode, to_offset, to_position
 _MERGED_EDITS: Final = 20
 """A notification with more changes than this counts as one edit, because mapping a position takes one step per edit."""
 
-Change: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
+ContentChange: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class OpenDocument:
     document: Document
     opening: object
     analysed: Document | None = None
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[TextEdit, ...] = ()
 
 
 OpenDocuments: TypeAlias = Mapping[Path, OpenDocument]
@@ -64,17 +64,21 @@ def uri_in(path: Path, opened: OpenDocuments) -> str:
     return one.uri if one else uri_of(path)
 
 
-def apply_changes(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
+def apply_changes(
+    document: Document, changes: Sequence[ContentChange], encoding: Encoding
+) -> tuple[Document, list[TextEdit]]:
     """Return a text after the changes of one notification, and the edits that lead to it."""
     document, edits = applied(document, changes, encoding)
     return document, [merged(edits)] if len(edits) > _MERGED_EDITS else edits
 
 
-def applied(document: Document, changes: Sequence[Change], encoding: Encoding) -> tuple[Document, list[Edit]]:
+def applied(
+    document: Document, changes: Sequence[ContentChange], encoding: Encoding
+) -> tuple[Document, list[TextEdit]]:
     """Apply changes in order. Editors send the changes of a "replace all" from the end of the text to its start; such a
     run is applied in one pass, because no change moves the text before it.
     """
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     run: list[tuple[int, int, bytes]] = []
     first = (0, 0)
     for change in changes:
@@ -88,7 +92,7 @@ def applied(document: Document, changes: Sequence[Change], encoding: Encoding) -
             )
             end = max(start, end)
         first = to_position(document, start, encoding)
-        edits.append(Edit(start, end, len(text)))
+        edits.append(TextEdit(start, end, len(text)))
         run.append((start, end, text))
     return _replaced(document, run), edits
 
@@ -124,7 +128,7 @@ class _Version:
     time: float
     offsets: Column
 
-    def changed(self, edits: Sequence[Edit]) -> "_Version":
+    def changed(self, edits: Sequence[TextEdit]) -> "_Version":
         """The lines after some edits. Those within replaced text move to its start."""
         offsets = self.offsets
         for edit in edits:
@@ -184,7 +188,7 @@ class SourceDocuments(dict[str, SourceDocument]):
         """Add a document."""
         self[item.uri] = _at_first(path_of(item.uri), item.text)
 
-    def did_change(self, uri: str, changes: Sequence[Change], encoding: Encoding) -> None:
+    def did_change(self, uri: str, changes: Sequence[ContentChange], encoding: Encoding) -> None:
         """Change a document."""
         one = self[uri]
         document, edits = applied(one.document, changes, encoding)

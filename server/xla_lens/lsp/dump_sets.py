@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.disk.sets import set_key
-from xla_lens.lsp.documents import Change, OpenDocument, apply_changes
+from xla_lens.lsp.documents import ContentChange, OpenDocument, apply_changes
 from xla_lens.lsp.dump_set_state import DumpSetState, Events
 from xla_lens.text.document import Document
-from xla_lens.text.edits import Edit
+from xla_lens.text.edits import TextEdit
 from xla_lens.text.encoding import Encoding
 
 _CACHE_SIZE: Final = 8
@@ -80,7 +80,7 @@ class DumpSets:
             self._copies[other.uri] = other
         state.add(OpenDocument(uri, path, version, document, object()))
 
-    def change_document(self, uri: str, version: int, changes: Sequence[Change], encoding: Encoding) -> None:
+    def change_document(self, uri: str, version: int, changes: Sequence[ContentChange], encoding: Encoding) -> None:
         """Change the text of a document, which stays in its set. Does nothing if it is not open."""
         if found := self._documents.get(uri):
             state, path = found
@@ -100,7 +100,7 @@ class DumpSets:
         before = state.open[copy.path]
         edits = before.edits
         if copy.document.data != before.document.data:
-            edits = (*edits, Edit(0, len(before.document.data), len(copy.document.data)))
+            edits = (*edits, TextEdit(0, len(before.document.data), len(copy.document.data)))
             state.reload()
         shown = replace(before, uri=copy.uri, version=copy.version, document=copy.document, edits=edits)
         state.open[copy.path] = shown

@@ -21,7 +21,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document, Span
-from xla_lens.text.edits import Edit, backward
+from xla_lens.text.edits import TextEdit, backward
 from xla_lens.text.positions import to_offset
 
 _T = TypeVar("_T")
@@ -41,7 +41,7 @@ class Snapshot:
     file: DumpFile
     convert: Converter
     document: Document
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
     capabilities: ClientCapabilities
     settings: Settings
     on_truncated: Callable[[str], None]

@@ -23,7 +23,7 @@ from xla_lens.lsp.capabilities import PAGE_SCHEME
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
 from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.documents import Change, OpenDocuments, SourceDocuments, is_source, path_of, uri_of
+from xla_lens.lsp.documents import ContentChange, OpenDocuments, SourceDocuments, is_source, path_of, uri_of
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import IndexedSets, WorkspaceIndex
@@ -119,7 +119,7 @@ class State:
         elif not is_page(item.uri):
             self.sets.open_document(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
 
-    def did_change(self, item: lsp.VersionedTextDocumentIdentifier, changes: Sequence[Change]) -> None:
+    def did_change(self, item: lsp.VersionedTextDocumentIdentifier, changes: Sequence[ContentChange]) -> None:
         """Change a document. Does nothing if it is not open."""
         encoding = self.client.capabilities.encoding
         if item.uri in self.source_documents:

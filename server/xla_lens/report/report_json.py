@@ -222,7 +222,7 @@ class AliveValue(Value):
 class PaddingCause(JsonObject):
     """One cause of padding."""
 
-    cause: padding.Cause
+    cause: padding.PaddingReason
     """What is rounded up: a dimension to the tile (`dimension`); a dimension that the tile has and the array lacks
     (`missing dimension`); the number of elements (`tail`); or the slice, which is bigger than the layout needs
     (`slice`).

@@ -19,7 +19,7 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 from xla_lens.syntax.tree import first_error
 from xla_lens.words.json_types import CountFrom1, JsonObject, Location, one_of
 from xla_lens.words.numbers import counted
@@ -40,7 +40,7 @@ class UnknownText:
     """How often texts of a form appear in a section, and where first. `form` has N for a number and … for a string."""
 
     kind: TextKind
-    section: Section | None
+    section: DumpSection | None
     form: str
     first: Place
     count: int = 1
@@ -80,12 +80,12 @@ def _unknown_hlo(file: DumpFile) -> Iterator[UnknownText]:
     used, slices = file.columns.used_values, file.columns.slices
     quoted = used.instruction_start != NONE
     quotes = used.instruction_start[quoted], used.instruction_end[quoted]
-    yield from _errors(file, TextKind.INSTRUCTION, Section.USED_VALUES, *quotes)
-    yield from _errors(file, TextKind.SHAPE, Section.BUFFER_ASSIGNMENT, slices.shape_start, slices.end)
+    yield from _errors(file, TextKind.INSTRUCTION, DumpSection.USED_VALUES, *quotes)
+    yield from _errors(file, TextKind.SHAPE, DumpSection.BUFFER_ASSIGNMENT, slices.shape_start, slices.end)
 
 
 def _errors(
-    file: DumpFile, kind: TextKind, section: Section | None, starts: Column, ends: Column
+    file: DumpFile, kind: TextKind, section: DumpSection | None, starts: Column, ends: Column
 ) -> Iterator[UnknownText]:
     """Each text that does not parse, at its first error."""
     data, known = file.document.data, dict[bytes, int | None]()
@@ -155,18 +155,18 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
 
 
 _HEADERS: Final = {
-    Section.BUFFER_ASSIGNMENT: "BufferAssignment:",
-    Section.USED_VALUES: "Used values:",
-    Section.LIVE_RANGES: "HloLiveRange (max N):",
-    Section.INSTRUCTION_SEQUENCE: "InstructionSequence:",
-    Section.BUFFER_LIVE_RANGES: "BufferLiveRange:",
-    Section.PEAK: "Live ranges at N (peak):",
-    Section.STACK_TRACES: "Stack trace breakdown for peak usage:",
-    Section.REPORT: "Total bytes",
+    DumpSection.BUFFER_ASSIGNMENT: "BufferAssignment:",
+    DumpSection.USED_VALUES: "Used values:",
+    DumpSection.LIVE_RANGES: "HloLiveRange (max N):",
+    DumpSection.INSTRUCTION_SEQUENCE: "InstructionSequence:",
+    DumpSection.BUFFER_LIVE_RANGES: "BufferLiveRange:",
+    DumpSection.PEAK: "Live ranges at N (peak):",
+    DumpSection.STACK_TRACES: "Stack trace breakdown for peak usage:",
+    DumpSection.REPORT: "Total bytes",
 }
 
 
-_SectionName: TypeAlias = Annotated[str, one_of(one.name.lower() for one in Section)]
+_SectionName: TypeAlias = Annotated[str, one_of(one.name.lower() for one in DumpSection)]
 
 
 class UnknownForm(JsonObject):

@@ -54,7 +54,7 @@ class Columns:
         return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
 
 
-class Table(Columns):
+class FileTable(Columns):
     """A table of a file, with the span of each row."""
 
     start: Column
@@ -171,6 +171,6 @@ class AllTables:
         return any(len(getattr(self, name)) for name in self.tables() if name not in ("unknown_lines", "other_modules"))
 
     @classmethod
-    def tables(cls) -> dict[str, type[Table]]:
+    def tables(cls) -> dict[str, type[FileTable]]:
         """Return the types of the tables by name."""
         return cls.__annotations__

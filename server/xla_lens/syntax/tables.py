@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Final
 
-from xla_lens.syntax.columns import AllTables, Column, Table
+from xla_lens.syntax.columns import AllTables, Column, FileTable
 
 
-class Section(IntEnum):
+class DumpSection(IntEnum):
     """The sections of a dump."""
 
     BUFFER_ASSIGNMENT = 0
@@ -22,7 +22,7 @@ class Section(IntEnum):
     REPORT = 7
 
 
-class Allocations(Table):
+class Allocations(FileTable):
     """The allocations. The values of each are `slice_count` rows of `Slices` from `first_slice` on. `start` and `end`
     span the header; a header that could not be read has no `index`.
     """
@@ -41,7 +41,7 @@ class Allocations(Table):
     output_shape_end: Column
 
 
-class Slices(Table):
+class Slices(FileTable):
     """The values in the allocations. `allocation` is a row of `Allocations`. The row ends with the shape."""
 
     allocation: Column
@@ -56,7 +56,7 @@ class Slices(Table):
     shape_start: Column
 
 
-class UsedValues(Table):
+class UsedValues(FileTable):
     """The used values, with the spans of the instructions that they quote. The positions of each are `position_count`
     rows of `Positions` from `first_position` on, its uses likewise rows of `Uses`. `start` and `end` span the header; a
     header that could not be read has no `id`.
@@ -74,7 +74,7 @@ class UsedValues(Table):
     instruction_end: Column
 
 
-class Positions(Table):
+class Positions(FileTable):
     """The positions of used values (HloPosition): an instruction and an index into its shape. `value` is a row of
     `UsedValues`.
     """
@@ -84,7 +84,7 @@ class Positions(Table):
     index: Column
 
 
-class Uses(Table):
+class Uses(FileTable):
     """The uses of used values (HloUse): operand number `operand` of the instruction `name` reads it, at `index` in that
     operand. `value` is a row of `UsedValues`.
     """
@@ -95,7 +95,7 @@ class Uses(Table):
     index: Column
 
 
-class Schedule(Table):
+class Schedule(FileTable):
     """The schedule (`InstructionSequence`). The name spans from `name_start` to the end of the row."""
 
     step: Column
@@ -103,7 +103,7 @@ class Schedule(Table):
     name_start: Column
 
 
-class LiveRanges(Table):
+class LiveRanges(FileTable):
     """The live ranges of the values, both ends included. The value's name and index end at `value_end`."""
 
     name: Column
@@ -113,7 +113,7 @@ class LiveRanges(Table):
     end_step: Column
 
 
-class Peaks(Table):
+class Peaks(FileTable):
     """The printed peaks. The values live there are `buffer_count` rows of `PeakBuffers` from `first_buffer` on."""
 
     first_buffer: Column
@@ -121,7 +121,7 @@ class Peaks(Table):
     step: Column
 
 
-class PeakBuffers(Table):
+class PeakBuffers(FileTable):
     """The values printed as live at the peak. The value's name and index end at `value_end`."""
 
     name: Column
@@ -131,13 +131,13 @@ class PeakBuffers(Table):
     cumulative_bytes: Column
 
 
-class StackTraceHeaders(Table):
+class StackTraceHeaders(FileTable):
     """The header of the stack trace breakdown of the peak."""
 
     size_bytes: Column
 
 
-class StackTraces(Table):
+class StackTraces(FileTable):
     """The tree of the stack trace breakdown. `depth` is 0 for a computation. The name may be any text."""
 
     depth: Column
@@ -148,7 +148,7 @@ class StackTraces(Table):
     remaining_bytes: Column
 
 
-class Totals(Table):
+class Totals(FileTable):
     """`Total bytes used`. The human-readable size spans `human_start` to `human_end`; releases before 2022 lack it."""
 
     size_bytes: Column
@@ -156,19 +156,19 @@ class Totals(Table):
     human_end: Column
 
 
-class OtherColorValues(Table):
+class OtherColorValues(FileTable):
     """The values listed as `reused by buffers of a different color`."""
 
     id: Column
 
 
-class LiveRangeHeaders(Table):
+class LiveRangeHeaders(FileTable):
     """`HloLiveRange (max N):`. `maximum` is the last step, NONE if XLA printed that live ranges are not available."""
 
     maximum: Column
 
 
-class ReportAllocations(Table):
+class ReportAllocations(FileTable):
     """The allocations in a memory usage report. `cumulative_start` is where the cumulative size of a row of the list by
     size begins, NONE in the other list.
     """
@@ -177,7 +177,7 @@ class ReportAllocations(Table):
     cumulative_start: Column
 
 
-class ReportSpaces(Table):
+class ReportSpaces(FileTable):
     """The totals of memory spaces in a memory usage report, with the spans of the headers above them."""
 
     header_start: Column
@@ -188,7 +188,7 @@ class ReportSpaces(Table):
     human_end: Column
 
 
-class ReportRows(Table):
+class ReportRows(FileTable):
     """The rows of the tables in a memory usage report. Each covers the `values` values at one `offset`. The table is
     that of the allocation `index` or, where that is NONE, table number `table` of the memory space `color`. The row
     ends with the shapes.
@@ -202,7 +202,7 @@ class ReportRows(Table):
     shapes_start: Column
 
 
-class ReportTables(Table):
+class ReportTables(FileTable):
     """The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on. `rest` is the printed
     number of further offsets that the table omits. `index`, `color` and `table` are those of `ReportRows`.
     """
@@ -215,17 +215,17 @@ class ReportTables(Table):
     rest: Column
 
 
-class Sections(Table):
-    """The sections of the file, from their headers to their last rows. `section` is a `Section`."""
+class Sections(FileTable):
+    """The sections of the file, from their headers to their last rows. `section` is a `DumpSection`."""
 
     section: Column
 
 
-class UnknownLines(Table):
+class UnknownLines(FileTable):
     """The lines and attributes that the grammar does not know."""
 
 
-class OtherModules(Table):
+class OtherModules(FileTable):
     """In standard output with several modules, where files of other modules start. The tables leave those out."""
 
     name_start: Column
@@ -259,7 +259,7 @@ class FileColumns(AllTables):
     other_modules: OtherModules
 
 
-class Role(Enum):
+class MentionRole(Enum):
     """The part of the dump that mentions something."""
 
     ALLOCATION_HEADER = auto()
@@ -277,18 +277,18 @@ class Role(Enum):
 
 
 MENTIONS: Final = {
-    "allocations": ("assignment", Role.ALLOCATION_HEADER),
-    "slices": ("assignment", Role.SLICE),
-    "used_values": ("used", Role.USED_VALUE),
-    "positions": ("used", Role.POSITION),
-    "uses": ("used", Role.USER),
-    "schedule": ("live", Role.SCHEDULE),
-    "live_ranges": ("live", Role.LIVE_RANGE),
-    "peaks": ("live", Role.PEAK),
-    "peak_buffers": ("live", Role.PEAK),
-    "stack_traces": ("live", Role.STACK_TRACE),
-    "report_allocations": ("", Role.REPORT),
-    "report_rows": ("", Role.REPORT),
+    "allocations": ("assignment", MentionRole.ALLOCATION_HEADER),
+    "slices": ("assignment", MentionRole.SLICE),
+    "used_values": ("used", MentionRole.USED_VALUE),
+    "positions": ("used", MentionRole.POSITION),
+    "uses": ("used", MentionRole.USER),
+    "schedule": ("live", MentionRole.SCHEDULE),
+    "live_ranges": ("live", MentionRole.LIVE_RANGE),
+    "peaks": ("live", MentionRole.PEAK),
+    "peak_buffers": ("live", MentionRole.PEAK),
+    "stack_traces": ("live", MentionRole.STACK_TRACE),
+    "report_allocations": ("", MentionRole.REPORT),
+    "report_rows": ("", MentionRole.REPORT),
 }
 """The tables whose rows are mentions, each with the file that has to hold it, empty for any."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """Bytes `start` to `end` were replaced by `length` others."""
 
     start: int
@@ -12,7 +12,7 @@ class Edit(NamedTuple):
     length: int
 
 
-def forward(edits: Iterable[Edit], offset: int) -> int:
+def forward(edits: Iterable[TextEdit], offset: int) -> int:
     """Return where an offset is after some edits. One within replaced text moves to the start of that text."""
     for edit in edits:
         if offset >= edit.end:
@@ -22,7 +22,7 @@ def forward(edits: Iterable[Edit], offset: int) -> int:
     return offset
 
 
-def backward(edits: Sequence[Edit], offset: int) -> int:
+def backward(edits: Sequence[TextEdit], offset: int) -> int:
     """Return where an offset was before some edits. One within inserted text moves to the start of its edit."""
     for edit in reversed(edits):
         if offset >= edit.start + edit.length:
@@ -32,7 +32,7 @@ def backward(edits: Sequence[Edit], offset: int) -> int:
     return offset
 
 
-def merged(edits: Sequence[Edit]) -> Edit:
+def merged(edits: Sequence[TextEdit]) -> TextEdit:
     """Combine edits into one that replaces everything from the first byte they touch to the last."""
     first, *others = edits
     start, end, length = first.start, first.end, first.length
@@ -43,4 +43,4 @@ def merged(edits: Sequence[Edit]) -> Edit:
         stop = max(end, edit.end - grown)
         length = stop - begin + grown + edit.length - (edit.end - edit.start)
         start, end = begin, stop
-    return Edit(start, end, length)
+    return TextEdit(start, end, length)

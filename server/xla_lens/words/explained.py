@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from xla_lens.model.memory.padding import Cause, PaddingPart
+from xla_lens.model.memory.padding import PaddingPart, PaddingReason
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.memory.unseen import Unseen, UnseenKind
 from xla_lens.words.numbers import apart, human, signed
@@ -68,10 +68,10 @@ def padding_cause(part: PaddingPart) -> str:
     """Return one cause of padding: ``dimension 1 from 1 to 128``."""
     rounded = f"from {part.length:,} to {part.padded_length:,}"
     return {
-        Cause.DIMENSION: f"dimension {part.dimension} {rounded}",
-        Cause.MISSING_DIMENSION: f"the tile's own dimension {rounded}",
-        Cause.TAIL: f"elements {rounded}",
-        Cause.SLICE: "the slice is larger than its layout requires",
+        PaddingReason.DIMENSION: f"dimension {part.dimension} {rounded}",
+        PaddingReason.MISSING_DIMENSION: f"the tile's own dimension {rounded}",
+        PaddingReason.TAIL: f"elements {rounded}",
+        PaddingReason.SLICE: "the slice is larger than its layout requires",
     }[part.cause]
 
 
@@ -79,8 +79,8 @@ def padding_clause(part: PaddingPart) -> str:
     """Return one cause of padding as a clause about an array: ``whose dimension 1 is padded from 8 to 128``."""
     rounded = f"padded from {part.length:,} to {part.padded_length:,}"
     return {
-        Cause.DIMENSION: f"whose dimension {part.dimension} is {rounded}",
-        Cause.MISSING_DIMENSION: f"whose tile has one more dimension, {rounded}",
-        Cause.TAIL: f"whose elements are {rounded}",
-        Cause.SLICE: "whose slice is larger than its layout requires",
+        PaddingReason.DIMENSION: f"whose dimension {part.dimension} is {rounded}",
+        PaddingReason.MISSING_DIMENSION: f"whose tile has one more dimension, {rounded}",
+        PaddingReason.TAIL: f"whose elements are {rounded}",
+        PaddingReason.SLICE: "whose slice is larger than its layout requires",
     }[part.cause]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from samples import analysis_of, on_all_dumps, on_each_dump
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.memory.padding import Cause, Padding, Unexplained, explain_padding, padding_at, padding_of
+from xla_lens.model.memory.padding import Padding, PaddingReason, Unexplained, explain_padding, padding_at, padding_of
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
 
@@ -104,7 +104,7 @@ def test_parts_add_up_to_the_assigned_bytes(
     assert padding.unexplained is None
     assert padding.logical_bytes is not None
     assert padding.logical_bytes + sum(part.size_bytes for part in padding.parts) == assigned
-    assert all(part.size_bytes > 0 and part.cause is not Cause.SLICE for part in padding.parts)
+    assert all(part.size_bytes > 0 and part.cause is not PaddingReason.SLICE for part in padding.parts)
 
 
 def _check(analysis: Analysis) -> Counter[str]:
@@ -120,7 +120,7 @@ def _check(analysis: Analysis) -> Counter[str]:
             continue
         assert padding.logical_bytes is not None
         assert padding.logical_bytes + sum(part.size_bytes for part in padding.parts) == padding.assigned_bytes
-        is_rounded = any(part.cause is Cause.SLICE for part in padding.parts)
+        is_rounded = any(part.cause is PaddingReason.SLICE for part in padding.parts)
         # Arrays without a tile take a multiple of 1,024 elements in some memory spaces of a TPU.
         if is_rounded:
             assert not shape.tiles

@@ -9,7 +9,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.columns import NONE, FileTable
 
 _NAME = rb"[A-Za-z_][A-Za-z0-9_.-]*"
 _INDEX = rb"\{[0-9,]*\}"
@@ -61,7 +61,7 @@ def _words(dump: DumpSet, most: int) -> Iterator[tuple[DumpFile, int, int]]:
             yield from ((dump.used, start + word.start, start + word.end) for word in instruction.operands[:most])
 
 
-def _rows(table: Table, most: int) -> list[tuple[int, int]]:
+def _rows(table: FileTable, most: int) -> list[tuple[int, int]]:
     rows = random.Random(0).sample(range(len(table)), min(most, len(table)))
     return [(int(table.start[row]), int(table.end[row])) for row in rows]
 

@@ -11,7 +11,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.columns import NONE, Texts
 from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.quotes import (
-    Difference,
+    DifferingPart,
     QuoteParts,
     Quotes,
     differences,
@@ -140,34 +140,38 @@ def test_texts_are_numbered_by_their_first_occurrence() -> None:
 @pytest.mark.parametrize(
     ("quote", "in_module", "expected"),
     [
-        ("%a = f32[2] add(%b), metadata={x}", "%a = f32[2] add(%b), metadata={x}", Difference.NONE),
-        ("%a = f32[2]{0} add(%b, %c)", 'a = f32[2]{0} add(b, c), metadata={op_name="x"}', Difference.REST),
-        ("%a = f32[2] add(f32[2] %b, (s32[], f32[2]) %c)", "ROOT %a = f32[2] add(%b, %c)", Difference.REST),
-        ("%a = f32[2] add(%b, /*index=5*/%c), calls=%f", "a = f32[2] add(b, /*index=5*/c), calls=f", Difference.REST),
-        ("%a = f32[2] slice-start(%b), slice={[0:2]}", "%a = f32[2] async-start(%b), calls=%c", Difference.REST),
-        ("%a = f32[2] add(%e.1, %c)", "%a = f32[2] add(%t#0, %c)", Difference.REST),
-        ("%a = f32[] constant(1)", "%a = f32[] constant({...})", Difference.REST),
+        ("%a = f32[2] add(%b), metadata={x}", "%a = f32[2] add(%b), metadata={x}", DifferingPart.NONE),
+        ("%a = f32[2]{0} add(%b, %c)", 'a = f32[2]{0} add(b, c), metadata={op_name="x"}', DifferingPart.REST),
+        ("%a = f32[2] add(f32[2] %b, (s32[], f32[2]) %c)", "ROOT %a = f32[2] add(%b, %c)", DifferingPart.REST),
+        (
+            "%a = f32[2] add(%b, /*index=5*/%c), calls=%f",
+            "a = f32[2] add(b, /*index=5*/c), calls=f",
+            DifferingPart.REST,
+        ),
+        ("%a = f32[2] slice-start(%b), slice={[0:2]}", "%a = f32[2] async-start(%b), calls=%c", DifferingPart.REST),
+        ("%a = f32[2] add(%e.1, %c)", "%a = f32[2] add(%t#0, %c)", DifferingPart.REST),
+        ("%a = f32[] constant(1)", "%a = f32[] constant({...})", DifferingPart.REST),
         (
             "%a = f32[2] add(%b), k=1, backend_config={x}",
             "%a = f32[2] add(%b), k=1, backend_config={y}",
-            Difference.REST,
+            DifferingPart.REST,
         ),
-        ("%a = f32[2]{0} add(%b, %c)", "%a = f32[3]{0} add(%b, %c)", Difference.SHAPE),
-        ("%a = f32[2] add(%b, %c)", "%a = f32[2] multiply(%b, %c)", Difference.OPCODE),
-        ("%a = f32[2] add(%b, %c)", "%a = f32[2] add(%c, %b)", Difference.OPERANDS),
-        ("%a = f32[2] add(%b, %c)", "a = f32[2] add(b)", Difference.OPERANDS),
-        ("%a = f32[2] add()", "a = f32[2] add(b)", Difference.OPERANDS),
-        ("%a = f32[2] parameter(0)", "a = f32[2] parameter(1)", Difference.OPERANDS),
-        ("%a = f32[2] fusion(%b), calls=%f", "%a = f32[2] fusion(%b), calls=%g", Difference.ATTRIBUTES),
+        ("%a = f32[2]{0} add(%b, %c)", "%a = f32[3]{0} add(%b, %c)", DifferingPart.SHAPE),
+        ("%a = f32[2] add(%b, %c)", "%a = f32[2] multiply(%b, %c)", DifferingPart.OPCODE),
+        ("%a = f32[2] add(%b, %c)", "%a = f32[2] add(%c, %b)", DifferingPart.OPERANDS),
+        ("%a = f32[2] add(%b, %c)", "a = f32[2] add(b)", DifferingPart.OPERANDS),
+        ("%a = f32[2] add()", "a = f32[2] add(b)", DifferingPart.OPERANDS),
+        ("%a = f32[2] parameter(0)", "a = f32[2] parameter(1)", DifferingPart.OPERANDS),
+        ("%a = f32[2] fusion(%b), calls=%f", "%a = f32[2] fusion(%b), calls=%g", DifferingPart.ATTRIBUTES),
         (
             "%a = f32[2] fusion(%b), calls=%f",
             "%a = f32[2] fusion(%b), calls=%f, k=1, metadata={}",
-            Difference.ATTRIBUTES,
+            DifferingPart.ATTRIBUTES,
         ),
-        ("%a = f32[2] fusion(%b), calls=%f", "%a = f32[2] fusion(%b)", Difference.ATTRIBUTES),
+        ("%a = f32[2] fusion(%b), calls=%f", "%a = f32[2] fusion(%b)", DifferingPart.ATTRIBUTES),
     ],
 )
-def test_differences_of_quotes_and_modules(quote: str, in_module: str, expected: Difference) -> None:
+def test_differences_of_quotes_and_modules(quote: str, in_module: str, expected: DifferingPart) -> None:
     texts = quote.encode(), in_module.encode()
     spans = [(np.array([0]), np.array([len(text)])) for text in texts]
     assert differences(texts[0], spans[0], texts[1], spans[1]).tolist() == [expected]

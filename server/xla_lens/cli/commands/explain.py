@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.blocks.terminal import Piece, Style
+from xla_lens.blocks.terminal import Style, StyledText
 from xla_lens.cli.parser import Parser
 from xla_lens.cli.shared_arguments import ALL_CODES, add_color, one_of
 from xla_lens.cli.terminal import find_terminal, print_pieces
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.code is None:
         width = max(map(len, _CODES)) + 2
         for code in (*Code, *Rule):
-            print_pieces([Piece(f"{code:{width}}", Style.NAME), Piece(meaning(code))], terminal, width)
+            print_pieces([StyledText(f"{code:{width}}", Style.NAME), StyledText(meaning(code))], terminal, width)
     elif terminal is None:
         print(explanation(arguments.code), end="")
     else:
@@ -46,5 +46,5 @@ def run(arguments: argparse.Namespace) -> int:
             if paragraph.startswith("\n"):
                 print()
             style = Style.TITLE if text.startswith("#") else Style.PLAIN
-            print_pieces([Piece(text.lstrip("# "), style)], terminal, 2 * text.startswith("- "))
+            print_pieces([StyledText(text.lstrip("# "), style)], terminal, 2 * text.startswith("- "))
     return 0

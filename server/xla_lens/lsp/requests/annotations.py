@@ -7,7 +7,7 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from xla_lens.diff.values import compared_lenses, other_title
-from xla_lens.editor.annotations import LENS_LIMIT, Action, Click, actions, hints, lenses
+from xla_lens.editor.annotations import LENS_LIMIT, Click, EditorAction, actions, hints, lenses
 from xla_lens.editor.links import frame_tooltip, links
 from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.lsp.capabilities import ACTION_KIND
@@ -141,7 +141,7 @@ def _comparison(title: str, command: str, argument: Mapping[str, str]) -> lsp.Co
     return lsp.CodeAction(title, ACTION_KIND, command=lsp.Command(title, command, arguments=[argument]))
 
 
-def _action(snapshot: Snapshot, action: Action, diagnostics: Sequence[lsp.Diagnostic]) -> lsp.CodeAction:
+def _action(snapshot: Snapshot, action: EditorAction, diagnostics: Sequence[lsp.Diagnostic]) -> lsp.CodeAction:
     """An action; one for a finding is attached to its diagnostic if the editor has sent that."""
     command, finding = _command(snapshot, action.title, action.target), action.finding
     if finding is None:

@@ -17,7 +17,7 @@ from xla_lens.lsp.state import State
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, entity_target
 from xla_lens.model.places.mentions import Mention
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 from xla_lens.text.positions import decode
 from xla_lens.words.command_links import CommandLinks
 
@@ -42,7 +42,7 @@ def hover(snapshot: PageSnapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     target = entity_target(analysis.dump, link.target) if analysis else None
     if analysis is None or target is None:
         return None
-    mention = Mention(target, Role.USED_VALUE, link.start, link.end)
+    mention = Mention(target, MentionRole.USED_VALUE, link.start, link.end)
     links = command_links(snapshot.convert.uri(link.place.file), capabilities)
     markdown = hover_of(analysis, mention, links)
     return lsp.Hover(content(markdown, capabilities), page.range_of(link))

@@ -47,7 +47,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import Role
+from xla_lens.syntax.tables import MentionRole
 from xla_lens.words import contract
 from xla_lens.words.warrants import gap_word, reasons
 
@@ -279,7 +279,7 @@ async def describe(arguments: Arguments) -> contract.Description:
         raise InvalidParams(f"there is no {what} {number:,}")
     convert, path = arguments.state.converter(dump_set.open), arguments.path()
     shown = next((place for place in places if Path(place.file.label) == path), None) or _shown(convert, places)
-    mention = Mention(target, Role.USED_VALUE, shown.start, shown.end)
+    mention = Mention(target, MentionRole.USED_VALUE, shown.start, shown.end)
     links = command_links(convert.uri(shown.file), arguments.state.client.capabilities)
     return {"markdown": hover(analysis, mention, links), "location": convert.location_json(shown)}
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import Calls, StackFrame
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import Instruction, Metadata
+from xla_lens.syntax.hlo.instruction import InstructionText, Metadata
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.positions import decode
@@ -51,7 +51,7 @@ class ReadInstruction(NamedTuple):
     `line` is the line of the user's call that made it, without the column; None if it is unknown.
     """
 
-    own: Instruction
+    own: InstructionText
     operands: tuple[bytes, ...]
     metadata: Metadata
     line: StackFrame | None
@@ -291,7 +291,7 @@ class _Search:
             self._stored = Stored(decode(name), whole // part, shape)
 
 
-_EMPTY: Final = Instruction(b"", 0, 0, 0, 0, 0, 0, b"", 0)
+_EMPTY: Final = InstructionText(b"", 0, 0, 0, 0, 0, 0, b"", 0)
 
 _MOST_STEPS: Final = 100
 """Maximum number of instructions that one search passes."""

@@ -24,7 +24,7 @@ from xla_lens.model.tables.backend import GPU_TEMPORARIES, Backend
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Kind, Table
+from xla_lens.syntax.columns import NONE, Column, FileTable, Kind
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layout
 from xla_lens.syntax.numbers import human_size
@@ -88,7 +88,7 @@ def sizes_are_not_negative(dump: DumpSet, context: Context) -> Findings:
         yield Finding(Severity.ERROR, place, problem, related)
 
 
-def _sizes(dump: DumpSet) -> Iterator[tuple[Sizes, DumpFile, Table, Column]]:
+def _sizes(dump: DumpSet) -> Iterator[tuple[Sizes, DumpFile, FileTable, Column]]:
     """The tables with sizes, except for those of values in allocations, which have to fit in there."""
     place = total_place(dump)
     if place:

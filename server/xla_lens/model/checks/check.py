@@ -11,13 +11,13 @@ from xla_lens.model.checks.context import Context
 from xla_lens.model.checks.module import differences_from_module
 from xla_lens.model.checks.overlaps import live_values_do_not_overlap
 from xla_lens.model.checks.problems import Cut, Finding, Findings, Problem
-from xla_lens.model.checks.resemblance import Damage, Row, UnknownLine, is_proven, unknown_lines
+from xla_lens.model.checks.resemblance import Damage, DamagedRow, UnknownLine, is_proven, unknown_lines
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import place_in
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled, ReportProgress
 
@@ -77,7 +77,7 @@ def check(
     if len(resembling) > len(unproven) and len(_alarms(explained := checked(resembling))) < alarms:
         return explained
     for file in dict.fromkeys(line.file for line in lines):
-        damage = {line.key: line.row or Row.UNRECOGNIZABLE for line in lines if line.file is file}
+        damage = {line.key: line.row or DamagedRow.UNRECOGNIZABLE for line in lines if line.file is file}
         if not _alarms(explained := checked(unproven | damage)):
             return explained
     return found
@@ -110,7 +110,7 @@ def _checked(
     context.broken_files = {
         id(finding.place.file)
         for finding in findings
-        if finding.severity is Severity.ERROR or finding.problem == Problem.UNKNOWN_LINE_PART(Row.STACK_TRACE)
+        if finding.severity is Severity.ERROR or finding.problem == Problem.UNKNOWN_LINE_PART(DamagedRow.STACK_TRACE)
     }
     _cover_parts(context, cut, lines, damage)
 
@@ -152,10 +152,10 @@ def _cover_parts(context: Context, cut: list[DumpFile], lines: tuple[UnknownLine
     """
     dump, mixed = context.dump, file_structure.used_values_before_gaps(context.dump)
     context.cover(values=dump.value_of_used_value[mixed], names=dump.used_values.name[mixed])
-    if dump.assignment in cut and file_structure.ends_in(dump.assignment, Section.BUFFER_ASSIGNMENT):
+    if dump.assignment in cut and file_structure.ends_in(dump.assignment, DumpSection.BUFFER_ASSIGNMENT):
         context.allocations[-1:] = True
-    if dump.used in cut and file_structure.ends_in(dump.used, Section.USED_VALUES):
+    if dump.used in cut and file_structure.ends_in(dump.used, DumpSection.USED_VALUES):
         context.cover(values=dump.value_of_used_value[-1:])
     for line in lines:
-        if damage.get(line.key) is Row.ATTRIBUTE and line.file is dump.assignment:
+        if damage.get(line.key) is DamagedRow.ATTRIBUTE and line.file is dump.assignment:
             context.cover(allocations=[place_in(dump.allocations.start, line.start, "right") - 1])

@@ -9,14 +9,14 @@ import numpy as np
 from xla_lens.model.checks.allocations import rounded_size_confirms
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.problems import Finding, Problem, Sizes
-from xla_lens.model.checks.resemblance import Row, section_at
+from xla_lens.model.checks.resemblance import DamagedRow, section_at
 from xla_lens.model.memory.reported import reported_spaces
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrants
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 
 RESERVED, LIVE, VALUES, SCHEDULE, TOTAL, PRINTED_PEAK, SOURCES, USES = Quantity
 
@@ -24,21 +24,21 @@ _MEMORY: Final = (RESERVED, LIVE)
 _DATA_FLOW: Final = (SOURCES, USES)
 
 _OF_SECTION: Final = {
-    Section.BUFFER_ASSIGNMENT: (RESERVED, LIVE, VALUES),
-    Section.USED_VALUES: (VALUES, SOURCES, USES),
-    Section.LIVE_RANGES: (SCHEDULE, LIVE, PRINTED_PEAK),
-    Section.INSTRUCTION_SEQUENCE: (SCHEDULE, LIVE, PRINTED_PEAK),
-    Section.BUFFER_LIVE_RANGES: (LIVE, PRINTED_PEAK),
-    Section.PEAK: (PRINTED_PEAK,),
-    Section.STACK_TRACES: (),
-    Section.REPORT: (),
+    DumpSection.BUFFER_ASSIGNMENT: (RESERVED, LIVE, VALUES),
+    DumpSection.USED_VALUES: (VALUES, SOURCES, USES),
+    DumpSection.LIVE_RANGES: (SCHEDULE, LIVE, PRINTED_PEAK),
+    DumpSection.INSTRUCTION_SEQUENCE: (SCHEDULE, LIVE, PRINTED_PEAK),
+    DumpSection.BUFFER_LIVE_RANGES: (LIVE, PRINTED_PEAK),
+    DumpSection.PEAK: (PRINTED_PEAK,),
+    DumpSection.STACK_TRACES: (),
+    DumpSection.REPORT: (),
 }
 """The quantities that rely on the lines of a section."""
 
 _OF_KIND: Final = {
-    FileKind.BUFFER_ASSIGNMENT: _OF_SECTION[Section.BUFFER_ASSIGNMENT],
-    FileKind.VALUES: (TOTAL, *_OF_SECTION[Section.USED_VALUES]),
-    FileKind.LIVE_RANGE: _OF_SECTION[Section.LIVE_RANGES],
+    FileKind.BUFFER_ASSIGNMENT: _OF_SECTION[DumpSection.BUFFER_ASSIGNMENT],
+    FileKind.VALUES: (TOTAL, *_OF_SECTION[DumpSection.USED_VALUES]),
+    FileKind.LIVE_RANGE: _OF_SECTION[DumpSection.LIVE_RANGES],
     FileKind.MEMORY_USAGE_REPORT: (),
     FileKind.HLO: (SOURCES,),
 }
@@ -186,23 +186,23 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
 
 _FLOW: Final = (Bound.UNKNOWN, _DATA_FLOW)
 
-_OF_ROW: Final[dict[Row, tuple[tuple[Bound, tuple[Quantity, ...]], ...]]] = {
+_OF_ROW: Final[dict[DamagedRow, tuple[tuple[Bound, tuple[Quantity, ...]], ...]]] = {
     # Its values count for the allocation before it.
-    Row.ALLOCATION: ((Bound.UNKNOWN, _MEMORY), (Bound.AT_LEAST, (VALUES,))),
-    Row.ATTRIBUTE: ((Bound.UNKNOWN, _MEMORY),),
-    Row.SLICE: ((Bound.AT_LEAST, (LIVE, VALUES)),),
-    Row.USED_VALUE: (_FLOW, (Bound.AT_LEAST, (VALUES,))),
-    Row.POSITION: (_FLOW,),
-    Row.USE: ((Bound.UNKNOWN, (USES,)),),
-    Row.QUOTE: (_FLOW,),
-    Row.STEP: ((Bound.AT_LEAST, (SCHEDULE,)),),
-    Row.LIVE_RANGE: ((Bound.AT_LEAST, (LIVE,)),),
-    Row.TOTAL: ((Bound.UNKNOWN, (TOTAL,)),),
+    DamagedRow.ALLOCATION: ((Bound.UNKNOWN, _MEMORY), (Bound.AT_LEAST, (VALUES,))),
+    DamagedRow.ATTRIBUTE: ((Bound.UNKNOWN, _MEMORY),),
+    DamagedRow.SLICE: ((Bound.AT_LEAST, (LIVE, VALUES)),),
+    DamagedRow.USED_VALUE: (_FLOW, (Bound.AT_LEAST, (VALUES,))),
+    DamagedRow.POSITION: (_FLOW,),
+    DamagedRow.USE: ((Bound.UNKNOWN, (USES,)),),
+    DamagedRow.QUOTE: (_FLOW,),
+    DamagedRow.STEP: ((Bound.AT_LEAST, (SCHEDULE,)),),
+    DamagedRow.LIVE_RANGE: ((Bound.AT_LEAST, (LIVE,)),),
+    DamagedRow.TOTAL: ((Bound.UNKNOWN, (TOTAL,)),),
 }
 """The numbers that a damaged row could have changed. For other rows, those of its section."""
 
 
-def _lost(file: DumpFile, offset: int, row: Row) -> tuple[tuple[Bound, tuple[Quantity, ...]], ...]:
+def _lost(file: DumpFile, offset: int, row: DamagedRow) -> tuple[tuple[Bound, tuple[Quantity, ...]], ...]:
     if row in _OF_ROW:
         return _OF_ROW[row]
     quantities = _at(file, offset)

@@ -14,7 +14,7 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
-from xla_lens.syntax.columns import NONE, Column, Table, cells
+from xla_lens.syntax.columns import NONE, Column, FileTable, cells
 from xla_lens.syntax.hlo.module import Computations, Instructions
 from xla_lens.syntax.tables import Allocations, LiveRanges, PeakBuffers, Positions, Schedule, Slices, UsedValues, Uses
 
@@ -24,7 +24,7 @@ Named: TypeAlias = Slices | UsedValues | Positions | Uses | LiveRanges | PeakBuf
 
 Fact: TypeAlias = Any
 """A column of a table, a function of its rows, or the same fact for all rows."""
-RelatedRows: TypeAlias = tuple[Table, Fact, Relation]
+RelatedRows: TypeAlias = tuple[FileTable, Fact, Relation]
 """A table, the rows of it that are related to rows of another, as a fact of these, and how they are related."""
 
 _ASSIGNMENT: Final = (Allocations, Slices)
@@ -58,7 +58,7 @@ class Context:
         """Whether the set has the files with all of their lines, so that what is not there is missing."""
         return all(file is not None and id(file) not in self.broken_files for file in files)
 
-    def place(self, table: Table, row: SupportsIndex, start: str = "start", end: str = "end") -> Place:
+    def place(self, table: FileTable, row: SupportsIndex, start: str = "start", end: str = "end") -> Place:
         """Return the place of a row, from one column to another."""
         dump, kind = self.dump, type(table)
         file = dump.assignment if kind in _ASSIGNMENT else dump.used if kind in _USED else dump.live
@@ -67,7 +67,7 @@ class Context:
         assert file is not None, "it has rows"
         return row_place(file, table, int(row), start, end)
 
-    def related(self, table: Table, rows: Iterable[SupportsIndex], relation: Relation) -> tuple[Related, ...]:
+    def related(self, table: FileTable, rows: Iterable[SupportsIndex], relation: Relation) -> tuple[Related, ...]:
         """Return rows as related locations, without NONE."""
         span = ("instruction_start", "instruction_end") if relation is Relation.QUOTED_INSTRUCTION else ()
         return tuple(Related(self.place(table, row, *span), relation) for row in rows if row != NONE)
@@ -90,7 +90,7 @@ class Context:
 
     def found(
         self,
-        table: Table,
+        table: FileTable,
         rows: Marks | Sequence[int],
         problem: Problem,
         *facts: Fact,
@@ -116,7 +116,7 @@ class Context:
             place = self.place(table, row, *span)
             yield Finding(severity, place, problem(*(_of_row(fact, row) for fact in facts)), others)
 
-    def _about(self, table: Table) -> list[tuple[Marks, Column]]:
+    def _about(self, table: FileTable) -> list[tuple[Marks, Column]]:
         """The value, allocation or instruction that each row of a table is about, in the marks of what is covered."""
         dump = self.dump
         match table:
@@ -152,7 +152,7 @@ class Context:
                     marks[row] = True
 
     def repeats(
-        self, table: Table, keys: Iterable[Column], problem: Problem, *facts: Fact, known: Marks | None = None
+        self, table: FileTable, keys: Iterable[Column], problem: Problem, *facts: Fact, known: Marks | None = None
     ) -> Findings:
         """Yield a problem at each row that has the same keys as one before it, and cover both rows. Without `known`,
         rows of unknown values are left out.

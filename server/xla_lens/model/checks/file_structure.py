@@ -17,10 +17,10 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE, Column, Table
+from xla_lens.syntax.columns import NONE, Column, FileTable
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import end_of_lines
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 
 
 def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Findings:
@@ -87,7 +87,7 @@ _LARGEST: Final = float(1 << 62)
 
 def _large_sizes(dump: DumpSet) -> Findings:
     """Sums of sizes fit into 64 bits."""
-    tables: tuple[tuple[DumpFile | None, Table, tuple[Column, ...]], ...] = (
+    tables: tuple[tuple[DumpFile | None, FileTable, tuple[Column, ...]], ...] = (
         (dump.assignment, dump.allocations, (dump.allocations.size_bytes,)),
         (dump.assignment, dump.slices, (dump.slices.size_bytes, dump.slices.offset)),
         (dump.live, dump.peak_buffers, (dump.peak_buffers.size_bytes,)),
@@ -103,7 +103,7 @@ def _missing_headers(file: DumpFile) -> Findings:
     all rows are read.
     """
     columns = file.columns
-    used_values = columns.sections.start[columns.sections.section == Section.USED_VALUES]
+    used_values = columns.sections.start[columns.sections.section == DumpSection.USED_VALUES]
     missing = (
         (columns.peaks, columns.peak_buffers.start, "Live ranges at N (peak):"),
         (columns.totals, used_values, "Total bytes used: N"),
@@ -143,7 +143,7 @@ def _cut(dump: DumpSet, file: DumpFile, damaged: list[UnknownLine]) -> Cut | Non
         return cut
     is_total = len(file.columns.totals) and file.kind is not FileKind.MEMORY_USAGE_REPORT
     # A single missing value may have been deleted.
-    has_header = Section.USED_VALUES in file.columns.sections.section
+    has_header = DumpSection.USED_VALUES in file.columns.sections.section
     if is_total and len(dump.slices) > has_header and not len(file.columns.used_values):
         return Cut.USED_VALUES
     if file is dump.used and (cut := _cut_in_used_values(dump, file)):
@@ -155,7 +155,7 @@ def _cut(dump: DumpSet, file: DumpFile, damaged: list[UnknownLine]) -> Cut | Non
 
 def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
     slices, allocations = file.columns.slices, file.columns.allocations
-    if not ends_in(file, Section.BUFFER_ASSIGNMENT):
+    if not ends_in(file, DumpSection.BUFFER_ASSIGNMENT):
         return None
     if not len(allocations):
         return Cut.ALLOCATIONS
@@ -178,7 +178,7 @@ def _cut_in_allocations(dump: DumpSet, file: DumpFile) -> Cut | None:
 
 def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
     values = dump.used_values
-    if not len(values) or not ends_in(file, Section.USED_VALUES):
+    if not len(values) or not ends_in(file, DumpSection.USED_VALUES):
         return None
     is_quoted = values.instruction_start != NONE
     # Every value has the line ` uses:`, with or without uses.
@@ -205,14 +205,14 @@ def _cut_in_live_ranges(dump: DumpSet, file: DumpFile) -> Cut | None:
     sections = set(columns.sections.section.tolist())
     if not len(columns.live_range_headers) or columns.live_range_headers.maximum[0] == NONE:
         return None
-    if not len(columns.live_ranges) and Section.BUFFER_LIVE_RANGES not in sections:
-        return Cut.LIVE_RANGES if ends_in(file, Section.LIVE_RANGES) else None
+    if not len(columns.live_ranges) and DumpSection.BUFFER_LIVE_RANGES not in sections:
+        return Cut.LIVE_RANGES if ends_in(file, DumpSection.LIVE_RANGES) else None
     # XLA releases that quote instructions also print a peak.
     is_recent = file.kind is FileKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
-    if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
+    if is_recent and DumpSection.PEAK not in sections and not len(columns.peak_buffers):
         is_unknown = _NO_PEAK in file.document.data[columns.sections.end.item(-1) - len(_NO_PEAK) :]
-        return None if is_unknown or not ends_in(file, Section.LIVE_RANGES) else Cut.PEAK_LIST
-    if not len(columns.peaks) or not ends_in(file, Section.PEAK):
+        return None if is_unknown or not ends_in(file, DumpSection.LIVE_RANGES) else Cut.PEAK_LIST
+    if not len(columns.peaks) or not ends_in(file, DumpSection.PEAK):
         return None
     if _is_peak_cut(dump):
         return Cut.PEAK_LIST
@@ -236,7 +236,7 @@ def _is_peak_cut(dump: DumpSet) -> bool:
     return bool(np.array_equal(sizes[: len(buffers)], buffers.size_bytes))
 
 
-def ends_in(file: DumpFile, section: Section) -> bool:
+def ends_in(file: DumpFile, section: DumpSection) -> bool:
     """Return whether a section of the given kind is the last of the file. A last line without a line end is ignored."""
     sections, data = file.columns.sections, file.document.data
     ends = sections.end[sections.section == section]

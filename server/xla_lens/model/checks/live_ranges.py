@@ -17,7 +17,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Kind, cells
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 
 
 def steps_ascend(dump: DumpSet, context: Context) -> Findings:
@@ -88,7 +88,7 @@ def live_ranges_lie_in_schedule(dump: DumpSet, context: Context) -> Findings:
 def values_have_one_live_range(dump: DumpSet, context: Context) -> Findings:
     """Each scheduled value has a live range, and each live range a value."""
     ranges, values, file = dump.live_ranges, dump.values, dump.live
-    if file is None or Section.BUFFER_LIVE_RANGES not in file.columns.sections.section:
+    if file is None or DumpSection.BUFFER_LIVE_RANGES not in file.columns.sections.section:
         return
     is_free, label = context.free(names=ranges.name), context.labels(ranges)
     # Other positions of a value have no live range.

@@ -27,7 +27,7 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, row_ranges, taken
 from xla_lens.syntax.columns import NONE, Column, Kind, cells, pairs
 from xla_lens.syntax.hlo.opcodes import OPCODES
-from xla_lens.syntax.hlo.quotes import Difference, differences
+from xla_lens.syntax.hlo.quotes import DifferingPart, differences
 from xla_lens.syntax.hlo.shapes import is_entry_shape, is_tuple, subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
@@ -94,11 +94,11 @@ def quotes_match_module(graph: ModuleGraph, context: Context) -> Findings:
     difference = np.zeros(len(used), np.int8)
     difference[quote] = differences(dump.used.document.data, spans[0], graph.module.data, spans[1])
     # Modules print constants in full, and more metadata.
-    rows = marked((difference != Difference.NONE) & (difference != Difference.REST))
-    if np.all(difference[rows] == Difference.ATTRIBUTES) and len(rows) > MAXIMUM_RELATED:
+    rows = marked((difference != DifferingPart.NONE) & (difference != DifferingPart.REST))
+    if np.all(difference[rows] == DifferingPart.ATTRIBUTES) and len(rows) > MAXIMUM_RELATED:
         # They are printed in another form, which we do not know. Modules of other compilations also differ elsewhere.
         return
-    facts = lambda row: Difference(difference.item(row)).name.lower(), context.names_in(used.name)
+    facts = lambda row: DifferingPart(difference.item(row)).name.lower(), context.names_in(used.name)
     span, related = ("instruction_start", "instruction_end"), _in_module(graph, used.name)
     rows = rows[:MAXIMUM_RELATED]
     yield from context.found(used, rows, Problem.QUOTE_MISMATCH, *facts, related=related, span=span)

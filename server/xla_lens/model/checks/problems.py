@@ -414,11 +414,11 @@ class Problem(Enum):
         fields = [name for text in (message, *dict(if_empty).values()) for _, name, _, _ in Formatter().parse(text)]
         self.fact_names: list[str] = list(dict.fromkeys(filter(None, (*fields, *dict(if_empty)))))
 
-    def __call__(self, *facts: Any) -> "Occurrence":
+    def __call__(self, *facts: Any) -> "StatedProblem":
         """Return an occurrence of the problem with its facts, in the order in which its messages name them. Cells of
         columns become numbers, and bytes of the dump text.
         """
-        return Occurrence(self, dict(zip(self.fact_names, map(_plain, facts), strict=True)))
+        return StatedProblem(self, dict(zip(self.fact_names, map(_plain, facts), strict=True)))
 
 
 def _plain(fact: Any) -> Any:
@@ -428,7 +428,7 @@ def _plain(fact: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
+class StatedProblem:
     """A problem and the facts of one place where it occurs."""
 
     kind: Problem
@@ -477,7 +477,7 @@ class Finding:
 
     severity: Severity
     place: Place
-    problem: Occurrence
+    problem: StatedProblem
     related: tuple[Related, ...] = ()
 
     @property
@@ -497,6 +497,6 @@ def of_another_compilation(found: Sequence[Finding], kind: Problem) -> Finding:
     return Finding(Severity.ERROR, first.place, kind(len(found)), related)
 
 
-def error(place: Place, problem: Occurrence) -> Finding:
+def error(place: Place, problem: StatedProblem) -> Finding:
     """A finding for something that XLA never prints."""
     return Finding(Severity.ERROR, place, problem)

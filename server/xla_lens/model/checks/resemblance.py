@@ -11,10 +11,10 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.syntax.columns import NONE, Kind, cells
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 
 
-class Row(Enum):
+class DamagedRow(Enum):
     """What a damaged line of a dump was."""
 
     ALLOCATION = auto()
@@ -44,7 +44,7 @@ class UnknownLine:
     file: DumpFile
     start: int
     end: int
-    row: Row | None
+    row: DamagedRow | None
     is_part: bool
     stands_for_row: bool
 
@@ -54,7 +54,7 @@ class UnknownLine:
         return id(self.file), self.start
 
 
-Damage: TypeAlias = Mapping[tuple[int, int], Row]
+Damage: TypeAlias = Mapping[tuple[int, int], DamagedRow]
 """The damaged rows among the unknown lines, by the id of their file and their start. The other lines are notes."""
 
 
@@ -65,36 +65,36 @@ def unknown_lines(dump: DumpSet) -> tuple[UnknownLine, ...]:
 
 def is_proven(dump: DumpSet, line: UnknownLine, *, has_module: bool) -> bool:
     """Whether the checks would find that a row like the line is missing. If they find nothing, the line is no row."""
-    if line.stands_for_row or line.row is Row.ATTRIBUTE or line.row is None:
+    if line.stands_for_row or line.row is DamagedRow.ATTRIBUTE or line.row is None:
         return False
     if line.row in _SECTIONS and section_at(line.file, line.start) is not _SECTIONS[line.row]:
         # It is no row where it stands.
         return True
-    if line.row in (Row.POSITION, Row.USE):
+    if line.row in (DamagedRow.POSITION, DamagedRow.USE):
         return has_module
     needed = (getattr(dump, name) for name in _PROOFS.get(line.row, ()))
     return all(part is not None and (isinstance(part, DumpFile) or len(part)) for part in needed)
 
 
 _PROOFS: Final = {
-    Row.ALLOCATION: ("totals",),
-    Row.SLICE: ("used",),
-    Row.USED_VALUE: ("assignment",),
-    Row.STEP: ("live_range_headers",),
-    Row.LIVE_RANGE: ("used", "schedule"),
-    Row.PEAK_BUFFER: ("live_ranges",),
+    DamagedRow.ALLOCATION: ("totals",),
+    DamagedRow.SLICE: ("used",),
+    DamagedRow.USED_VALUE: ("assignment",),
+    DamagedRow.STEP: ("live_range_headers",),
+    DamagedRow.LIVE_RANGE: ("used", "schedule"),
+    DamagedRow.PEAK_BUFFER: ("live_ranges",),
 }
 """The parts of a dump set that contradict it if a row is missing."""
 
 _SECTIONS: Final = {
-    Row.ALLOCATION: Section.BUFFER_ASSIGNMENT,
-    Row.SLICE: Section.BUFFER_ASSIGNMENT,
-    Row.USED_VALUE: Section.USED_VALUES,
-    Row.POSITION: Section.USED_VALUES,
-    Row.USE: Section.USED_VALUES,
-    Row.STEP: Section.INSTRUCTION_SEQUENCE,
-    Row.LIVE_RANGE: Section.BUFFER_LIVE_RANGES,
-    Row.PEAK_BUFFER: Section.PEAK,
+    DamagedRow.ALLOCATION: DumpSection.BUFFER_ASSIGNMENT,
+    DamagedRow.SLICE: DumpSection.BUFFER_ASSIGNMENT,
+    DamagedRow.USED_VALUE: DumpSection.USED_VALUES,
+    DamagedRow.POSITION: DumpSection.USED_VALUES,
+    DamagedRow.USE: DumpSection.USED_VALUES,
+    DamagedRow.STEP: DumpSection.INSTRUCTION_SEQUENCE,
+    DamagedRow.LIVE_RANGE: DumpSection.BUFFER_LIVE_RANGES,
+    DamagedRow.PEAK_BUFFER: DumpSection.PEAK,
 }
 
 
@@ -104,18 +104,18 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
     if not len(unknown):
         return
     allocations, used = columns.allocations, columns.used_values
-    broken = dict.fromkeys(allocations.start[allocations.index == NONE].tolist(), Row.ALLOCATION)
-    broken |= dict.fromkeys(used.start[used.id == NONE].tolist(), Row.USED_VALUE)
-    known: dict[bytes, tuple[Row, ...]] = {}
+    broken = dict.fromkeys(allocations.start[allocations.index == NONE].tolist(), DamagedRow.ALLOCATION)
+    broken |= dict.fromkeys(used.start[used.id == NONE].tolist(), DamagedRow.USED_VALUE)
+    known: dict[bytes, tuple[DamagedRow, ...]] = {}
     for start, end in cells(unknown.start, unknown.end):
         line_start, line_end = document.line_at(start)
         line = document.data[line_start:end]
         is_part = bool(document.data[line_start:start].strip())
-        row: Row | None
+        row: DamagedRow | None
         if is_part and document.data.startswith(b"allocation ", line_start):
-            row = Row.ATTRIBUTE if _is_attribute(document.data[start:end]) else None
+            row = DamagedRow.ATTRIBUTE if _is_attribute(document.data[start:end]) else None
         elif is_part:
-            row = Row.STACK_TRACE if _MEASURES.search(document.data, start, line_end) else None
+            row = DamagedRow.STACK_TRACE if _MEASURES.search(document.data, start, line_end) else None
         elif start in broken:
             row = broken[start]
         else:
@@ -128,25 +128,25 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
                 )
             section = section_at(file, start)
             row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)
-            if row is None and section is Section.USED_VALUES:
+            if row is None and section is DumpSection.USED_VALUES:
                 row = _row_of_value(dump, line)
         yield UnknownLine(file, start, end, row, is_part, start in broken)
 
 
-def section_at(file: DumpFile, offset: int) -> Section | None:
+def section_at(file: DumpFile, offset: int) -> DumpSection | None:
     """Return the section whose header is the last one before a byte, None if there is none."""
     sections = file.columns.sections
     row = int(sections.start.searchsorted(offset, "right")) - 1
-    return Section(sections.section.item(row)) if row != NONE else None
+    return DumpSection(sections.section.item(row)) if row != NONE else None
 
 
 _LONGEST: Final = 1 << 10
 _DIGITS: Final = re.compile(rb"\d+")
 
 
-_FORMS: Final[tuple[tuple[Row, int, *tuple[bytes, ...]], ...]] = (
+_FORMS: Final[tuple[tuple[DamagedRow, int, *tuple[bytes, ...]], ...]] = (
     (
-        Row.SLICE,
+        DamagedRow.SLICE,
         3,
         rb"^\s*\w*value:?",
         rb"<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@",
@@ -156,34 +156,34 @@ _FORMS: Final[tuple[tuple[Row, int, *tuple[bytes, ...]], ...]] = (
         rb"\)?: ?\(*[a-z]+0?\w*\[[0,]*\]",
     ),
     (
-        Row.ALLOCATION,
+        DamagedRow.ALLOCATION,
         3,
         rb"^\s*\w*alloc\w* ?0\b|^\s*\w{8,12} 0:",
         rb"\bsize 0|0: size",
         rb"\b(?:constant|thread-local|maybe-live-out|preallocated-temp|ShapeIndex|color 0|page 0)\b|shape (?:is )?\|",
         rb":\s*$",
     ),
-    (Row.USED_VALUE, 1, rb"^\s*<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@?0?>?\s*$"),
+    (DamagedRow.USED_VALUE, 1, rb"^\s*<?0 ?[A-Za-z_][\w.-]*(?:\{[0,]*\})?(?: \(phi\))? ?@?0?>?\s*$"),
     (
-        Row.STACK_TRACE,
+        DamagedRow.STACK_TRACE,
         2,
         rb"\b(?:total|current|remaining): 0",
         rb" \(0\.0%?|\(0\.?0?%",
         rb"\xe2\x94[\x9c\x94\x82]",
         rb"bytes\)\s*$",
     ),
-    (Row.LIVE_RANGE, 2, rb"^\s*[\w.-]+ ?(?:\{[0,]*|[0,]*\})", rb"[:}] ?0?-?0", rb"\d+ ?-\d*\s*$"),
+    (DamagedRow.LIVE_RANGE, 2, rb"^\s*[\w.-]+ ?(?:\{[0,]*|[0,]*\})", rb"[:}] ?0?-?0", rb"\d+ ?-\d*\s*$"),
     (
-        Row.PEAK_BUFFER,
+        DamagedRow.PEAK_BUFFER,
         2,
         rb": ?0 ?bytes",
         rb"\(?cumulative:? ?0",
         rb"^\s*[\w.-]+(?:\{[0,]*\})?:? ?0 ?b",
         rb"0 bytes\)?\s*$",
     ),
-    (Row.STEP, 1, rb"^\s{2,6}(?:0 ?\S?|[^\w\s]) ?[A-Za-z_][\w.-]*\s*$"),
-    (Row.QUOTE, 1, rb"^\s*(?:\w+ )?instr\w*:? ?%", rb"^\s*from \w+:? ?%", rb"%[\w.-]+ = \(?[a-z]+0?\w*\[.*\("),
-    (Row.TOTAL, 1, rb"^\s*\w*tal bytes\b.*0", rb"bytes used: ?0"),
+    (DamagedRow.STEP, 1, rb"^\s{2,6}(?:0 ?\S?|[^\w\s]) ?[A-Za-z_][\w.-]*\s*$"),
+    (DamagedRow.QUOTE, 1, rb"^\s*(?:\w+ )?instr\w*:? ?%", rb"^\s*from \w+:? ?%", rb"%[\w.-]+ = \(?[a-z]+0?\w*\[.*\("),
+    (DamagedRow.TOTAL, 1, rb"^\s*\w*tal bytes\b.*0", rb"bytes used: ?0"),
 )
 """The parts of kinds of rows, as they are with each number replaced by 0, and how many a damaged row still has."""
 
@@ -211,10 +211,10 @@ _OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w{0,20},? ?\S{1,40}(?: \S
 _LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]{1,300})\W? ?\w{5,9} ?\d{1,10}(?: \{?[\d,]*\}?)?\s*")
 
 
-def _row_of_value(dump: DumpSet, line: bytes) -> Row | None:
+def _row_of_value(dump: DumpSet, line: bytes) -> DamagedRow | None:
     """The row below the header of a used value that a line resembles: its name is one of the dump."""
     use, position = _LIKE_OPERAND.fullmatch(line), _POSITION.fullmatch(line)
     if _OPERAND.fullmatch(line) or (use and dump.name_number(use[1]) != NONE):
-        return Row.USE
+        return DamagedRow.USE
     names = (position[1], _NO_NAME.sub(b"", position[1])) if position else ()
-    return Row.POSITION if any(dump.name_number(name) != NONE for name in names) else None
+    return DamagedRow.POSITION if any(dump.name_number(name) != NONE for name in names) else None

@@ -13,9 +13,9 @@ from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import repeated, taken
 from xla_lens.syntax.columns import NONE, Column, Pairs, pairs
-from xla_lens.syntax.hlo.quotes import Difference, QuoteParts, differences, read_quotes
+from xla_lens.syntax.hlo.quotes import DifferingPart, QuoteParts, differences, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
-from xla_lens.syntax.tables import Section
+from xla_lens.syntax.tables import DumpSection
 from xla_lens.syntax.texts import number_texts
 from xla_lens.text.document import Span
 
@@ -109,7 +109,7 @@ def values_are_in_both_lists(dump: DumpSet, context: Context) -> Findings:
     """The values of the allocations are used values, and used values are in an allocation."""
     slices, table, values = dump.slices, dump.used_values, dump.values
     # A file may have the header of the used values without values.
-    has_header = (file for file in dump.files if Section.USED_VALUES in file.columns.sections.section)
+    has_header = (file for file in dump.files if DumpSection.USED_VALUES in file.columns.sections.section)
     used = dump.used or next(has_header, None)
     if used and dump.assignment and context.is_whole(used):
         is_lost, label = values.used_value[dump.value_of_slice] == NONE, context.labels(slices)
@@ -242,7 +242,7 @@ def quotes_of_an_instruction_agree(dump: DumpSet, context: Context) -> Findings:
     rows = np.flatnonzero((used.instruction_start != NONE) & (first != NONE) & (first != np.arange(len(used))))
     spans = [(used.instruction_start[of], used.instruction_end[of]) for of in (rows, first[rows])]
     text = dump.used.document.data
-    differs = rows[differences(text, spans[0], text, spans[1]) != Difference.NONE].tolist()
+    differs = rows[differences(text, spans[0], text, spans[1]) != DifferingPart.NONE].tolist()
     values, names = [taken(dump.value_of_used_value, first)], [used.name]
     span, related = ("instruction_start", "instruction_end"), (used, first, Relation.QUOTED_INSTRUCTION)
     problem, name = Problem.QUOTES_DIFFER, context.names_in(used.name)

@@ -97,7 +97,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BreakdownRow:
     """A row of a breakdown: its bytes, the number of values that own them, the value that owns most (NONE if it is
     unknown or there is none), and how many bytes have a derived source, in both dumps.
     """
@@ -142,14 +142,16 @@ def owners_at(
     return tuple(owner(*size) for size in sizes.items())
 
 
-def rows_by(by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[Source, str]) -> tuple[Row, ...]:
+def rows_by(
+    by: By, old: Iterable[Owner], new: Iterable[Owner], moved: Mapping[Source, str]
+) -> tuple[BreakdownRow, ...]:
     """Return the rows of a breakdown, the biggest change first. `moved` has the new text of old lines."""
     found: defaultdict[Key, tuple[list[Owner], list[Owner]]] = defaultdict(lambda: ([], []))
     for side, (of_side, texts) in enumerate(((old, moved), (new, {}))):
         for one in of_side:
             line = texts.get(one.source) or _line_text(*one.source) if one.source else None
             found[_key(by, one, line)][side].append(one)
-    rows = [Row(key, *map(Pair, _sums(old, by), _sums(new, by))) for key, (old, new) in found.items()]
+    rows = [BreakdownRow(key, *map(Pair, _sums(old, by), _sums(new, by))) for key, (old, new) in found.items()]
     rows.sort(key=lambda row: (-abs(row.change), -max(row.size_bytes), str(row.key)))
     return tuple(rows)
 

@@ -21,7 +21,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Mask, cells
-from xla_lens.syntax.hlo.instruction import Instruction
+from xla_lens.syntax.hlo.instruction import InstructionText
 from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
 from xla_lens.text.positions import decode
 
@@ -215,7 +215,7 @@ def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str
     return found
 
 
-def _operations(module: HloModule, op_name: str, shape: bytes) -> list[Instruction]:
+def _operations(module: HloModule, op_name: str, shape: bytes) -> list[InstructionText]:
     """The instructions with an op_name and a shape, none if there are too many to read."""
     places = re.finditer(re.escape(b'op_name="%s"' % op_name.encode()), module.data)
     rows = [module.instruction_at(place.start()) for place in islice(places, _MAX_INSTRUCTIONS)]

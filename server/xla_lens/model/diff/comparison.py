@@ -9,7 +9,7 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import parameter_paths
-from xla_lens.model.diff.breakdowns import By, Owner, Pair, Row, moved_lines, owners_at, rows_by
+from xla_lens.model.diff.breakdowns import BreakdownRow, By, Owner, Pair, moved_lines, owners_at, rows_by
 from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
 from xla_lens.model.diff.traits import read_traits
@@ -71,8 +71,8 @@ class SpaceComparison:
     id: SpaceId
     old: SpaceSide
     new: SpaceSide
-    breakdowns: Mapping[By, tuple[Row, ...]]
-    reserved_by_kind: tuple[Row, ...] | None
+    breakdowns: Mapping[By, tuple[BreakdownRow, ...]]
+    reserved_by_kind: tuple[BreakdownRow, ...] | None
 
     @property
     def color(self) -> int:

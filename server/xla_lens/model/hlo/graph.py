@@ -33,7 +33,7 @@ _VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
 _ELEMENT: Final = re.compile(rb", index=(\d{1,9})")
 
 
-class Call(NamedTuple):
+class ComputationCall(NamedTuple):
     """An instruction and a computation that it calls: rows of the module."""
 
     caller: int
@@ -110,13 +110,17 @@ class ModuleGraph:
         return np.where((outer == NONE) | (inner == NONE), NONE, numbers[which])
 
     @cached_property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ComputationCall]:
         """The calls of scheduled computations, in the order of the text."""
-        found: list[Call] = []
+        found: list[ComputationCall] = []
         for opcode, attributes in _CALLS.items():
             for row in self.rows_of(opcode).tolist():
                 called = self.module.called(self.quotes.opcode_end.item(row), self._table.end.item(row))
-                found += [Call(row, call[0], call[2]) for call in called if call[0] in attributes and call[2] != NONE]
+                found += [
+                    ComputationCall(row, call[0], call[2])
+                    for call in called
+                    if call[0] in attributes and call[2] != NONE
+                ]
         return sorted(found, key=lambda call: call.caller)
 
     @cached_property

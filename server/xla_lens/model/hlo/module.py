@@ -20,7 +20,7 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
 from xla_lens.syntax.columns import NONE, Column, rows_of
-from xla_lens.syntax.hlo.instruction import Instruction, Metadata, read_instruction
+from xla_lens.syntax.hlo.instruction import InstructionText, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 from xla_lens.syntax.tree import check_cancelled
@@ -219,7 +219,7 @@ class HloModule:
         start = self.header()[0]
         return start, self.data.find(b"\n", start) + 1
 
-    def instruction(self, row: int) -> Instruction | None:
+    def instruction(self, row: int) -> InstructionText | None:
         """Read an instruction. None if its text is not well-formed."""
         return read_instruction(self.data, *self.span(row))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.columns import NONE, FileTable
 from xla_lens.syntax.hlo.instruction import Metadata
 from xla_lens.syntax.hlo.lexical import unquoted
 from xla_lens.syntax.hlo.module import ModuleColumns, Strings
@@ -148,7 +148,7 @@ def is_library_file(file: str) -> bool:
     return not is_file(file) or any(folder in path for folder in _LIBRARIES)
 
 
-def _rows_of_ids(table: Table) -> Callable[[int], int]:
+def _rows_of_ids(table: FileTable) -> Callable[[int], int]:
     """Return a function that finds the row of an id, NONE if there is none. Ids usually count from 1 without gaps: then
     no index is built.
     """

@@ -21,7 +21,7 @@ from xla_lens.syntax.columns import NONE, Column, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, is_tuple, parse_shape
 
 
-class Cause(StrEnum):
+class PaddingReason(StrEnum):
     """The cause of padding: a dimension rounded up to the tile, a tile dimension that the array lacks, the tail
     alignment, or a slice that the backend made bigger.
     """
@@ -57,7 +57,7 @@ class PaddingPart:
     bytes for a slice.
     """
 
-    cause: Cause
+    cause: PaddingReason
     size_bytes: int
     dimension: int | None
     length: int
@@ -123,7 +123,7 @@ def _parts(shape: ArrayShape, assigned_bytes: int) -> list[PaddingPart]:
         elements *= length
     parts: list[PaddingPart] = []
 
-    def grow(cause: Cause, dimension: int | None, length: int, padded_length: int, padded_elements: int) -> int:
+    def grow(cause: PaddingReason, dimension: int | None, length: int, padded_length: int, padded_elements: int) -> int:
         size = _bytes(padded_elements, bits) - _bytes(elements, bits)
         parts.append(PaddingPart(cause, size, dimension, length, padded_length))
         return padded_elements
@@ -132,14 +132,14 @@ def _parts(shape: ArrayShape, assigned_bytes: int) -> list[PaddingPart]:
         dimension = shape.minor_to_major[place] if place < len(lengths) else None
         length = lengths[dimension] if dimension is not None else 1
         padded = _round_up(length, tile_length)
-        cause = Cause.DIMENSION if dimension is not None else Cause.MISSING_DIMENSION
+        cause = PaddingReason.DIMENSION if dimension is not None else PaddingReason.MISSING_DIMENSION
         # A length of 0 is a multiple of every tile.
         elements = grow(cause, dimension, length, padded, elements // length * padded if length else 0)
     if tile and shape.tail_alignment:
         padded = _round_up(elements, shape.tail_alignment)
-        elements = grow(Cause.TAIL, None, elements, padded, padded)
+        elements = grow(PaddingReason.TAIL, None, elements, padded, padded)
     tiled = _bytes(elements, bits)
-    return [*parts, PaddingPart(Cause.SLICE, assigned_bytes - tiled, None, tiled, assigned_bytes)]
+    return [*parts, PaddingPart(PaddingReason.SLICE, assigned_bytes - tiled, None, tiled, assigned_bytes)]
 
 
 def _round_up(length: int, multiple: int) -> int:

@@ -24,7 +24,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.instruction import InstructionText, read_instruction
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
 
 
@@ -87,7 +87,7 @@ _SMALLEST_PART: Final = 20
 """Less than 1/20 of what a program needs is not worth a sentence."""
 
 
-def unseen_by(instruction: Instruction, module: HloModule | None) -> Unseen | None:
+def unseen_by(instruction: InstructionText, module: HloModule | None) -> Unseen | None:
     """Return what an instruction of a program for the CPU takes that no dump shows, None if that is nothing."""
     text, span, name = instruction.text, (instruction.operands_start, instruction.end), _name(instruction)
     if instruction.opcode == b"fusion" and _FUSION.search(text, *span):
@@ -132,7 +132,7 @@ def _mentions(data: bytes, word: bytes) -> Iterator[int]:
         place = data.find(word, place + len(word))
 
 
-def _name(instruction: Instruction) -> str:
+def _name(instruction: InstructionText) -> str:
     return instruction.name.decode("utf-8", "replace")
 
 
@@ -167,18 +167,18 @@ def _result(module: HloModule, root: int) -> int:
     return root
 
 
-def _shapes(instruction: Instruction) -> Iterator[ArrayShape]:
+def _shapes(instruction: InstructionText) -> Iterator[ArrayShape]:
     """The arrays of a result, which may be a tuple of them."""
     for start, end in subshape_spans(instruction.shape).values():
         if shape := parse_shape(instruction.shape[start:end]):
             yield shape
 
 
-def _sizes(instruction: Instruction) -> list[int]:
+def _sizes(instruction: InstructionText) -> list[int]:
     return [shape.byte_size or 0 for shape in _shapes(instruction)]
 
 
-def _row_bytes(instruction: Instruction, dimension: int) -> int:
+def _row_bytes(instruction: InstructionText, dimension: int) -> int:
     """The bytes of the elements that are sorted together."""
     lengths = [(shape.bits, shape.dimensions[dimension : dimension + 1]) for shape in _shapes(instruction)]
     return sum(bits * (length[0] or 0) // 8 for bits, length in lengths if length)

@@ -7,7 +7,7 @@ sends back identify things this way.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from xla_lens.model.places.mentions import Allocation, Peak, Step, Target, Value
+from xla_lens.model.places.mentions import Allocation, PeakHeader, Step, Target, Value
 from xla_lens.model.places.places import Place, allocation_place, row_place, schedule_place, value_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
@@ -45,7 +45,7 @@ def entity_target(dump: DumpSet, entity: Entity) -> Target | None:
         case EntityKind.STEP:
             return Step(entity.number)
         case EntityKind.PRINTED_PEAK:
-            return Peak(entity.number) if 0 <= entity.number < len(dump.peaks) else None
+            return PeakHeader(entity.number) if 0 <= entity.number < len(dump.peaks) else None
 
 
 def entity_place(dump: DumpSet, entity: Entity) -> Place | None:
@@ -60,6 +60,6 @@ def entity_place(dump: DumpSet, entity: Entity) -> Place | None:
             return allocation_place(dump, row)
         case Step(step):
             return schedule_place(dump, dump.schedule_row(step))
-        case Peak(row) if dump.live is not None:
+        case PeakHeader(row) if dump.live is not None:
             return row_place(dump.live, dump.peaks, row)
     return None

@@ -15,7 +15,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import row_at
 from xla_lens.syntax.columns import NONE, place_in
 from xla_lens.syntax.hlo.lexical import reference_at
-from xla_lens.syntax.tables import MENTIONS, Role
+from xla_lens.syntax.tables import MENTIONS, MentionRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Peak:
+class PeakHeader:
     """The header of the printed peak: a row of `DumpSet.peaks`."""
 
     row: int
 
 
-Target: TypeAlias = Value | Allocation | Step | Instruction | Peak
+Target: TypeAlias = Value | Allocation | Step | Instruction | PeakHeader
 
 
 class Mention(NamedTuple):
@@ -62,7 +62,7 @@ class Mention(NamedTuple):
     """
 
     target: Target
-    role: Role
+    role: MentionRole
     start: int
     end: int
     name: int = NONE
@@ -80,16 +80,16 @@ def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     return _in_instruction_text(dump, offset) if file is dump.used else None
 
 
-_DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
-    Value: (Role.SLICE, Role.USED_VALUE),
-    Allocation: (Role.ALLOCATION_HEADER,),
-    Instruction: (Role.SCHEDULE,),
-    Step: (Role.SCHEDULE,),
-    Peak: (),
+_DECLARATIONS: Final[dict[type[Target], tuple[MentionRole, ...]]] = {
+    Value: (MentionRole.SLICE, MentionRole.USED_VALUE),
+    Allocation: (MentionRole.ALLOCATION_HEADER,),
+    Instruction: (MentionRole.SCHEDULE,),
+    Step: (MentionRole.SCHEDULE,),
+    PeakHeader: (),
 }
 
 
-def is_declaration(target: Target, role: Role) -> bool:
+def is_declaration(target: Target, role: MentionRole) -> bool:
     """Whether a mention declares what it means. A value has two declarations: its row in the allocation and its header
     in `Used values`. The schedule entry of its instruction is not one.
     """
@@ -111,9 +111,9 @@ def step_of(dump: DumpSet, mention: Mention) -> int | None:
     match mention.target:
         case Step(step):
             return step
-        case Peak(row):
+        case PeakHeader(row):
             return dump.peaks.step.item(row)
-        case Value() | Instruction() if mention.role is Role.SCHEDULE:
+        case Value() | Instruction() if mention.role is MentionRole.SCHEDULE:
             return dump.schedule.step.item(place_in(dump.schedule.start, mention.start, "right") - 1)
     return None
 
@@ -141,7 +141,7 @@ def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: 
         case "uses":
             ((_, user_end),) = use_places(dump, file, range(row, row + 1))
             if offset > user_end:
-                role, start, target = Role.OPERAND, user_end + len(b", "), _owner(dump, table.value[row])
+                role, start, target = MentionRole.OPERAND, user_end + len(b", "), _owner(dump, table.value[row])
             else:
                 end, printed = user_end, table.name.item(row)
                 target = meaning(dump, printed)
@@ -158,7 +158,7 @@ def _mention_in_row(dump: DumpSet, file: DumpFile, name: str, row: int, offset: 
                 place, steps = (first, table.start_step) if offset <= first.end else (last, table.end_step)
                 start, end, target = place.start, place.end, Step(steps.item(row))
         case "peaks":
-            target = Peak(row)
+            target = PeakHeader(row)
         case "peak_buffers":
             end = table.value_end.item(row)
             target = _value(dump.value_of_peak_buffer[row]) or meaning(dump, table.name.item(row))
@@ -195,7 +195,7 @@ def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     target = meaning(dump, name)
     if operand is None or target is None:
         return None
-    return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end, name)
+    return Mention(target, MentionRole.INSTRUCTION_TEXT, start + operand.start, start + operand.end, name)
 
 
 def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:

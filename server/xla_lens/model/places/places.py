@@ -8,7 +8,7 @@ import numpy as np
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.syntax.columns import NONE, Column, Table, rows_of
+from xla_lens.syntax.columns import NONE, Column, FileTable, rows_of
 from xla_lens.syntax.tables import LiveRanges, ReportRows, ReportTables
 from xla_lens.text.positions import position_from_1
 
@@ -28,19 +28,21 @@ class Place:
 
 
 def row_places(
-    file: DumpFile, table: Table, rows: range | Column, start: str = "start", end: str = "end"
+    file: DumpFile, table: FileTable, rows: range | Column, start: str = "start", end: str = "end"
 ) -> Iterator[Place]:
     """The places of rows of a table, from one column to another."""
     columns = (getattr(table, column)[rows].tolist() for column in (start, end))
     return (Place(file, *span) for span in zip(*columns, strict=True))
 
 
-def row_place(file: DumpFile, table: Table, row: int, start: str = "start", end: str = "end") -> Place:
+def row_place(file: DumpFile, table: FileTable, row: int, start: str = "start", end: str = "end") -> Place:
     """The place of a row of a table, from one column to another."""
     return Place(file, *table.span(row, start, end))
 
 
-def _known_place(file: DumpFile | None, table: Table, row: int, start: str = "start", end: str = "end") -> Place | None:
+def _known_place(
+    file: DumpFile | None, table: FileTable, row: int, start: str = "start", end: str = "end"
+) -> Place | None:
     """The place of a row of a table, None without the file or the row."""
     return row_place(file, table, row, start, end) if file and row != NONE else None
 

@@ -15,7 +15,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, distinct, first_rows, found, ordered, taken
 from xla_lens.syntax.columns import NONE, Column, Columns, Mask, Pairs, Texts, cells, place_in, rows_of
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.instruction import InstructionText, read_instruction
 from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.tables import (
@@ -350,7 +350,7 @@ class DumpSet:
         start, end = (taken(column, self.first_quote) for column in (used.instruction_start, used.instruction_end))
         return read_quotes(data, np.maximum(start, 0), np.maximum(end, 0), QuoteParts.OPERANDS, self.names)
 
-    def instruction(self, name: int) -> Instruction | None:
+    def instruction(self, name: int) -> InstructionText | None:
         """The instruction of a name, at its bytes in the file `used`; None if the set does not quote it."""
         known = self._instructions
         if name not in known:
@@ -364,7 +364,7 @@ class DumpSet:
         return known[name]
 
     @cached_property
-    def _instructions(self) -> dict[int, Instruction | None]:
+    def _instructions(self) -> dict[int, InstructionText | None]:
         """The instructions read last: the values of a tuple share one, and some have 100,000 bytes of shape."""
         return {}
 

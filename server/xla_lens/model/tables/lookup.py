@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.syntax.columns import NONE, Column, Pairs, Table, cells, place_in
+from xla_lens.syntax.columns import NONE, Column, FileTable, Pairs, cells, place_in
 from xla_lens.text.document import without_repetitions
 
 
@@ -36,7 +36,7 @@ def first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
     return taken(as_rows(rows[first]), found(unique, wanted))
 
 
-def row_at(table: Table, offset: int) -> int:
+def row_at(table: FileTable, offset: int) -> int:
     """Return the row of a table around a byte, NONE if there is none."""
     row = place_in(table.start, offset, "right") - 1
     return row if row >= 0 and offset <= table.end[row] else NONE

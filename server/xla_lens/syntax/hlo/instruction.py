@@ -27,7 +27,7 @@ Metadata: TypeAlias = Mapping[str, str]
 """The metadata fields of an instruction: `op_name`, `source_file`, `source_line`, `stack_frame_id`, …"""
 
 
-class Instruction(NamedTuple):
+class InstructionText(NamedTuple):
     """An instruction as HloInstruction::ToString prints it, at bytes `start` to `end` of `text`.
 
     All offsets are bytes of `text`; `operands_start` is the one behind the bracket that opens the operands. Operands,
@@ -143,7 +143,7 @@ _NESTED: Final = re.compile(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METAD
 _FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
 
 
-def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> Instruction | None:
+def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> InstructionText | None:
     """Return the instruction at bytes `start` to `end` of a text, None if there is none."""
     end = len(text) if end is None else end
     before = _BEFORE_SHAPE.match(text, start, end)
@@ -155,4 +155,4 @@ def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> Ins
     after = _AFTER_SHAPE.search(text, near, end) if near >= 0 else None
     if after is None:
         return None
-    return Instruction(text, start, end, *before.span(2), shape_start, after.start(), after[1], after.end())
+    return InstructionText(text, start, end, *before.span(2), shape_start, after.start(), after[1], after.end())

@@ -14,14 +14,14 @@ from typing import Final
 import numpy as np
 
 from tree_sitter_xla_dump import read_module as read_lines
-from xla_lens.syntax.columns import NONE, Column, Mask, Table
+from xla_lens.syntax.columns import NONE, Column, FileTable, Mask
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import Document, IsCancelled, ReportProgress
 
 
-class Computations(Table):
+class Computations(FileTable):
     """The computations of a module, from their heads to their closing brackets. `is_entry` is 1 for the entry. The
     instructions are `instruction_count` rows of `Instructions` from `first_instruction` on. The name excludes `%`.
     """
@@ -33,7 +33,7 @@ class Computations(Table):
     is_entry: Column
 
 
-class Instructions(Table):
+class Instructions(FileTable):
     """The instructions of a module, from `ROOT` or the name on. The name excludes `%`."""
 
     name_start: Column
@@ -45,17 +45,17 @@ class Instructions(Table):
         return self.name_start - self.start > len(b"%")
 
 
-class StackTables(Table):
+class StackTables(FileTable):
     """The four tables of stack frames, from their header lines to their last rows."""
 
 
-class Strings(Table):
+class Strings(FileTable):
     """A table of strings by id. The rows span the strings with their quotation marks."""
 
     id: Column
 
 
-class FileLocations(Table):
+class FileLocations(FileTable):
     """The locations in source files by id; NONE where a field is missing."""
 
     id: Column
@@ -65,7 +65,7 @@ class FileLocations(Table):
     column: Column
 
 
-class StackFrames(Table):
+class StackFrames(FileTable):
     """The stack frames by id. `parent_frame_id` is the printed number: one more than the id, and 1 for the outermost
     frame, since XLA counts frames from 0 there.
     """
@@ -152,7 +152,7 @@ def _stack_tables(
     return StackTables.of(headers), *tables  # type: ignore[return-value]
 
 
-_TABLES: Final[Mapping[bytes, type[Table]]] = {
+_TABLES: Final[Mapping[bytes, type[FileTable]]] = {
     b"FileNames": Strings,
     b"FunctionNames": Strings,
     b"FileLocations": FileLocations,

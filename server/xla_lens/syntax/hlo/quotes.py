@@ -49,7 +49,7 @@ def read_quotes(data: bytes, start: Column, end: Column, parts: QuoteParts, name
     return Quotes(*map(column, (*found, *operands)))
 
 
-class Difference(IntEnum):
+class DifferingPart(IntEnum):
     """The first part in which two texts of an instruction differ. The rest are constants, metadata, backend
     configurations and whatever is not of the usual form.
     """
@@ -63,7 +63,7 @@ class Difference(IntEnum):
 
 
 def differences(data: bytes, span: Pairs, module: bytes, module_span: Pairs) -> Column:
-    """Return for each row the `Difference` between a quoted instruction and the one in the module, or between two
+    """Return for each row the `DifferingPart` of a quoted instruction and the one in the module, or of two
     quotes.
     """
     spans, module_spans = span_cells(data, *span), span_cells(module, *module_span)
