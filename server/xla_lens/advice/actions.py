@@ -120,6 +120,16 @@ class Budget:
             factor *= 2
         return factor
 
+    @property
+    def divided_argument_bytes(self) -> int:
+        """The bytes of the arguments, divided by `divide_arguments_by`."""
+        return -(-self.argument_bytes // self.divide_arguments_by)
+
+    @property
+    def arguments_over_bytes(self) -> int:
+        """By how much the arguments alone exceed the budget, 0 if they do not."""
+        return max(0, self.argument_bytes - self.budget_bytes)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
@@ -144,3 +154,13 @@ class Advice:
     arguments: tuple[ArgumentTree, ...]
     argument_bytes: int
     budget: Budget | None
+
+    @property
+    def all_saved_needed_bytes(self) -> int:
+        """By how much less the program needs after those `together`."""
+        return self.needed_bytes - self.all_needed_bytes
+
+    @property
+    def argument_bytes_without_optimizer_state(self) -> int:
+        """The bytes of the arguments without those that are optimizer state."""
+        return self.argument_bytes - sum(tree.size_bytes for tree in self.arguments if tree.is_idle)

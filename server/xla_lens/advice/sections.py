@@ -69,7 +69,7 @@ def _now(advice: Advice) -> str:
         return f"{now} None of the rules finds anything that lowers it."
     if len(advice.actions) == 1:
         return now
-    saved = human(advice.needed_bytes - advice.all_needed_bytes)
+    saved = human(advice.all_saved_needed_bytes)
     if len(advice.together) == 1:
         return f"{now} {capitalized(_numbered(advice.together))} saves {saved}, and the others add nothing to that."
     are_all = len(advice.together) == len(advice.actions)
@@ -99,10 +99,10 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
     )
     yield table("size | arrays | <arguments | <use", rows, has_text_header=False)
     factor = budget.divide_arguments_by
-    devices = f"Sharded over {factor} times as many devices, they take {human(-(-advice.argument_bytes // factor))}"
-    idle = sum(tree.size_bytes for tree in advice.arguments if tree.is_idle)
-    offloaded = human(advice.argument_bytes - idle)
-    yield f"{devices}. " + (f"Without the optimizer state, {offloaded} remain." if idle else "")
+    devices = f"Sharded over {factor} times as many devices, they take {human(budget.divided_argument_bytes)}"
+    offloaded = advice.argument_bytes_without_optimizer_state
+    has_state = offloaded != advice.argument_bytes
+    yield f"{devices}. " + (f"Without the optimizer state, {human(offloaded)} remain." if has_state else "")
 
 
 def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
@@ -162,7 +162,7 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
 
 def arguments_exceed(budget: Budget) -> str:
     """Return by how much the arguments alone exceed the budget."""
-    over, size = human(budget.argument_bytes - budget.budget_bytes), as_given(budget.budget_bytes)
+    over, size = human(budget.arguments_over_bytes), as_given(budget.budget_bytes)
     return f"The arguments alone take {human(budget.argument_bytes)}, {over} more than {size}."
 
 

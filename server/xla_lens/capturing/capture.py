@@ -262,7 +262,7 @@ class Capture:
         """What would lower the peak of the device's main memory, the largest saving first. Empty if unknown."""
         found = report_data(self._report(_all_of(Part.ADVICE))).advice
         actions = [as_dictionary(action) for action in found.actions] if found else []
-        rows = [{name: row[name] for name in row if name != "buffers"} for row in actions]
+        rows = [{name: row[name] for name in row if name not in ("buffers", "policy")} for row in actions]
         return Table(table_title("advice"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
 
     def try_donation(self) -> Comparison:

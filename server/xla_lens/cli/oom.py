@@ -79,6 +79,7 @@ def print_answer(
                 log=answer.label,
                 messages=messages_data(answer),
                 left_out=answer.log.left_out,
+                dumps=len(answer.candidates),
                 report=report_data(last) if last else None,
             )
         )

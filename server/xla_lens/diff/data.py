@@ -9,7 +9,7 @@ from xla_lens.blocks.entities import op_name, shape_text
 from xla_lens.diff import diff_json
 from xla_lens.diff.compare import Diff
 from xla_lens.diff.options import DiffPart
-from xla_lens.diff.runs import ModuleInRuns
+from xla_lens.diff.runs import ModuleInRuns, RunOfModule
 from xla_lens.diff.words import cause_text, difference_text
 from xla_lens.model.diff.breakdowns import WITH_SOURCES, BreakdownRow, By, Group, Pair
 from xla_lens.model.diff.causes import ChangeCause
@@ -47,20 +47,23 @@ def runs_data(modules: Sequence[ModuleInRuns], labels: Sequence[str]) -> list[di
     return [
         diff_json.ModuleInRuns(
             module=module.name,
-            runs=[
-                diff_json.Run(
-                    path=label,
-                    has_module=run.has_module,
-                    needed_bytes=run.needed_bytes,
-                    peak_live_bytes=run.peak_live_bytes,
-                    line=run.line,
-                    line_bytes=run.line_bytes,
-                )
-                for label, run in zip(labels, module.runs, strict=True)
-            ],
+            runs=[_run(*row) for row in zip(labels, (RunOfModule(), *module.runs), module.runs, strict=False)],
         )
         for module in modules
     ]
+
+
+def _run(label: str, before: RunOfModule, run: RunOfModule) -> diff_json.Run:
+    old, new = before.needed_bytes, run.needed_bytes
+    return diff_json.Run(
+        path=label,
+        has_module=run.has_module,
+        needed_bytes=run.needed_bytes,
+        needed_change_bytes=new - old if old is not None and new is not None else None,
+        peak_live_bytes=run.peak_live_bytes,
+        line=run.line,
+        line_bytes=run.line_bytes,
+    )
 
 
 def _side(name: str | None, files: Mapping[FileKind, str]) -> diff_json.Side:
@@ -98,6 +101,7 @@ def _space(diff: Diff, space: SpaceComparison) -> diff_json.Space:
     )
     if DiffPart.TOTALS in diff.options.parts and space.reserved_by_kind is not None:
         found.reserved_by_kind = [_row(row) for row in space.reserved_by_kind] if reserved else None
+        found.free_bytes = _pair(space.exact("free_bytes"))
         found.padding_bytes = _pair(space.exact("padding_bytes"))
         found.unknown_padding_bytes = _pair(space.exact("unknown_padding_bytes"))
     return found

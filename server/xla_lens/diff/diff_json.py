@@ -28,6 +28,8 @@ class Run(JsonObject):
     """Whether the run has the module."""
     needed_bytes: int | None
     """What the device must provide."""
+    needed_change_bytes: int | None
+    """By how much that is more than in the run before; null if either is unknown."""
     peak_live_bytes: int | None
     """The most bytes that are live at once."""
     line: str | None
@@ -165,6 +167,8 @@ class Space(JsonObject):
     """
     reserved_by_kind: list[Row] | UnsetType | None = UNSET
     """Part `totals`: the reserved bytes by the kind of the allocation; the rows add up to `reserved_bytes`."""
+    free_bytes: Pair | UnsetType | None = UNSET
+    """Part `totals`: the reserved bytes that are free at the peaks."""
     padding_bytes: Pair | UnsetType | None = UNSET
     """Part `totals`: the padding among the bytes at the peaks."""
     unknown_padding_bytes: Pair | UnsetType | None = UNSET

@@ -108,10 +108,20 @@ def _numbers(message: OomMessage) -> Iterator[tuple[str, Text]]:
     for title, size in ((need, needed), (limit, capacity), ("free", message.free), ("short by", excess)):
         if size:
             yield title, size_text(size)
-    if not excess and needed and capacity and needed.size_bytes > capacity.size_bytes:
+    if not excess and needed and capacity and (short_bytes := short_by_bytes(message)):
         # The message does not print it. The difference of two rounded numbers is no more exact than they are.
         about = "" if needed.is_exact and capacity.is_exact else "about "
-        yield "short by", f"{about}{human(needed.size_bytes - capacity.size_bytes)}"
+        yield "short by", f"{about}{human(short_bytes)}"
+
+
+def short_by_bytes(message: OomMessage) -> int | None:
+    """By how much the needed size exceeds the available one: as the message gives it, or else the difference of both;
+    None if it does not.
+    """
+    if message.excess:
+        return message.excess.size_bytes
+    short_bytes = message.needed.size_bytes - message.capacity.size_bytes if message.needed and message.capacity else 0
+    return short_bytes if short_bytes > 0 else None
 
 
 def size_text(size: PrintedSize | None) -> str:
@@ -300,6 +310,7 @@ def _message_data(message: OomMessage, choice: Choice | None, top: int | None) -
         subject=message.subject,
         needed=_size_data(message.needed),
         capacity=_size_data(message.capacity),
+        short_by_bytes=short_by_bytes(message),
         excess=_size_data(message.excess),
         free=_size_data(message.free),
         facts=[_fact_data(fact) for fact in source.facts],
@@ -357,6 +368,7 @@ def _buffer_data(buffer: OomBuffer, dump: DumpSet | None) -> oom_json.Buffer:
 def _dump_data(choice: Choice) -> oom_json.Dump:
     return oom_json.Dump(
         files=choice.candidate.files,
+        count=choice.count,
         chosen_by=choice.by,
         sums={
             one: oom_json.BoundedSize(size_bytes=size_bytes, bound=bound)

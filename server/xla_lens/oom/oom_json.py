@@ -102,6 +102,8 @@ class Dump(JsonObject):
 
     files: Files
     """The path of each file of the dump by what the file holds."""
+    count: CountFrom1
+    """The number of dumps that the message may be about."""
     chosen_by: ChosenBy
     """Why: `module`: the message names it, and it is the only dump of that name; `buffers`: it has the listed buffers;
     `number`: one of its sums is a number of the message; `biggest`: of the dumps of that name, it reserves the most;
@@ -130,6 +132,10 @@ class Message(JsonObject):
     """The size that was needed or requested."""
     capacity: Size | None
     """The size that was available, or the limit."""
+    short_by_bytes: int | None
+    """By how much `needed` exceeds `capacity`: as the message gives it, or else their difference, which is no more
+    exact than they are; null if it does not.
+    """
     excess: Size | None
     """The difference of the two, if the message gives it."""
     free: Size | None

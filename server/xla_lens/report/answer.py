@@ -96,7 +96,7 @@ def _at_peak(report: Report, one: SpaceReport) -> Text:
     if human(space.needed_bytes) == peak or (left > 0 and not is_visible(left, space.needed_bytes)):
         part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
         return (f"{part} live at once, at ", *where, ".")
-    rest = dict(one.not_live)
+    rest = dict(one.not_live or {})
     local = -rest.pop("thread-local", 0)
     sizes = sorted(((size, kind) for kind, size in rest.items() if size > 0), key=lambda row: -row[0])
     parts = [f"{human(size)} of {NOT_LIVE[kind]}" for size, kind in sizes if size * _SMALLEST_PART >= left]

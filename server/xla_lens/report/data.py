@@ -1,12 +1,12 @@
 """Reports as JSON, in the objects of `report_json.py`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from xla_lens.advice.actions import Action, Budget
+from xla_lens.advice.actions import Action, Advice, Budget, PolicySaving
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.entities import reader_names, shape_text
@@ -15,8 +15,8 @@ from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.alive import Reason
 from xla_lens.model.memory.allocation_history import AllocationHistory
 from xla_lens.model.memory.donation import Fit
-from xla_lens.model.memory.needed import program_bytes
-from xla_lens.model.memory.over_time import ColorPart
+from xla_lens.model.memory.needed import program_bytes, thread_local_bytes
+from xla_lens.model.memory.over_time import ColorPart, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
 from xla_lens.model.memory.reported import Interval
 from xla_lens.model.tables.dump_set import DumpSet
@@ -70,6 +70,7 @@ def report_data(report: Report) -> report_json.Report:
         values=_known(values, report.value_count),
         allocations=_known(reserved, allocations),
         reserved_bytes=_known(reserved, reserved_bytes),
+        thread_local_bytes=thread_local_bytes(one.space for one in report.spaces),
         bounds=bounds(instructions=schedule, values=values, allocations=reserved, reserved_bytes=reserved),
         printed=_printed(report),
         device=_device(report),
@@ -151,7 +152,7 @@ def _device(report: Report) -> report_json.Device | None:
         source=capacity.source if capacity else None,
         file=capacity.file if capacity else None,
         over_bytes=over_bytes(space, capacity.size_bytes) if capacity else None,
-        reserved=[report_json.KindSize(kind=kind, size_bytes=size_bytes) for kind, size_bytes in reserved.items()],
+        reserved=_kind_sizes(reserved),
         bounds=bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
     )
 
@@ -179,6 +180,7 @@ def _usage_report(report: Report) -> report_json.UsageReport | None:
                 one.size_bytes.most,
                 color=one.color,
                 kind=one.kind,
+                size=one.size,
                 values=one.values,
                 shapes=one.shapes,
             )
@@ -203,6 +205,7 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
     # A memory usage report has the parts only as rounded sizes, if at all.
     by_part = reserved if dump.assignment else Bound.UNKNOWN
     program = program_bytes(dump, space.color)
+    has_exact_peak = report.has_live_ranges and reserved is live is Bound.EXACT
 
     def part(wanted: Part, make: Callable[[Report, SpaceReport], _T], missing: _Missing) -> _T | _Missing | UnsetType:
         """A part if it was requested, `missing` if the dump lacks the facts."""
@@ -216,6 +219,9 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
         is_device=space.id.is_device,
         colors=[_color(report, one, each) for each in space.colors],
         fits=None if over is None else not over,
+        limit_bytes=None if limit_bytes is None else int(limit_bytes),
+        over_bytes=None if over is None else int(over),
+        free_bytes=int(limit_bytes - space.needed_bytes) if limit_bytes is not None and over == 0 else None,
         peak_step=one.peak.step if one.peak else None,
         peak_instruction=dump.instruction_at(one.peak.step) if one.peak else None,
         reserved_bytes=_known(reserved, space.reserved_bytes),
@@ -226,6 +232,10 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
         aliased_bytes=_known(by_part, program.aliased_bytes),
         peak_live_bytes=_known(live, space.peak_live_bytes if report.has_live_ranges else None),
         live_bytes_at_printed_peak=_known(live, one.live_at_printed_peak),
+        not_live_bytes=space.needed_bytes - space.peak_live_bytes if has_exact_peak else None,
+        not_live=None
+        if one.not_live is None
+        else [report_json.KindBalance(kind=kind, size_bytes=size) for kind, size in one.not_live.items()],
         bounds=bounds(
             reserved_bytes=reserved,
             needed_bytes=reserved,
@@ -235,14 +245,18 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
             aliased_bytes=by_part,
             peak_live_bytes=live,
             live_bytes_at_printed_peak=live,
+            # If the needed bytes are an upper bound, the excess comes from a lower one.
+            over_bytes=Bound.AT_LEAST if over and reserved is not Bound.EXACT else Bound.EXACT,
+            free_bytes=Bound.AT_LEAST if over == 0 and reserved is not Bound.EXACT else Bound.EXACT,
         ),
+        reserved_by_kind=_reserved_by_kind(report, space, one.reserved),
         at_step=_at_step(report, one) if options.at_step is not None else UNSET,
         live_at_peak=part(Part.LIVE, _live_at_peak, []),
         curve=part(Part.CURVE, _curve, []),
         lines=part(Part.LINE, _lines, None),
         sources=part(Part.SOURCE, _sources, None),
         alive_at_peak=part(Part.ALIVE, _alive, []),
-        padding=part(Part.PADDING, _padding, None),
+        padding=_padding(report, one) if report.shows_padding(space) else part(Part.PADDING, _padding, None),
         arenas=part(Part.ARENAS, _arenas, []),
         budget=part(Part.BUDGET, _budget, None),
     )
@@ -266,7 +280,24 @@ def _color(report: Report, one: SpaceReport, part: ColorPart) -> report_json.Col
             peak_live_bytes=live,
             live_bytes_at_printed_peak=live,
         ),
+        reserved_by_kind=_reserved_by_kind(report, one.space, one.reserved_by_color[part.color])
+        if part.color in one.reserved_by_color
+        else UNSET,
     )
+
+
+def _reserved_by_kind(
+    report: Report, space: MemorySpace, reserved: Mapping[str, int]
+) -> list[report_json.KindSize] | UnsetType | None:
+    if Part.TOTALS not in report.options.parts:
+        return UNSET
+    if space.reserved_bound is Bound.UNKNOWN or not report.dump.assignment:
+        return None
+    return _kind_sizes(reserved)
+
+
+def _kind_sizes(reserved: Mapping[str, int]) -> list[report_json.KindSize]:
+    return [report_json.KindSize(kind=kind, size_bytes=size_bytes) for kind, size_bytes in reserved.items()]
 
 
 # ---------------------------------------------------------------- live values
@@ -403,10 +434,10 @@ def _node(dump: DumpSet, node: BytesNode) -> report_json.Node:
 
 
 def _alive(report: Report, one: SpaceReport) -> list[report_json.AliveValue]:
-    return [_alive_value(report.dump, without) for without in one.alive]
+    return [_alive_value(report.dump, without, one.space.peak_live_bytes) for without in one.alive]
 
 
-def _alive_value(dump: DumpSet, without: PeakWithout) -> report_json.AliveValue:
+def _alive_value(dump: DumpSet, without: PeakWithout, peak_bytes: int) -> report_json.AliveValue:
     value, ending = without.value, without.ending
     return report_json.AliveValue(
         *identity(dump, value),
@@ -414,6 +445,7 @@ def _alive_value(dump: DumpSet, without: PeakWithout) -> report_json.AliveValue:
         end_step=dump.values.end_step.item(value),
         freed_bytes=without.freed_bytes,
         next_peak_bytes=without.next_peak_bytes,
+        saved_bytes=peak_bytes - without.next_peak_bytes,
         next_peak_step=without.next_peak_step,
         reason=ending.reason if ending else Reason.UNKNOWN,
         ended_by=[*reader_names(dump, ending)] if ending else [],
@@ -466,7 +498,8 @@ def _arena(report: Report, arena: AllocationHistory) -> report_json.Arena:
         peak_bytes=arena.peak_bytes,
         fragmentation=arena.fragmentation,
         never_used_bytes=arena.never_used.total,
-        holes=pairs(holes.start, holes.end) if holes else [],
+        free_bytes=holes.total if holes is not None else None,
+        holes=pairs(holes.start, holes.end) if holes is not None else [],
         full_size_steps=pairs(steps.start, steps.end - 1),
         reaching=[Value(*identity(dump, value)) for value in _first(report, arena.reaching)],
     )
@@ -545,8 +578,11 @@ def _advice(report: Report) -> report_json.Advice | None:
         peak_step=advice.peak_step,
         needed_bytes=advice.needed_bytes,
         argument_bytes=advice.argument_bytes,
+        argument_bytes_without_optimizer_state=advice.argument_bytes_without_optimizer_state,
+        rematerialized=advice.rematerialized,
         actions=[_action(dump, action) for action in advice.actions[:top]],
         together=[*advice.together],
+        together_saved_needed_bytes=advice.all_saved_needed_bytes,
         together_needed_bytes=advice.all_needed_bytes,
         together_peak_bytes=advice.all_peak_bytes,
         together_peak_step=advice.all_peak_step,
@@ -559,7 +595,7 @@ def _advice(report: Report) -> report_json.Advice | None:
             )
             for tree in advice.arguments[:top]
         ],
-        budget=_advice_budget(advice.budget) if advice.budget else None,
+        budget=_advice_budget(advice, advice.budget) if advice.budget else None,
     )
 
 
@@ -572,12 +608,17 @@ def _action(dump: DumpSet, action: Action) -> report_json.Action:
         size_bytes=action.size_bytes,
         saved_bytes=action.saved_bytes,
         saved_needed_bytes=action.saved_needed_bytes,
+        policy=_policy(action.policy) if action.policy else None,
         needed_bytes=action.needed_bytes,
         peak_bytes=action.peak_bytes,
         peak_step=action.peak_step,
         factor=action.factor,
         buffers=[_buffer_group(dump, group) for group in action.groups],
     )
+
+
+def _policy(policy: PolicySaving) -> report_json.Policy:
+    return report_json.Policy(code=policy.code, kept=policy.kept, saved_needed_bytes=policy.saved_needed_bytes)
 
 
 def _buffer_group(dump: DumpSet, group: Buffers) -> report_json.BufferGroup:
@@ -594,12 +635,16 @@ def _buffer_group(dump: DumpSet, group: Buffers) -> report_json.BufferGroup:
     )
 
 
-def _advice_budget(budget: Budget) -> report_json.AdviceBudget:
+def _advice_budget(advice: Advice, budget: Budget) -> report_json.AdviceBudget:
+    needed_bytes = budget.needs[-1] if budget.needs else advice.needed_bytes
     return report_json.AdviceBudget(
         is_reached=budget.is_reached,
         actions=[*budget.actions],
         divide_arguments_by=budget.divide_arguments_by,
+        divided_argument_bytes=budget.divided_argument_bytes,
         size_bytes=int(budget.budget_bytes),
+        over_bytes=max(0, int(needed_bytes - budget.budget_bytes)),
+        arguments_over_bytes=int(budget.arguments_over_bytes),
         needed_bytes=[*budget.needs],
         peak_bytes=[*budget.peaks],
         arguments_exceed=budget.do_arguments_exceed,

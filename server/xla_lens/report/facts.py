@@ -9,7 +9,7 @@ them, write its sections in `sections.py`, list them in `outline.py`, and add it
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -153,7 +153,7 @@ class SpaceReport:
     sources: BytesByOp | None = None
     padding: PaddingAtStep | None = None
     most_padded: Sequence[PaddedValue] = ()
-    not_live: Mapping[str, int] = field(default_factory=dict)
+    not_live: Mapping[str, int] | None = None
 
     @property
     def name(self) -> str:
@@ -270,6 +270,11 @@ class Report:
         step, end = self.options.at_step, self.end_step
         return step is None or (end is not None and 0 <= step <= end)
 
+    def shows_padding(self, space: MemorySpace) -> bool:
+        """Return whether the padding at the peak of a memory space was requested. Advice is also about it."""
+        is_main = space.color == DEFAULT_COLOR and space.live_bound is Bound.EXACT
+        return self.has(Part.PADDING) or (is_main and self.has(Part.ADVICE))
+
     def has(self, part: Part, one: SpaceReport | None = None) -> bool:
         """Return whether a part was requested and the dump has the facts. Most parts of a space are about its peak."""
         is_there = one is None or one.peak is not None or part in (Part.ARENAS, Part.BUDGET)
@@ -351,22 +356,30 @@ def _space(found: Report, space: MemorySpace) -> SpaceReport:
         alive=tuple(_alive(found, space)) if peak and found.has(Part.ALIVE) else (),
         arenas=_arenas(found, space),
         budget=_budget(found, space),
+        not_live=_not_live(found, space),
     )
     is_in_answer = options.has_answer and space.color == DEFAULT_COLOR and space.live_bound is Bound.EXACT
-    if peak is None or not (is_in_answer or _ABOUT_OWNED & options.parts):
+    has_padding = is_in_answer or found.shows_padding(space)
+    if peak is None or not (has_padding or _ABOUT_OWNED & options.parts):
         return facts
     values, owned_sizes = owned_bytes(dump, peak.step, space.color)
     owned = largest_owners(values, owned_sizes)
-    padding = padding_at(dump, values, owned_sizes) if is_in_answer or found.has(Part.PADDING) else None
+    padding = padding_at(dump, values, owned_sizes) if has_padding else None
     return replace(
         facts,
         owned=owned,
         lines=_lines(found, owned, with_op_name=is_in_answer) if found.has(Part.LINE) else None,
         sources=ops_of(found.origins, owned) if found.has(Part.SOURCE) else None,
         padding=padding,
-        most_padded=_most_padded(found, padding) if padding and found.has(Part.PADDING) else (),
-        not_live=dict(not_live_parts(dump, found.analysis.memory, space)) if is_in_answer else {},
+        most_padded=_most_padded(found, padding) if padding and found.shows_padding(space) else (),
     )
+
+
+def _not_live(found: Report, space: MemorySpace) -> dict[str, int] | None:
+    is_exact = space.live_bound is Bound.EXACT and space.reserved_bound is Bound.EXACT
+    if space.color != DEFAULT_COLOR or not is_exact:
+        return None
+    return dict(not_live_parts(found.dump, found.analysis.memory, space))
 
 
 def _reserved_by_color(dump: DumpSet, space: MemorySpace) -> dict[int, dict[str, int]]:

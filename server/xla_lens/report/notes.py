@@ -10,6 +10,7 @@ import numpy as np
 from xla_lens.blocks.blocks import Name, Role, Text
 from xla_lens.blocks.entities import source_name
 from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.memory.needed import thread_local_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.padding import PaddingAtStep, padding_of
 from xla_lens.model.memory.unseen import Unseen, much_unseen
@@ -63,7 +64,7 @@ _MOST_NAMES: Final = 2
 def thread_local_note(spaces: Iterable[MemorySpace]) -> Iterator[str]:
     """Yield a sentence if a visible part of the reserved bytes is not needed: that of thread-local allocations."""
     known = [space for space in spaces if space.reserved_bound is Bound.EXACT]
-    local_bytes = sum(space.reserved_bytes - space.needed_bytes for space in known)
+    local_bytes = thread_local_bytes(known)
     if local_bytes * _SMALLEST_PART >= sum(space.reserved_bytes for space in known) > 0:
         yield (
             f"{human(local_bytes)} of it is thread-local, which XLA's total counts: inside fusions and calls, in "

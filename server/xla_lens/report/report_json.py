@@ -207,6 +207,8 @@ class AliveValue(Value):
     """The bytes at the peak that only this value occupies."""
     next_peak_bytes: Count
     """The peak of the memory space without it, in bytes."""
+    saved_bytes: Count
+    """By how much that is lower than the peak."""
     next_peak_step: Count | None
     """The step of that peak; null if nothing else is ever live."""
     reason: Reason
@@ -280,9 +282,10 @@ class Arena(JsonObject):
     """The part of it that is never used at once: 1 - peak_bytes / size_bytes. Null for a size of 0."""
     never_used_bytes: Count
     """The bytes that belong to no value."""
+    free_bytes: Count | None
+    """The bytes that are free at the peak of the memory space; null if nothing is ever live in it."""
     holes: list[tuple[Count, Count]]
-    """The bytes that are free at the peak of the memory space: the first byte of each hole, and the one after its last.
-    """
+    """These bytes: the first byte of each hole, and the one after its last."""
     full_size_steps: list[tuple[Count, int]]
     """The steps at which a value reaches the end of the allocation: the first and the last step of each range."""
     reaching: list[Value]
@@ -315,6 +318,24 @@ class Budget(JsonObject):
 # ---------------------------------------------------------------- memory spaces
 
 
+class KindSize(JsonObject):
+    """The reserved bytes of one kind of allocation."""
+
+    kind: AllocationKind
+    """The kind of the allocations."""
+    size_bytes: CountFrom1
+    """Their size."""
+
+
+class KindBalance(JsonObject):
+    """The bytes of one kind of allocation that are needed but not live."""
+
+    kind: AllocationKind
+    """The kind of the allocations."""
+    size_bytes: int
+    """Their size; negative for thread-local ones, which are live but not needed."""
+
+
 class Color(JsonObject):
     """What one color takes of a memory space."""
 
@@ -333,6 +354,10 @@ class Color(JsonObject):
     live_bytes_at_printed_peak: Count | None
     """The live bytes at the step that XLA prints as the peak; null if it prints none."""
     bounds: Bounds
+    reserved_by_kind: list[KindSize] | UnsetType | None = UNSET
+    """Part `totals`, where the memory space has several colors: the reserved bytes by the kind of the allocation; null
+    if they are unknown.
+    """
 
 
 class MemorySpace(JsonObject):
@@ -354,9 +379,15 @@ class MemorySpace(JsonObject):
     may be at different steps.
     """
     fits: bool | None
-    """Whether `needed_bytes` are within the budget or, without one, the capacity of the device; null if neither is
-    known, for memory spaces other than the device's memory, and if the dump does not determine it.
+    """Whether `needed_bytes` are within `limit_bytes`; null without a limit, and if the dump does not determine it."""
+    limit_bytes: Count | None
+    """The budget or, without one, the capacity of the device; null if neither is known, and for memory spaces other
+    than the device's memory.
     """
+    over_bytes: Count | None
+    """By how much the program exceeds `limit_bytes`, 0 if it fits; null where `fits` is."""
+    free_bytes: Count | None
+    """How much of `limit_bytes` the program does not need; null unless it fits."""
     peak_step: Count | None
     """The first step with the most live bytes; null if nothing is ever live."""
     peak_instruction: str | None
@@ -381,7 +412,17 @@ class MemorySpace(JsonObject):
     """The most live bytes of all steps; null if the dump has no live ranges."""
     live_bytes_at_printed_peak: Count | None
     """The live bytes at the step that XLA prints as the peak; null if it prints none."""
+    not_live_bytes: int | None
+    """The needed bytes that are not live at the peak; negative if more is live than is needed, because thread-local
+    bytes are not needed. Null if either number is not exact.
+    """
+    not_live: list[KindBalance] | None
+    """The same by the kind of the allocation; null for memory spaces other than the device's memory."""
     bounds: Bounds
+    reserved_by_kind: list[KindSize] | UnsetType | None = UNSET
+    """Part `totals`: the reserved bytes by the kind of the allocation; null without a buffer assignment, and if they
+    are unknown.
+    """
     at_step: LiveSet | UnsetType | None = UNSET
     """With --at: what is live at that step; null if the schedule does not have it."""
     live_at_peak: list[LiveValue] | UnsetType = UNSET
@@ -395,7 +436,7 @@ class MemorySpace(JsonObject):
     alive_at_peak: list[AliveValue] | UnsetType = UNSET
     """Part `alive`: the values live at the peak; those that would lower it most come first."""
     padding: Padding | UnsetType | None = UNSET
-    """Part `padding`; null if nothing is ever live."""
+    """Part `padding`, and for the device's memory also part `advice`; null if nothing is ever live."""
     arenas: list[Arena] | UnsetType = UNSET
     """Part `arenas`: the preallocated temps."""
     budget: Budget | UnsetType | None = UNSET
@@ -459,15 +500,6 @@ class Printed(JsonObject):
     bounds: Bounds
     explained: Explained | UnsetType | None = UNSET
     """Part `peak`; null if no peak is printed."""
-
-
-class KindSize(JsonObject):
-    """The reserved bytes of one kind of allocation."""
-
-    kind: AllocationKind
-    """The kind of the allocations."""
-    size_bytes: CountFrom1
-    """Their size."""
 
 
 class Device(JsonObject):
@@ -534,6 +566,8 @@ class UsageReportBuffer(Interval):
     """XLA's number of the memory space."""
     kind: AllocationKind | None
     """The kind of the allocation; null if the report has no kinds."""
+    size: str
+    """The bytes in the words of the report, such as `195.31MiB`."""
     values: Count
     """The number of values that take the bytes."""
     shapes: str
@@ -644,6 +678,17 @@ class BufferGroup(JsonObject):
     """The function; null if unknown."""
 
 
+class Policy(JsonObject):
+    """What an action may keep, so that less is computed again."""
+
+    code: str
+    """The argument to add to the code."""
+    kept: str
+    """What is kept, in words."""
+    saved_needed_bytes: Count
+    """By how much less the program then needs."""
+
+
 class Action(JsonObject):
     """One action, and the peak after it alone. `xla-lens explain RULE` explains it."""
 
@@ -663,6 +708,8 @@ class Action(JsonObject):
     """By how much the peak is lower after it; negative if the program needs less but more is live at once."""
     saved_needed_bytes: Count
     """By how much less the program needs after it."""
+    policy: Policy | None
+    """What to keep for a smaller saving in less time; null if the rule has no such choice."""
     needed_bytes: Count
     """What the program needs after it."""
     peak_bytes: Count
@@ -697,8 +744,14 @@ class AdviceBudget(JsonObject):
     """The rows of the actions to take, in this order."""
     divide_arguments_by: CountFrom1
     """The smallest power of two by which the arguments have to be divided to be within the budget."""
+    divided_argument_bytes: Count
+    """The bytes of the arguments, divided by that."""
     size_bytes: Count
     """The budget, in bytes."""
+    over_bytes: Count
+    """By how much the program exceeds the budget after `actions`, 0 if they reach it."""
+    arguments_over_bytes: Count
+    """By how much the arguments alone exceed the budget."""
     needed_bytes: list[Count]
     """What the program needs after each of them and all before it."""
     peak_bytes: list[Count]
@@ -720,10 +773,16 @@ class Advice(JsonObject):
     """What the program needs now, in bytes."""
     argument_bytes: Count
     """The sizes of the allocations of the program's arguments, in bytes."""
+    argument_bytes_without_optimizer_state: int
+    """The same without the arguments that are optimizer state."""
+    rematerialized: Count
+    """The number of instructions that XLA already repeats to save memory."""
     actions: list[Action]
     """The actions, those that save the most first: of the needed bytes if they exceed the budget, else of the peak."""
     together: list[Count]
     """The rows of `actions` that can be taken together, counted from 0."""
+    together_saved_needed_bytes: int
+    """By how much less the program needs after these."""
     together_needed_bytes: Count
     """What the program needs after these, in bytes."""
     together_peak_bytes: Count
@@ -804,6 +863,8 @@ class Report(JsonObject, kw_only=True):
     """The number of allocations; null without a buffer assignment."""
     reserved_bytes: Count | None
     """The sum of the sizes of all allocations, in bytes; null without a buffer assignment."""
+    thread_local_bytes: Count
+    """Those of them that the device need not provide, as far as they are exact: in registers and on stacks."""
     bounds: Bounds
     printed: Printed
     """What the dump itself prints."""
@@ -828,5 +889,7 @@ class Oom(JsonObject):
     """The messages, in the order of the log, each once."""
     left_out: Count
     """The number of messages beyond the first 1,000."""
+    dumps: Count
+    """The number of dumps among which those of the messages were searched."""
     report: Report | None
     """The report of the dump that the first failure is about; null without a dump."""

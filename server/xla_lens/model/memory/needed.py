@@ -7,6 +7,7 @@ lower: an output without a donated argument has its allocation before anything i
 gaps between them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from xla_lens.model.memory.over_time import Memory, MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds, is_thread_local
+from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import Column, Kind
 
 
@@ -44,6 +46,12 @@ def kind_bytes(dump: DumpSet, color: int, kind: Kind) -> int:
     table = dump.allocations
     is_of_kind = (np.maximum(table.kind, 0) & int(kind)) == int(kind)
     return sum(table.size_bytes[is_of_kind & (dump.allocation_spaces == color)].tolist())
+
+
+def thread_local_bytes(spaces: Iterable[MemorySpace]) -> int:
+    """Return the reserved bytes that the device need not provide, of those memory spaces in which they are exact."""
+    known = [space for space in spaces if space.reserved_bound is Bound.EXACT]
+    return sum(space.reserved_bytes - space.needed_bytes for space in known)
 
 
 def reserved_parts(dump: DumpSet, color: int) -> tuple[tuple[str, int], ...]:
