@@ -177,7 +177,9 @@ def more(count: int, noun: str) -> tuple[str, ...]:
 
 def plain_text(text: Text) -> str:
     """Return a text without its links, roles and bars."""
-    pieces = (one if isinstance(one, str) else one.text * (one.role is not Role.BAR) for one in inlines(text))
+    pieces = (
+        inline if isinstance(inline, str) else inline.text * (inline.role is not Role.BAR) for inline in inlines(text)
+    )
     return "".join(pieces)
 
 

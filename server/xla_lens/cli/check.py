@@ -29,8 +29,8 @@ def run_check(options: argparse.Namespace) -> int:
         ci = ci_report(options)
     dumps = find_dumps(options.paths)
     for loaded in dumps.load(is_checked=True):
-        one = loaded.analysis
-        limits = over_limits(one.dump, one.memory, options.max_memory, options.max_peak, one.module)
+        analysis = loaded.analysis
+        limits = over_limits(analysis.dump, analysis.memory, options.max_memory, options.max_peak, analysis.module)
         found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
         if ci:
             ci.add_findings(loaded, found)

@@ -56,14 +56,14 @@ class CiReport:
             anchor = Anchor(self._dump(place_in_dump(finding)), self.source_place(line), line)
             self.annotations.append(finding_annotation(finding, meaning(finding.code), name, anchor))
 
-    def add_violations(self, one: Diff, violations: Iterable[Violation]) -> None:
+    def add_violations(self, diff: Diff, violations: Iterable[Violation]) -> None:
         """Add the limits that a comparison violates."""
-        dump = self._dump(CiPlace(next(iter(one.new.files.values()))))
-        self.checked.append(one.name or dump.path)
-        spaces = {space.id: space for space in one.memory_spaces}
+        dump = self._dump(CiPlace(next(iter(diff.new.files.values()))))
+        self.checked.append(diff.name or dump.path)
+        spaces = {space.id: space for space in diff.memory_spaces}
         for violation in violations:
             line = source_of_growth(spaces[violation.space])
-            self.annotations.append(violation_annotation(one, violation, Anchor(dump, self.source_place(line), line)))
+            self.annotations.append(violation_annotation(diff, violation, Anchor(dump, self.source_place(line), line)))
 
     def text(self) -> str:
         """Return the report in its format."""

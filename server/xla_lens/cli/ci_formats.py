@@ -72,7 +72,7 @@ _SEVERITIES: Final = tuple(Severity)
 
 def worst_first(annotations: Iterable[Annotation]) -> list[Annotation]:
     """Order annotations: errors come before warnings, and the most bytes first. GitHub shows only ten of a kind."""
-    return sorted(annotations, key=lambda one: (_SEVERITIES.index(one.severity), -one.weight))
+    return sorted(annotations, key=lambda annotation: (_SEVERITIES.index(annotation.severity), -annotation.weight))
 
 
 def fingerprints(annotations: Iterable[Annotation]) -> Iterator[str]:
@@ -80,10 +80,11 @@ def fingerprints(annotations: Iterable[Annotation]) -> Iterator[str]:
     names and lines have others in each compilation. Equal ones are counted, so that all are different.
     """
     counts: Counter[str] = Counter()
-    for one in annotations:
+    for annotation in annotations:
         # A dump outside of the repository may be in another folder each time.
-        path = one.place.path.rpartition("/")[2] if one.place.path.startswith("/") else one.place.path
-        text = _NUMBERS.sub("#", "\n".join((one.rule, path, one.checked, one.message)))
+        path = annotation.place.path
+        path = path.rpartition("/")[2] if path.startswith("/") else path
+        text = _NUMBERS.sub("#", "\n".join((annotation.rule, path, annotation.checked, annotation.message)))
         counts[text] += 1
         yield hashlib.sha256(f"{text}\n{counts[text]}".encode("utf-8", "replace")).hexdigest()
 
@@ -109,14 +110,14 @@ def finding_annotation(finding: Finding, meaning: str, checked: str, anchor: Anc
     return Annotation(finding.code.value, meaning, finding.severity, words, checked, anchor.place, weight)
 
 
-def violation_annotation(one: Diff, violation: Violation, anchor: Anchor) -> Annotation:
+def violation_annotation(diff: Diff, violation: Violation, anchor: Anchor) -> Annotation:
     """Return the annotation of a violated limit."""
     rule, meaning = violation_rule(violation)
-    words = f"{violation_text(one, violation)}."
+    words = f"{violation_text(diff, violation)}."
     if anchor.line and anchor.line.size_bytes is not None and violation.sizes:
         words += f" {_line_text(anchor)} grew most at the peak, by {human(anchor.line.size_bytes)}."
     weight = violation.sizes.change if violation.sizes else 0
-    checked = one.name or anchor.dump.path
+    checked = diff.name or anchor.dump.path
     return Annotation(rule, meaning, Severity.ERROR, words, checked, anchor.place, weight)
 
 
@@ -137,7 +138,7 @@ def ci_text(annotations: Sequence[Annotation], checked: Sequence[str], output_fo
     ordered = worst_first(annotations)
     match output_format:
         case CiFormat.GITHUB:
-            return "".join(f"{_command(one)}\n" for one in ordered)
+            return "".join(f"{_command(annotation)}\n" for annotation in ordered)
         case CiFormat.JUNIT:
             return "".join(f"{line}\n" for line in _junit_lines(ordered, checked))
         case CiFormat.GITLAB:
@@ -161,27 +162,27 @@ _OF_PROPERTIES: Final = str.maketrans({**_ESCAPES, ":": "%3A", ",": "%2C"})
 _OF_DATA: Final = str.maketrans(_ESCAPES)
 
 
-def _command(one: Annotation) -> str:
+def _command(annotation: Annotation) -> str:
     """A workflow command of GitHub Actions: ``::error file=train.py,line=31,title=max-peak::…``."""
-    place = one.place
-    found = {"file": place.path, "line": place.line, "col": place.column, "title": f"xla-lens: {one.rule}"}
+    place = annotation.place
+    found = {"file": place.path, "line": place.line, "col": place.column, "title": f"xla-lens: {annotation.rule}"}
     given = (f"{name}={str(part).translate(_OF_PROPERTIES)}" for name, part in found.items() if part is not None)
     properties = ",".join(given)
-    return f"::{_LEVELS[one.severity][0]} {properties}::{one.message.translate(_OF_DATA)}"
+    return f"::{_LEVELS[annotation.severity][0]} {properties}::{annotation.message.translate(_OF_DATA)}"
 
 
 def _gitlab_report(annotations: Sequence[Annotation]) -> list[Json]:
     """Return a code quality report of GitLab."""
     return [
         {
-            "description": one.message,
-            "check_name": one.rule,
+            "description": annotation.message,
+            "check_name": annotation.rule,
             "fingerprint": fingerprint,
-            "severity": _LEVELS[one.severity][1],
+            "severity": _LEVELS[annotation.severity][1],
             # GitLab requires a line.
-            "location": {"path": one.place.path, "lines": {"begin": one.place.line or 1}},
+            "location": {"path": annotation.place.path, "lines": {"begin": annotation.place.line or 1}},
         }
-        for one, fingerprint in zip(annotations, fingerprints(annotations), strict=True)
+        for annotation, fingerprint in zip(annotations, fingerprints(annotations), strict=True)
     ]
 
 
@@ -194,18 +195,19 @@ _LINE_FEEDS: Final = {"\r\n": "&#10;", "\n": "&#10;"}
 
 def _junit_lines(annotations: Sequence[Annotation], checked: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a report in JUnit's XML with one test suite: its failures are errors and warnings."""
-    failed = [one for one in annotations if one.severity.is_alarm]
-    passed = [name for name in checked if name not in {one.checked for one in failed}]
+    failed = [annotation for annotation in annotations if annotation.severity.is_alarm]
+    passed = [name for name in checked if name not in {annotation.checked for annotation in failed}]
     counts = f'tests="{len(failed) + len(passed)}" failures="{len(failed)}"'
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield f'<testsuites name="xla-lens" {counts}>'
     yield f'  <testsuite name="xla-lens" {counts} errors="0" skipped="0">'
-    for one in failed:
-        place = _colon(one.place.path, one.place.line)
-        file, name = _attribute(one.place.path), _attribute(f"{one.rule} at {place}")
-        yield f"    <testcase classname={_attribute(one.checked)} name={name} file={file}>"
-        text = escape(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", f"{place}: {one.message}"), _LINE_FEEDS)
-        yield f"      <failure type={_attribute(one.rule)} message={_attribute(one.message)}>{text}</failure>"
+    for annotation in failed:
+        place = _colon(annotation.place.path, annotation.place.line)
+        file, name = _attribute(annotation.place.path), _attribute(f"{annotation.rule} at {place}")
+        yield f"    <testcase classname={_attribute(annotation.checked)} name={name} file={file}>"
+        text = escape(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", f"{place}: {annotation.message}"), _LINE_FEEDS)
+        kind, words = _attribute(annotation.rule), _attribute(annotation.message)
+        yield f"      <failure type={kind} message={words}>{text}</failure>"
         yield "    </testcase>"
     yield from (f'    <testcase classname={_attribute(name)} name="passed"/>' for name in passed)
     yield "  </testsuite>"
@@ -222,18 +224,18 @@ _ROOT: Final = "%SRCROOT%"
 
 def _sarif_log(annotations: Sequence[Annotation]) -> Json:
     """Return a log in SARIF 2.1.0 with one run, whose rules are those of its results."""
-    rules = {one.rule: one for one in annotations}
+    rules = {annotation.rule: annotation for annotation in annotations}
     driver = {
         "name": "XLA Lens",
         "semanticVersion": __version__,
         "rules": [
             {
                 "id": rule,
-                "shortDescription": {"text": one.meaning},
+                "shortDescription": {"text": annotation.meaning},
                 "help": {"text": f"Run `xla-lens {f'explain {rule}' if rule in set(Code) else 'diff --help'}`."},
-                "defaultConfiguration": {"level": _LEVELS[one.severity][2]},
+                "defaultConfiguration": {"level": _LEVELS[annotation.severity][2]},
             }
-            for rule, one in rules.items()
+            for rule, annotation in rules.items()
         ],
     }
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": [*_results(annotations, [*rules])]}
@@ -241,13 +243,13 @@ def _sarif_log(annotations: Sequence[Annotation]) -> Json:
 
 
 def _results(annotations: Sequence[Annotation], rules: Sequence[str]) -> Iterator[Json]:
-    for one, fingerprint in zip(annotations, fingerprints(annotations), strict=True):
+    for annotation, fingerprint in zip(annotations, fingerprints(annotations), strict=True):
         yield {
-            "ruleId": one.rule,
-            "ruleIndex": rules.index(one.rule),
-            "level": _LEVELS[one.severity][2],
-            "message": {"text": one.message},
-            "locations": [{"physicalLocation": _location(one.place)}],
+            "ruleId": annotation.rule,
+            "ruleIndex": rules.index(annotation.rule),
+            "level": _LEVELS[annotation.severity][2],
+            "message": {"text": annotation.message},
+            "locations": [{"physicalLocation": _location(annotation.place)}],
             "partialFingerprints": {"xlaLens/v1": fingerprint},
         }
 

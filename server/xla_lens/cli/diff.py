@@ -57,13 +57,14 @@ def run_diff(arguments: argparse.Namespace) -> int:
         deque(diffs, maxlen=0)
         print(ci.text(), end="")
     elif is_json:
-        only = [unpaired_data(one.name, one.files, is_old=True) for one in only_old]
-        only += [unpaired_data(one.name, one.files, is_old=False) for one in only_new]
+        only = [unpaired_data(module.name, module.files, is_old=True) for module in only_old]
+        only += [unpaired_data(module.name, module.files, is_old=False) for module in only_new]
         print_json([*map(diff_data, diffs), *only])
     elif len(pairs) == 1 and not only_old and not only_new:
         _print([], next(diffs), arguments)
     else:
-        _print_folders(diffs, [one.label for one in only_old], [one.label for one in only_new], top, arguments)
+        old_labels, new_labels = ([module.label for module in only] for only in (only_old, only_new))
+        _print_folders(diffs, old_labels, new_labels, top, arguments)
     for line in problems:
         print_error(line)
     return int(bool(problems))
@@ -73,14 +74,14 @@ def _checked(
     diffs: Iterable[Diff], limits: Mapping[str, Iterable[Increase]], problems: list[str], ci: CiReport | None
 ) -> Iterator[Diff]:
     """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
-    for one in diffs:
-        found = tuple(violations(one, limits))
-        unreadable = (other.facts for other in one.differences if other.kind == "unreadable")
+    for compared in diffs:
+        found = tuple(violations(compared, limits))
+        unreadable = (other.facts for other in compared.differences if other.kind == "unreadable")
         problems += ("{file}: {reason}".format(**facts) for facts in unreadable)
-        problems += (violation_text(one, violation) for violation in found)
+        problems += (violation_text(compared, violation) for violation in found)
         if ci:
-            ci.add_violations(one, found)
-        yield one
+            ci.add_violations(compared, found)
+        yield compared
 
 
 def _print_folders(
@@ -94,22 +95,23 @@ def _print_folders(
     rows: list[ModuleRow] = []
     most: Diff | None = None
     most_bytes = 0
-    for one in diffs:
-        space = one.default_space
+    for compared in diffs:
+        space = compared.default_space
         needed, peak = (space.exact(name) if space else None for name in ("needed_bytes", "peak_live_bytes"))
-        rows.append((Path(one.new.label).name.partition(".cl_")[0].partition("-buffer-assignment")[0], needed, peak))
+        name = Path(compared.new.label).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
+        rows.append((name, needed, peak))
         change = max(abs(pair.change) if pair else 0 for pair in (needed, peak))
         if change > most_bytes:
-            most, most_bytes = one, change
+            most, most_bytes = compared, change
     _print([folder_outline(rows, only_old, only_new, top)], most, arguments)
 
 
-def _print(before: list[Outline], one: Diff | None, arguments: argparse.Namespace) -> None:
+def _print(before: list[Outline], compared: Diff | None, arguments: argparse.Namespace) -> None:
     """Print some outlines, and a comparison with its maps."""
     if arguments.output_format == "html":
-        print_unfiltered(comparison_html(before, one, *page_sources()))
+        print_unfiltered(comparison_html(before, compared, *page_sources()))
         return
-    outlines = [*before, *([diff_outline(one)] if one else [])]
+    outlines = [*before, *([diff_outline(compared)] if compared else [])]
     # Values have no links: their ids differ between the two dumps.
     print_outlines([(outline, None) for outline in outlines], arguments.output_format, arguments.color)
 
@@ -150,7 +152,7 @@ def _modules(path: Path, *, is_shown: bool) -> list[_Module]:
         raise CannotRun(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise CannotRun(f"{path}: not JSON. Expected a report of `xla-lens report --output-format json`") from error
-    return [_Module(one.name, one.name or one.label, one.files, one) for one in reports]
+    return [_Module(baseline.name, baseline.name or baseline.label, baseline.files, baseline) for baseline in reports]
 
 
 def _paired(
@@ -162,21 +164,21 @@ def _paired(
     """
     if len(old) == len(new) == 1:
         return [(old[0], new[0])], [], []
-    counts = [Counter(one.name or one.label for one in side) for side in (old, new)]
+    counts = [Counter(module.name or module.label for module in side) for side in (old, new)]
     keys: dict[_Module, list[Hashable]] = {}
-    for one in (*old, *new):
-        name = one.name or one.label
+    for module in (*old, *new):
+        name = module.name or module.label
         of_name = [count[name] for count in counts]
-        keys[one] = [*(one.keys() if all(of_name) and sum(of_name) > 2 else ()), name]
+        keys[module] = [*(module.keys() if all(of_name) and sum(of_name) > 2 else ()), name]
     left_old, partners = [*old], dict[_Module, _Module]()
     for level in (3, 2, 1):
-        for one in new:
-            found = (other for other in left_old if keys[other][-level:] == keys[one][-level:])
-            if one not in partners and (partner := next(found, None)):
-                partners[one] = partner
+        for module in new:
+            found = (other for other in left_old if keys[other][-level:] == keys[module][-level:])
+            if module not in partners and (partner := next(found, None)):
+                partners[module] = partner
                 left_old.remove(partner)
-    left_new = [one for one in new if one not in partners]
-    return [(partners[one], one) for one in new if one in partners], left_old, left_new
+    left_new = [module for module in new if module not in partners]
+    return [(partners[module], module) for module in new if module in partners], left_old, left_new
 
 
 def _side(load: Callable[[], LoadedSet]) -> DiffSide:
@@ -229,7 +231,7 @@ def _print_runs(arguments: argparse.Namespace) -> int:
             names[name] += 1
     labels = [path.as_posix() for path in paths]
     modules = [ModuleInRuns(name, tuple(runs)) for (name, _), runs in found.items()]
-    modules.sort(key=lambda one: -max(one.needed_bytes, default=0))
+    modules.sort(key=lambda module: -max(module.needed_bytes, default=0))
     if arguments.output_format == "json":
         print_json(runs_data(modules, labels))
     else:

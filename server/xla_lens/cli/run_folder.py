@@ -79,7 +79,7 @@ class RunFolder(NamedTuple):
                     # XLA Lens takes a module without a buffer assignment for one from a compilation cache, unless the
                     # module is also there as it was before optimizations.
                     is_before = name.endswith("before_optimizations.txt")
-                    if not (_NEEDED.search(name) or (is_before and not any(module in one for one in assigned))):
+                    if not (_NEEDED.search(name) or (is_before and not any(module in text for text in assigned))):
                         with suppress(OSError):
                             os.unlink(os.path.join(folder, name))
             left: list[str] = []

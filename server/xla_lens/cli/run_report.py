@@ -109,9 +109,9 @@ def _change(folder: RunFolder, report: Report) -> str:
     run, number = max(runs, key=lambda run: run[0]), module_number(next(iter(report.files.values())))
     before = folder.path.with_name(run[0])
     with suppress(NotADump, OSError):
-        sets = [one for one in find_sets(before) if one.module == report.module]
+        sets = [files for files in find_sets(before) if files.module == report.module]
         # One of the same number comes first.
-        for files in sorted(sets, key=lambda one: module_number(str(one.stem)) != number)[:1]:
+        for files in sorted(sets, key=lambda files: module_number(str(files.stem)) != number)[:1]:
             space = load_set(files, {}, {})[1].memory.space(report.hbm.space.color)
             if space and space.reserved_bound is Bound.EXACT:
                 more = report.hbm.space.needed_bytes - space.needed_bytes
@@ -140,8 +140,8 @@ def _result(paths: Sequence[Path], only: str | None, cached: int, *, is_short: b
 def _sets(place: Path, folder: RunFolder, only: str | None) -> Iterator[SetFiles]:
     """The dump sets of the run in a folder, those with a match of `only` in their names."""
     with suppress(NotADump):
-        for one in find_sets(place):
-            paths = one.paths.values()
+        for files in find_sets(place):
+            paths = files.paths.values()
             is_of_run = place == folder.path or any(file_time(path) >= folder.started for path in paths)
             if is_of_run and (only is None or is_selected(map(str, paths), only)):
-                yield one
+                yield files

@@ -180,12 +180,14 @@ def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
 def _printed_sets(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
     """The dump sets of all modules that XLA printed to a file, none for another file. `opened` gets their files."""
     data = (opened.get(path) or read_text(path)).data
-    printed = {one: document_of_file(data[file.start : file.end]) for one, file in printed_files(path, data)}
+    printed = {
+        printed_path: document_of_file(data[file.start : file.end]) for printed_path, file in printed_files(path, data)
+    }
     opened |= printed
     sets: dict[Path, SetFiles] = {}
-    for one in printed:
+    for printed_path in printed:
         with suppress(NotADump):
-            files = find_set(one, opened)
+            files = find_set(printed_path, opened)
             sets.setdefault(files.stem, files)
     return list(sets.values())
 

@@ -26,50 +26,50 @@ def answer(report: Report) -> tuple[Text, ...]:
     return () if report.live.is_exact else (f"The peak is unknown: {reasons(report.live.gaps)}.",)
 
 
-def _sentences(report: Report, one: SpaceReport) -> Iterator[Text]:
-    space = one.space
-    yield from needs(report, one)
+def _sentences(report: Report, space_report: SpaceReport) -> Iterator[Text]:
+    space = space_report.space
+    yield from needs(report, space_report)
     if space.live_bound is not Bound.EXACT:
         yield from unseen_note(report.unseen, space)
-        yield f"The peak of {one.name} is {peak_size(space)}: {reasons(report.live.gaps)}."
+        yield f"The peak of {space_report.name} is {peak_size(space)}: {reasons(report.live.gaps)}."
         return
-    if one.peak is None:
-        yield f"Nothing is ever live in {one.name}."
+    if space_report.peak is None:
+        yield f"Nothing is ever live in {space_report.name}."
         return
-    yield _at_peak(report, one)
+    yield _at_peak(report, space_report)
     yield from unseen_note(report.unseen, space)
-    yield from padding_note(report.origins, space, one.padding)
+    yield from padding_note(report.origins, space, space_report.padding)
     if report.warrants.of(Quantity.SOURCES).is_exact:
-        yield from _origin(one)
-    yield from savings(report, one)
-    yield from _printed(report, one)
+        yield from _origin(space_report)
+    yield from savings(report, space_report)
+    yield from _printed(report, space_report)
 
 
 def headline(report: Report) -> str:
     """Return in one line what a program needs and the first thing to do about it, empty if neither is known."""
-    one = report.hbm
-    if one is None:
+    space_report = report.hbm
+    if space_report is None:
         return ""
     sentences = [
-        *needs(report, one, report.module or "The program"),
-        *unseen_note(report.unseen, one.space),
-        *padding_note(report.origins, one.space, one.padding),
-        *islice(savings(report, one), 1),
+        *needs(report, space_report, report.module or "The program"),
+        *unseen_note(report.unseen, space_report.space),
+        *padding_note(report.origins, space_report.space, space_report.padding),
+        *islice(savings(report, space_report), 1),
     ]
     return " ".join(map(plain_text, sentences))
 
 
-def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str]:
+def needs(report: Report, space_report: SpaceReport, program: str = "It") -> Iterator[str]:
     """Yield what a program needs of its main memory, and whether that fits the budget or the device."""
-    space, limit_bytes, bound = one.space, report.limit_bytes, one.space.reserved_bound
+    space, limit_bytes, bound = space_report.space, report.limit_bytes, space_report.space.reserved_bound
     words = f"{program} needs {bounded_size(space.needed_bytes, bound)} of "
     if bound is Bound.UNKNOWN:
         if limit_bytes is not None:
             why = reasons(report.warrants.of(Quantity.RESERVED).gaps)
-            yield f"{program} needs an unknown part of {as_given(limit_bytes)} of {one.name}: {why}."
+            yield f"{program} needs an unknown part of {as_given(limit_bytes)} of {space_report.name}: {why}."
         return
     # A later sentence names what else the program takes.
-    name = f"{one.name} in the dump" if much_unseen(report.unseen, space.needed_bytes) else one.name
+    name = f"{space_report.name} in the dump" if much_unseen(report.unseen, space.needed_bytes) else space_report.name
     if limit_bytes is None:
         yield f"{words}{name}."
         return
@@ -87,16 +87,17 @@ def needs(report: Report, one: SpaceReport, program: str = "It") -> Iterator[str
         yield f"{words} and fits {where}: {least}{human(limit_bytes - space.needed_bytes)} stay free."
 
 
-def _at_peak(report: Report, one: SpaceReport) -> Text:
+def _at_peak(report: Report, space_report: SpaceReport) -> Text:
     """What is live at the peak, and what takes the rest of the needed bytes there."""
-    space, peak, where = one.space, human(one.space.peak_live_bytes), tuple(_where(report, one))
+    space, where = space_report.space, tuple(_where(report, space_report))
+    peak = human(space.peak_live_bytes)
     if space.reserved_bound is not Bound.EXACT:
-        return (f"{capitalized(one.name)} peaks at {peak}, at ", *where, ".")
+        return (f"{capitalized(space_report.name)} peaks at {peak}, at ", *where, ".")
     left = space.needed_bytes - space.peak_live_bytes
     if human(space.needed_bytes) == peak or (left > 0 and not is_visible(left, space.needed_bytes)):
         part = f"All but {human(left)} of it is" if left > 0 else "All of it is"
         return (f"{part} live at once, at ", *where, ".")
-    rest = dict(one.not_live or {})
+    rest = dict(space_report.not_live or {})
     local = -rest.pop("thread-local", 0)
     sizes = sorted(((size, kind) for kind, size in rest.items() if size > 0), key=lambda row: -row[0])
     parts = [f"{human(size)} of {NOT_LIVE[kind]}" for size, kind in sizes if size * _SMALLEST_PART >= left]
@@ -120,19 +121,19 @@ NOT_LIVE: Final = {
 """The needed bytes of each kind of allocation that are not live at the peak."""
 
 
-def _where(report: Report, one: SpaceReport) -> Iterator[Inline]:
-    yield step_link(one.peak_step, f"step {one.peak_step}")
+def _where(report: Report, space_report: SpaceReport) -> Iterator[Inline]:
+    yield step_link(space_report.peak_step, f"step {space_report.peak_step}")
     if report.instruction_count and report.warrants.of(Quantity.SCHEDULE).is_exact:
         yield f" of {report.instruction_count}"
-    yield from running(report.dump, one.peak_step)
+    yield from running(report.dump, space_report.peak_step)
 
 
 _MAX_ARGUMENTS: Final = 3
 
 
-def _origin(one: SpaceReport) -> Iterator[Text]:
+def _origin(space_report: SpaceReport) -> Iterator[Text]:
     """Where most of the peak comes from."""
-    lines = one.lines
+    lines = space_report.lines
     if lines is None or not lines.lines:
         return
     found: list[tuple[int, Inlines]] = []
@@ -142,7 +143,7 @@ def _origin(one: SpaceReport) -> Iterator[Text]:
         names = joined([Name(line.argument or "", role=Role.PATH) for line in lines.arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(lines.arguments) > _MAX_ARGUMENTS else ")"
         found.append((sum(line.size_bytes for line in lines.arguments), ("is in parameters (", *names, more)))
-    found += [(one.size_bytes, (f"is in {kind_counted(one.kind, one.count)}",)) for one in lines.without_source[:1]]
+    found += [(kind.size_bytes, (f"is in {kind_counted(kind.kind, kind.count)}",)) for kind in lines.without_source[:1]]
     found.sort(key=lambda part: -part[0])
     # The second part matters if it is of the size of the first.
     big = (
@@ -162,19 +163,19 @@ def _of_line(lines: LineReport, line: LineBytes) -> tuple[int, Inlines]:
     return line.size_bytes, ("comes from ", *source_name(line.frame)) if line.frame else ()
 
 
-def _printed(report: Report, one: SpaceReport) -> Iterator[Text]:
+def _printed(report: Report, space_report: SpaceReport) -> Iterator[Text]:
     """How far off the step is that XLA prints, unless that is next to nothing."""
-    live_bytes, peak_bytes = one.live_at_printed_peak, one.space.peak_live_bytes
+    live_bytes, peak_bytes = space_report.live_at_printed_peak, space_report.space.peak_live_bytes
     if report.printed and live_bytes is not None and is_visible(peak_bytes - live_bytes, peak_bytes):
         step = step_link(report.printed[0], f"step {report.printed[0]}")
         short = f"{apart(live_bytes, peak_bytes)} are live: {percent(peak_bytes - live_bytes, peak_bytes)} short."
         yield linked("XLA prints its peak", PRINTED_PEAK), " at ", step, f", where {short}"
 
 
-def savings(report: Report, one: SpaceReport, most: int = 1) -> Iterator[Text]:
+def savings(report: Report, space_report: SpaceReport, most: int = 1) -> Iterator[Text]:
     """Yield whether the arguments alone exceed the budget, and what could go: the actions that save the most."""
     advice = report.advice
-    if advice and advice.color == one.space.color:
+    if advice and advice.color == space_report.space.color:
         if advice.budget and advice.budget.do_arguments_exceed:
             yield arguments_exceed(advice.budget)
         yield from (largest_saving(action) for action in advice.actions[:most])

@@ -199,7 +199,7 @@ class Report:
     @property
     def hbm(self) -> SpaceReport | None:
         """The default memory space, None if nothing is in it."""
-        return next((one for one in self.spaces if one.space.color == DEFAULT_COLOR), None)
+        return next((each for each in self.spaces if each.space.color == DEFAULT_COLOR), None)
 
     @property
     def capacity(self) -> Capacity | None:
@@ -244,7 +244,7 @@ class Report:
     @property
     def reserved(self) -> tuple[int, int] | None:
         """The number of allocations in all memory spaces and their bytes, None without a buffer assignment."""
-        size_bytes = sum(one.space.reserved_bytes for one in self.spaces)
+        size_bytes = sum(each.space.reserved_bytes for each in self.spaces)
         return (len(self.dump.allocations), size_bytes) if self.dump.assignment else None
 
     @property
@@ -275,9 +275,9 @@ class Report:
         is_main = space.color == DEFAULT_COLOR and space.live_bound is Bound.EXACT
         return self.has(Part.PADDING) or (is_main and self.has(Part.ADVICE))
 
-    def has(self, part: Part, one: SpaceReport | None = None) -> bool:
+    def has(self, part: Part, space_report: SpaceReport | None = None) -> bool:
         """Return whether a part was requested and the dump has the facts. Most parts of a space are about its peak."""
-        is_there = one is None or one.peak is not None or part in (Part.ARENAS, Part.BUDGET)
+        is_there = space_report is None or space_report.peak is not None or part in (Part.ARENAS, Part.BUDGET)
         return is_there and part in self.options.parts and part not in self.left_out
 
 

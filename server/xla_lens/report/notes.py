@@ -51,8 +51,8 @@ def unseen_scratch(unseen: Iterable[Unseen], space: MemorySpace) -> str:
     """Return which other instructions take scratch memory of a space that no dump shows, empty if it is not much."""
     big = much_unseen(unseen, space.needed_bytes, is_fused=False)
     names: dict[str, list[str]] = {}
-    for one in big[:_MOST_NAMES]:
-        names.setdefault(unseen_words(one), []).append(one.instruction)
+    for taken in big[:_MOST_NAMES]:
+        names.setdefault(unseen_words(taken), []).append(taken.instruction)
     parts = [f"{words} ({', '.join(instructions)})" for words, instructions in names.items()]
     more = [counted(len(big) - _MOST_NAMES, "more instruction")] if len(big) > _MOST_NAMES else []
     return ", ".join([*parts, *more])

@@ -90,27 +90,29 @@ def missing_step(report: Report, step: int) -> str:
 
 def _parts(report: Report) -> Iterator[Sections]:
     spaces = report.spaces if report.has_live_ranges else ()
-    big = [one for one in spaces if _is_big(one, one.space.peak_live_bytes)]
+    big = [each for each in spaces if _is_big(each, each.space.peak_live_bytes)]
 
-    def shown(one: SpaceReport, parts: Iterable[_SpacePart]) -> Iterator[Sections]:
-        return (sections(report, one) for part, sections in parts if part is None or report.has(part, one))
+    def shown(space_report: SpaceReport, parts: Iterable[_SpacePart]) -> Iterator[Sections]:
+        return (
+            sections(report, space_report) for part, sections in parts if part is None or report.has(part, space_report)
+        )
 
     if report.hbm and report.has_live_ranges:
         yield from shown(report.hbm, _USER_PARTS)
     yield donation_sections(report)
     yield sections_of_advice(report)
-    for one in spaces:
-        if one is not report.hbm:
-            yield from shown(one, _USER_PARTS if one in big else _SMALL_SPACE_PARTS)
-    for one in big:
-        yield from shown(one, _ACCOUNTING_PARTS)
+    for space_report in spaces:
+        if space_report is not report.hbm:
+            yield from shown(space_report, _USER_PARTS if space_report in big else _SMALL_SPACE_PARTS)
+    for space_report in big:
+        yield from shown(space_report, _ACCOUNTING_PARTS)
     yield from (part(report) for part in _REPORT_PARTS)
     if not report.has_step and report.options.at_step is not None:
         yield section(missing_step(report, report.options.at_step))
 
 
-def _is_big(one: SpaceReport, size_bytes: int) -> bool:
-    return one.space.color == DEFAULT_COLOR or size_bytes >= BIG_BYTES
+def _is_big(space_report: SpaceReport, size_bytes: int) -> bool:
+    return space_report.space.color == DEFAULT_COLOR or size_bytes >= BIG_BYTES
 
 
 def _head(report: Report) -> Iterator[tuple[str, Text]]:
@@ -118,13 +120,13 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
     yield "files", (f"{', '.join(report.files)} in ", Name(first.rpartition("/")[0] or ".", role=Role.PATH))
     if report.reserved:
         allocations = bounded(counted(report.reserved[0], "allocation"), bound)
-        sizes = [(one, one.space.reserved_bytes) for one in report.spaces]
+        sizes = [(each, each.space.reserved_bytes) for each in report.spaces]
         small = sum(not _is_big(*each) for each in sizes)
-        parts = [f"{bounded_size(size, bound)} of {one.name}" for one, size in sizes if size and _is_big(one, size)]
+        parts = [f"{bounded_size(size, bound)} of {each.name}" for each, size in sizes if size and _is_big(each, size)]
         more = f" and {counted(small, 'small memory space')}" if small else ""
         by_space = f": {', '.join(parts)}{more}" if len(parts) + small > 1 else ""
         yield "reserved", f"{bounded_size(report.reserved[1], bound)} in {allocations}{by_space}"
-        for line in thread_local_note(one.space for one in report.spaces):
+        for line in thread_local_note(each.space for each in report.spaces):
             yield "not needed", line
     if report.hbm and (scratch := unseen_scratch(report.unseen, report.hbm.space)):
         yield "unseen", f"{scratch}: no dump shows it"
@@ -147,5 +149,5 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         yield "incomplete", line
     if report.left_out:
         yield "left out", f"{', '.join(report.left_out)}: without the missing facts, their numbers would be wrong"
-    if count := sum(one.severity.is_alarm for one in report.analysis.findings):
+    if count := sum(finding.severity.is_alarm for finding in report.analysis.findings):
         yield "findings", (f"{count:,}: run ", command(f"xla-lens check {first}"))

@@ -98,24 +98,24 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
     )
 
 
-def sort_key(one: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ...]:
+def sort_key(module: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ...]:
     """Return the key by which modules are sorted, the worst first. By peak, those that do not fit the budget or their
     device come first. Modules of equal rank are sorted by peak, by what they need, by the number of values and by name,
     then those of the newest run come first.
     """
-    run = _RUN.search(one.files[0])
+    run = _RUN.search(module.files[0])
     newest = -int("".join(run.groups())) if run else 0
     by: dict[SortKey, tuple[int | str, ...]] = {
-        SortKey.PEAK: (-(one.over_bytes or 0), -(NONE if one.peak_bytes is None else one.peak_bytes)),
-        SortKey.NEEDED: (-one.space.needed_bytes,),
-        SortKey.VALUES: (-one.value_count,),
-        SortKey.NAME: (one.name, NONE if one.number is None else one.number),
-        SortKey.TEMP: (-(one.temp_bytes or 0),),
-        SortKey.FINDINGS: (-one.error_count, -one.warning_count),
-        SortKey.FILE: one.files,
+        SortKey.PEAK: (-(module.over_bytes or 0), -(NONE if module.peak_bytes is None else module.peak_bytes)),
+        SortKey.NEEDED: (-module.space.needed_bytes,),
+        SortKey.VALUES: (-module.value_count,),
+        SortKey.NAME: (module.name, NONE if module.number is None else module.number),
+        SortKey.TEMP: (-(module.temp_bytes or 0),),
+        SortKey.FINDINGS: (-module.error_count, -module.warning_count),
+        SortKey.FILE: module.files,
     }
     ties = (SortKey.PEAK, SortKey.NEEDED, SortKey.VALUES, SortKey.NAME)
-    return by[key], *(by[tie] for tie in ties), (newest,), one.files
+    return by[key], *(by[tie] for tie in ties), (newest,), module.files
 
 
 _RUN: Final = re.compile(r"-(\d{8})-(\d{6})(?=[-/\\])")
@@ -126,21 +126,21 @@ def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny
     """Return the modules in order. At most `top` are shown, and none with less than the part `tiny` of the worst peak
     and without errors; None for all.
     """
-    found = tuple(sorted(modules, key=lambda one: sort_key(one, key)))
-    most = max((one.peak_bytes or 0 for one in found), default=0)
+    found = tuple(sorted(modules, key=lambda module: sort_key(module, key)))
+    most = max((module.peak_bytes or 0 for module in found), default=0)
     big = [
-        one
-        for one in found
+        module
+        for module in found
         if top is None
-        or one is found[0]
-        or one.error_count
-        or not one.warrant.is_exact
-        or (one.peak_bytes or 0) >= tiny * most
+        or module is found[0]
+        or module.error_count
+        or not module.warrant.is_exact
+        or (module.peak_bytes or 0) >= tiny * most
     ]
     shown = tuple(big[:top])
     kept = set(shown)
-    folded = tuple(one for one in found if one not in kept)
-    depth = len(commonprefix([one.folder for one in found]))
+    folded = tuple(module for module in found if module not in kept)
+    depth = len(commonprefix([module.folder for module in found]))
     return Ranking(found, shown, folded, len(big) == len(shown), depth)
 
 

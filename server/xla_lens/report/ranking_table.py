@@ -13,23 +13,23 @@ from xla_lens.words.numbers import apart, as_given, counted, human
 from xla_lens.words.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
 
-def ranking_outline(one: Ranking, folder: str, budget_bytes: int | None, show_all: str = "--all") -> Outline:
+def ranking_outline(ranking: Ranking, folder: str, budget_bytes: int | None, show_all: str = "--all") -> Outline:
     """Return the ranking of the modules at some paths as blocks. With a budget, each peak has its share of it.
     `show_all` shows the modules that are folded.
     """
     return Outline(
-        (f"{counted(len(one.modules), 'module')} in ", Name(folder)),
+        (f"{counted(len(ranking.modules), 'module')} in ", Name(folder)),
         (),
-        (_table(one, budget_bytes, show_all),),
-        tuple(_answer(one, budget_bytes)),
+        (_table(ranking, budget_bytes, show_all),),
+        tuple(_answer(ranking, budget_bytes)),
     )
 
 
-def _answer(one: Ranking, budget_bytes: int | None) -> Iterator[Text]:
-    readable = [module for module in one.modules if not module.unreadable]
+def _answer(ranking: Ranking, budget_bytes: int | None) -> Iterator[Text]:
+    readable = [module for module in ranking.modules if not module.unreadable]
     facts = {
-        "over": sum(bool(module.over_bytes) for module in one.modules),
-        "unreadable": sum(len(module.unreadable) for module in one.modules),
+        "over": sum(bool(module.over_bytes) for module in ranking.modules),
+        "unreadable": sum(len(module.unreadable) for module in ranking.modules),
         "incomplete": sum(not module.warrant.is_exact for module in readable),
         "wrong": sum(bool(module.error_count) for module in readable),
         "size": "" if budget_bytes is None else as_given(budget_bytes),
@@ -48,8 +48,8 @@ _WRONG: Final = (
 )
 
 
-def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
-    spaces = {module.space.id.name for module in one.shown}
+def _table(ranking: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
+    spaces = {module.space.id.name for module in ranking.shown}
     titles = (
         "needs",
         "of device" if budget_bytes is None else "of budget",
@@ -57,17 +57,17 @@ def _table(one: Ranking, budget_bytes: int | None, show_all: str) -> Sections:
         f"{spaces.pop()} peak" if len(spaces) == 1 else "peak",
         *("no.", "<module", "temp", "values", "XLA prints", "<findings", "<file"),
     )
-    rows = (_row(one, module, budget_bytes, rank) for rank, module in enumerate(one.shown))
-    rest = (_folded(one, show_all),) if one.folded else ()
+    rows = (_row(ranking, module, budget_bytes, rank) for rank, module in enumerate(ranking.shown))
+    rest = (_folded(ranking, show_all),) if ranking.folded else ()
     unreadable = [
         (Name(re.split(r"[/\\]", file)[-1], role=Role.PATH), f" {reason}.")
-        for module in one.modules
+        for module in ranking.modules
         for file, reason in module.unreadable
     ]
     return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *unreadable)
 
 
-def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Cells:
+def _row(ranking: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Cells:
     bound = {quantity: module.warrants.of(quantity).bound for quantity in Quantity}
     reserved, printed = bound[Quantity.RESERVED], bound[Quantity.PRINTED_PEAK]
     limit = module.capacity.size_bytes if module.capacity and budget_bytes is None else budget_bytes
@@ -83,7 +83,7 @@ def _row(one: Ranking, module: RankedModule, budget_bytes: int | None, rank: int
         bounded(f"{module.value_count:,}", bound[Quantity.VALUES]),
         bounded(apart(module.printed_bytes or 0, peak or 0), printed) if is_printed else "",
         _findings(module),
-        Name("/".join(place), role=Role.PATH) if (place := module.folder[one.common_depth :]) else "",
+        Name("/".join(place), role=Role.PATH) if (place := module.folder[ranking.common_depth :]) else "",
     )
 
 
@@ -95,9 +95,9 @@ def _findings(module: RankedModule) -> str:
     return ", ".join(filter(None, words))
 
 
-def _folded(one: Ranking, show_all: str) -> str:
-    peaks = [module.peak_bytes for module in one.folded]
-    count = counted(len(peaks), "small program" if one.are_folded_small else "more module")
+def _folded(ranking: Ranking, show_all: str) -> str:
+    peaks = [module.peak_bytes for module in ranking.folded]
+    count = counted(len(peaks), "small program" if ranking.are_folded_small else "more module")
     unknown = f", {peaks.count(None):,} of unknown peak" if None in peaks else ""
     most, them = human(max(peak or 0 for peak in peaks)), "it" if len(peaks) == 1 else "them"
     return f"... and {count}, {most} at most{unknown} ({show_all} shows {them})"

@@ -68,14 +68,14 @@ def totals_sections(report: Report) -> Sections:
         return ()
     rows, warrant = list[Cells](), report.warrants.of(Quantity.RESERVED)
 
-    def row(name: str, one: MemorySpace | ColorPart, by_kind: Mapping[str, int]) -> Cells:
-        sizes = (one.needed_bytes, one.reserved_bytes, *map(by_kind.get, KIND_NAMES))
+    def row(name: str, space: MemorySpace | ColorPart, by_kind: Mapping[str, int]) -> Cells:
+        sizes = (space.needed_bytes, space.reserved_bytes, *map(by_kind.get, KIND_NAMES))
         return name, *("" if size is None else bounded_size(size, warrant.bound) for size in sizes)
 
-    for one in report.spaces:
-        rows.append(row(one.name, one.space, one.reserved))
-        for part in one.space.colors if one.space.is_mixed else ():
-            rows.append(row(f"  of it {color_name(part.id)}", part, one.reserved_by_color[part.color]))
+    for space_report in report.spaces:
+        rows.append(row(space_report.name, space_report.space, space_report.reserved))
+        for part in space_report.space.colors if space_report.space.is_mixed else ():
+            rows.append(row(f"  of it {color_name(part.id)}", part, space_report.reserved_by_color[part.color]))
     shown = table(" | ".join(("<", "needed", "reserved", *KIND_NAMES)), rows)
     return section(f"Memory space{suffix(warrant)}", shown)
 
@@ -88,7 +88,7 @@ def peak_sections(report: Report) -> Sections:
     if not report.has_live_ranges or Part.PEAK not in report.options.parts:
         return ()
     titles = "< | live bytes | of reserved | at step | <instruction | live at the printed peak"
-    rows = [_peak_row(report, one) for one in report.spaces]
+    rows = [_peak_row(report, space_report) for space_report in report.spaces]
     blocks: list[Text | Table] = [table(titles, rows)] if rows else []
     if report.printed:
         step, size_bytes = report.printed
@@ -99,12 +99,12 @@ def peak_sections(report: Report) -> Sections:
     return section(title, *blocks) if blocks else ()
 
 
-def _peak_row(report: Report, one: SpaceReport) -> Cells:
-    space, printed, bound = one.space, one.live_at_printed_peak, one.space.live_bound
+def _peak_row(report: Report, space_report: SpaceReport) -> Cells:
+    space, printed, bound = space_report.space, space_report.live_at_printed_peak, space_report.space.live_bound
     is_known = bound is not Bound.UNKNOWN
-    live_bytes, step = space.peak_live_bytes, one.peak.step if one.peak else None
+    live_bytes, step = space.peak_live_bytes, space_report.peak.step if space_report.peak else None
     return (
-        one.name,
+        space_report.name,
         bounded_size(live_bytes, bound),
         share(live_bytes, space.reserved_bytes, worst(bound, space.reserved_bound)),
         step_link(step),
@@ -123,14 +123,14 @@ def printed_peak_sections(report: Report) -> Sections:
 # ---------------------------------------------------------------- live values
 
 
-def live_at_peak_sections(report: Report, one: SpaceReport) -> Sections:
+def live_at_peak_sections(report: Report, space_report: SpaceReport) -> Sections:
     """What is live at the peak of a memory space, biggest first."""
-    return _live_sections(report, one.peak, f"Live at the {one.name} peak")
+    return _live_sections(report, space_report.peak, f"Live at the {space_report.name} peak")
 
 
-def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
+def live_at_step_sections(report: Report, space_report: SpaceReport) -> Sections:
     """What is live in a memory space at the requested step, biggest first."""
-    return _live_sections(report, one.at_step, f"Live in {one.name}")
+    return _live_sections(report, space_report.at_step, f"Live in {space_report.name}")
 
 
 def _live_sections(report: Report, live: LiveSet | None, title: str) -> Sections:
@@ -163,16 +163,18 @@ _ROWS: Final = 40
 _BAR: Final = 60
 
 
-def curve_sections(report: Report, one: SpaceReport) -> Sections:
+def curve_sections(report: Report, space_report: SpaceReport) -> Sections:
     """The live bytes of a memory space over the schedule, as bars; each bar is the maximum of its steps."""
-    space, end = one.space, (report.end_step or 0) + 1
+    space, end = space_report.space, (report.end_step or 0) + 1
     parts = min(_ROWS, end)
     rows: list[Cells] = []
     for first, after in pairwise(number * end // parts for number in range(parts + 1)):
         most, steps = space.live.most_between(first, after - 1), steps_text(first, after - 1)
         shown = bar(most, space.peak_live_bytes, _BAR)
         rows.append((step_link(first, steps), bounded_size(most, space.live_bound), shown))
-    title = f"{capitalized(one.name)} live bytes over time (maximum of the steps in each row){suffix(report.live)}"
+    title = (
+        f"{capitalized(space_report.name)} live bytes over time (maximum of the steps in each row){suffix(report.live)}"
+    )
     return section(title, table("steps | live bytes | <", rows, has_text_header=False))
 
 
@@ -188,26 +190,26 @@ DERIVED_TEXT: Final = (
 """What it means that the source of some bytes is derived."""
 
 
-def line_sections(report: Report, one: SpaceReport) -> Sections:
+def line_sections(report: Report, space_report: SpaceReport) -> Sections:
     """The bytes at the peak by source line; with `Part.STACKS`, each line with the calls that led to it."""
-    lines = one.lines
+    lines = space_report.lines
     if lines is None:
         return ()
     stacks = _MAX_STACKS if Part.STACKS in report.options.parts else 0
-    rows = [row for line in lines.lines for row in _line_rows(report, one, lines, line, stacks)]
+    rows = [row for line in lines.lines for row in _line_rows(report, space_report, lines, line, stacks)]
     if left_out := lines.count - len(lines.lines):
-        rows.append(("", *_sizes(report, one, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
+        rows.append(("", *_sizes(report, space_report, lines.rest_bytes), f"({counted(left_out, 'more line')})"))
     blocks: list[Text | Table] = [table("< | size | share | <source line", rows, has_text_header=False)]
     if any(line.frame and line.derived_bytes for line in lines.lines):
         blocks.append(DERIVED_TEXT)
     if lines.unresolved_bytes:
         blocks.append(unresolved_text(lines))
-    return section(_by(report, one, "source line"), *blocks)
+    return section(_by(report, space_report, "source line"), *blocks)
 
 
-def _by(report: Report, one: SpaceReport, what: str) -> str:
+def _by(report: Report, space_report: SpaceReport, what: str) -> str:
     """The title of a breakdown of the peak."""
-    return f"{capitalized(one.name)} peak by {what}: {peak_size(one.space)}{suffix(report.sourced)}"
+    return f"{capitalized(space_report.name)} peak by {what}: {peak_size(space_report.space)}{suffix(report.sourced)}"
 
 
 def derived_part(line: LineBytes) -> str:
@@ -225,7 +227,9 @@ def unresolved_text(lines: LineReport) -> str:
     return f"{size} have a source line that only the HLO module contains, and that file is missing or lacks the line."
 
 
-def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBytes, stacks: int) -> Iterator[Cells]:
+def _line_rows(
+    report: Report, space_report: SpaceReport, lines: LineReport, line: LineBytes, stacks: int
+) -> Iterator[Cells]:
     bound = report.sourced.bound
     count = f"  {bounded(counted(len(line.values), 'value'), bound)}{derived_part(line)}"
     if line.frame:
@@ -234,7 +238,7 @@ def _line_rows(report: Report, one: SpaceReport, lines: LineReport, line: LineBy
         where = (f"{PARAMETERS} ", Name(line.argument, role=Role.PATH), count)
     else:
         where = (without_source(lines, bound),)
-    sizes = _sizes(report, one, line.size_bytes, is_known=line.is_known)
+    sizes = _sizes(report, space_report, line.size_bytes, is_known=line.is_known)
     yield bar(line.size_bytes, lines.size_bytes), *sizes, where
     for stack in line.stacks[:stacks]:
         size = human(stack.size_bytes) if len(line.stacks) > 1 else ""
@@ -252,15 +256,15 @@ def without_source(lines: LineReport, bound: Bound) -> str:
     return f"(no source: {', '.join(sized)})" if kinds else "(no source)"
 
 
-def _sizes(report: Report, one: SpaceReport, size_bytes: int, *, is_known: bool = True) -> tuple[str, str]:
+def _sizes(report: Report, space_report: SpaceReport, size_bytes: int, *, is_known: bool = True) -> tuple[str, str]:
     """Return the size and the share of a part of the peak. `is_known` says whether its source is known. The missing
     lines of a dump that is cut off can only enlarge such a part, but may shrink the part without a source.
     """
-    live, bound = one.space.live_bound, report.sourced.bound
+    live, bound = space_report.space.live_bound, report.sourced.bound
     size = bounded_size(size_bytes, bound)
     if not is_known and report.warrants.of(Quantity.SOURCES).bound is not Bound.EXACT:
         size = f"≤ {human(size_bytes)}" if live is Bound.EXACT else ""
-    return size, share(size_bytes, one.space.peak_live_bytes, live)
+    return size, share(size_bytes, space_report.space.peak_live_bytes, live)
 
 
 # ---------------------------------------------------------------- trees
@@ -269,15 +273,15 @@ _SMALLEST_SHARE: Final = 0.01
 """Branches with a smaller share of the peak are summed up in one row."""
 
 
-def source_sections(report: Report, one: SpaceReport) -> Sections:
+def source_sections(report: Report, space_report: SpaceReport) -> Sections:
     """The bytes at the peak as trees by parameter, by op_name, by opcode, and by the kind of the allocation."""
-    trees = one.sources
+    trees = space_report.sources
     if trees is None:
         return ()
     return tuple(
         Section(
-            _by(report, one, what),
-            (table(f"size | share | <{what}", _branches(report, one, tree, 0, what), has_text_header=False),),
+            _by(report, space_report, what),
+            (table(f"size | share | <{what}", _branches(report, space_report, tree, 0, what), has_text_header=False),),
         )
         for what in ("parameter", "op_name", "opcode", "kind")
         for tree in [getattr(trees, f"by_{what}")]
@@ -285,11 +289,11 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
     )
 
 
-def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[Cells]:
+def _branches(report: Report, space_report: SpaceReport, node: BytesNode, depth: int, what: str) -> Iterator[Cells]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent, small = "  " * depth, 0
     for number, child in enumerate(node.children):
-        if number == report.options.top or child.size_bytes < _SMALLEST_SHARE * one.space.peak_live_bytes:
+        if number == report.options.top or child.size_bytes < _SMALLEST_SHARE * space_report.space.peak_live_bytes:
             small = sum(each.size_bytes for each in node.children[number:])
             break
         names = [child.name]
@@ -300,20 +304,20 @@ def _branches(report: Report, one: SpaceReport, node: BytesNode, depth: int, wha
         path = ("" if what == "parameter" else "/").join(name or f"(no {what})" for name in names)
         shown = Name(path, role=Role.PATH) if names != [None] else path
         count = bounded(counted(child.count, "value"), report.sourced.bound)
-        sizes = _sizes(report, one, child.size_bytes, is_known=None not in names)
+        sizes = _sizes(report, space_report, child.size_bytes, is_known=None not in names)
         yield *sizes, (indent, shown, f"  {count}")
-        yield from _branches(report, one, child, depth + 1, what)
+        yield from _branches(report, space_report, child, depth + 1, what)
     for size_bytes, words in ((small, "(smaller)"), (node.own_bytes if node.children else 0, "(itself)")):
         if size_bytes:
-            yield *_sizes(report, one, size_bytes), indent + words
+            yield *_sizes(report, space_report, size_bytes), indent + words
 
 
 # ---------------------------------------------------------------- what keeps the peak up
 
 
-def alive_sections(report: Report, one: SpaceReport) -> Sections:
+def alive_sections(report: Report, space_report: SpaceReport) -> Sections:
     """The peak without each of the values that are live there, and what frees them."""
-    dump, peak_bytes = report.dump, one.space.peak_live_bytes
+    dump, peak_bytes = report.dump, space_report.space.peak_live_bytes
     titles = "peak without it | at step | saves | own bytes | <value | live until | <freed by"
     rows = [
         (
@@ -325,9 +329,9 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
             step_link(dump.values.end_step.item(without.value)),
             freed_by(dump, without.ending) if without.ending else _FREED_BY[Reason.UNKNOWN],
         )
-        for without in one.alive
+        for without in space_report.alive
     ]
-    title = f"{capitalized(one.name)} peak if one buffer were gone (now {human(peak_bytes)})"
+    title = f"{capitalized(space_report.name)} peak if one buffer were gone (now {human(peak_bytes)})"
     return section(title, table(titles, rows)) if rows else ()
 
 
@@ -354,15 +358,15 @@ def freed_by(dump: DumpSet, ending: Ending) -> Text:
 # ---------------------------------------------------------------- padding
 
 
-def padding_sections(report: Report, one: SpaceReport) -> Sections:
+def padding_sections(report: Report, space_report: SpaceReport) -> Sections:
     """The padding at the peak, and which dimension of which value causes it."""
-    at_peak = one.padding
+    at_peak = space_report.padding
     if at_peak is None:
         return ()
     unknown = f" (unknown for {human(at_peak.unknown_bytes)})" if at_peak.unknown_bytes else ""
-    title = f"Padding at the {one.name} peak: {human(at_peak.total_bytes)}{unknown}"
+    title = f"Padding at the {space_report.name} peak: {human(at_peak.total_bytes)}{unknown}"
     dump, rows = report.dump, list[Cells]()
-    for padded in one.most_padded:
+    for padded in space_report.most_padded:
         value, padding = padded.value, padded.padding
         causes = "; ".join(map(padding_part, padding.parts)) if padding else ""
         if padding and padding.unexplained:
@@ -375,15 +379,15 @@ def padding_sections(report: Report, one: SpaceReport) -> Sections:
 # ---------------------------------------------------------------- a budget
 
 
-def budget_sections(report: Report, one: SpaceReport) -> Sections:
+def budget_sections(report: Report, space_report: SpaceReport) -> Sections:
     """A small set of values to remove so that a program fits into the budget."""
-    budget, dump = one.budget, report.dump
+    budget, dump = space_report.budget, report.dump
     if budget is None:
         return ()
     plan, values, idle = budget.plan, budget.plan.values, human(budget.idle_bytes)
-    size = f"{as_given(plan.budget_bytes)} of {one.name}"
+    size = f"{as_given(plan.budget_bytes)} of {space_report.name}"
     if not len(values):
-        if one.space.needed_bytes <= plan.budget_bytes:
+        if space_report.space.needed_bytes <= plan.budget_bytes:
             return section(f"The program fits into {size} already")
         return section(f"Removing live buffers cannot make the program fit into {size}")
     which = "this buffer" if len(values) == 1 else f"these {len(values):,} buffers"
@@ -457,7 +461,7 @@ def _donation(dump: DumpSet, donation: Donation, top: int | None) -> Iterator[Te
 # ---------------------------------------------------------------- preallocated temps
 
 
-def arenas_sections(report: Report, one: SpaceReport) -> Sections:
+def arenas_sections(report: Report, space_report: SpaceReport) -> Sections:
     """Each preallocated temp: how much of it is never used at once, and which values set its size."""
     dump = report.dump
     rows = [
@@ -469,11 +473,11 @@ def arenas_sections(report: Report, one: SpaceReport) -> Sections:
             f"{human(holes.total)} in {counted(len(holes), 'hole')}" if holes is not None else "",
             first_names([value_link(dump, value) for value in arena.reaching.tolist()]),
         )
-        for arena in one.arenas
+        for arena in space_report.arenas
         for holes in (arena.free_at(arena.space_peak_step),)
     ]
-    titles = f"< | size | peak | fragmentation | free at the {one.name} peak | <size set by"
-    return section(f"Preallocated temps in {one.name}", table(titles, rows)) if rows else ()
+    titles = f"< | size | peak | fragmentation | free at the {space_report.name} peak | <size set by"
+    return section(f"Preallocated temps in {space_report.name}", table(titles, rows)) if rows else ()
 
 
 def _op_name_text(report: Report, value: int) -> Text:

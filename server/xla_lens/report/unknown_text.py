@@ -59,10 +59,10 @@ def unknown_text(analysis: Analysis) -> Iterator[UnknownText]:
 def by_form(texts: Iterable[UnknownText]) -> list[UnknownText]:
     """Return the forms of some unknown texts, the most frequent first."""
     found: dict[tuple[object, ...], UnknownText] = {}
-    for one in texts:
-        key = one.kind, one.first.file.kind, one.section, one.form
-        found[key] = replace(found[key], count=found[key].count + one.count) if key in found else one
-    return sorted(found.values(), key=lambda one: -one.count)
+    for text in texts:
+        key = text.kind, text.first.file.kind, text.section, text.form
+        found[key] = replace(found[key], count=found[key].count + text.count) if key in found else text
+    return sorted(found.values(), key=lambda text: -text.count)
 
 
 def _unknown_lines(file: DumpFile) -> Iterator[UnknownText]:
@@ -141,15 +141,15 @@ def unknown_text_lines(found: Sequence[UnknownText], sets: int) -> list[str]:
     if not found:
         return [f"{checked}, no unknown text"]
     lines = [f"{checked}, {counted(len(found), 'form')} of unknown text"]
-    for one in found:
-        section = f", below `{_HEADERS[one.section]}`" if one.section is not None else ""
-        file = "an HLO module" if one.first.file.kind is FileKind.HLO else f"a {one.first.file.kind} file"
+    for text in found:
+        section = f", below `{_HEADERS[text.section]}`" if text.section is not None else ""
+        file = "an HLO module" if text.first.file.kind is FileKind.HLO else f"a {text.first.file.kind} file"
         lines += [
             "",
-            f"{one.count:,} × {one.kind} of {file}{section}",
-            f"  form   {one.form}",
-            f"  first  {one.first.file.label}:{one.first.position_from_1['row']}",
-            f"  text   {_example(one)}",
+            f"{text.count:,} × {text.kind} of {file}{section}",
+            f"  form   {text.form}",
+            f"  first  {text.first.file.label}:{text.first.position_from_1['row']}",
+            f"  text   {_example(text)}",
         ]
     return lines
 
@@ -166,7 +166,7 @@ _HEADERS: Final = {
 }
 
 
-_SectionName: TypeAlias = Annotated[str, one_of(one.name.lower() for one in DumpSection)]
+_SectionName: TypeAlias = Annotated[str, one_of(section.name.lower() for section in DumpSection)]
 
 
 class UnknownForm(JsonObject):
@@ -194,16 +194,16 @@ def unknown_text_data(found: Sequence[UnknownText]) -> list[UnknownForm]:
     """The forms of all dumps as JSON."""
     return [
         UnknownForm(
-            kind=one.kind,
-            file=one.first.file.kind,
-            section=None if one.section is None else one.section.name.lower(),
-            form=one.form,
-            count=one.count,
-            text=_example(one),
-            filename=one.first.file.label,
-            location=Location(**one.first.position_from_1),
+            kind=text.kind,
+            file=text.first.file.kind,
+            section=None if text.section is None else text.section.name.lower(),
+            form=text.form,
+            count=text.count,
+            text=_example(text),
+            filename=text.first.file.label,
+            location=Location(**text.first.position_from_1),
         )
-        for one in found
+        for text in found
     ]
 
 
@@ -211,9 +211,9 @@ _TEXT_BEFORE: Final = 60
 _LONGEST_EXAMPLE: Final = 160
 
 
-def _example(one: UnknownText) -> str:
+def _example(unknown: UnknownText) -> str:
     """What stands at the first place, as it is printed: the text before it in the line, too."""
-    document, start = one.first.file.document, one.first.start
+    document, start = unknown.first.file.document, unknown.first.start
     line_start = max(document.line_at(start)[0], start - _TEXT_BEFORE)
-    text = document.data[line_start : min(one.first.end, line_start + _LONGEST_EXAMPLE)]
+    text = document.data[line_start : min(unknown.first.end, line_start + _LONGEST_EXAMPLE)]
     return text.decode("utf-8", "replace").partition("\n")[0]

@@ -17,19 +17,19 @@ def usage_report_sections(report: Report) -> Sections:
     dump, top, spaces = report.dump, report.options.top, report.reported_spaces
     if not spaces or Part.TOTALS not in report.options.parts:
         return ()
-    kinds = [kind for kind in KIND_NAMES if any(kind in (one.kinds or ()) for one in spaces)]
+    kinds = [kind for kind in KIND_NAMES if any(kind in (space.kinds or ()) for space in spaces)]
     titles = " | ".join(("<", "needed", "reserved", *kinds))
-    totals = table(titles, [_total(report, one, kinds) for one in spaces])
+    totals = table(titles, [_total(report, space, kinds) for space in spaces])
     buffers = report.reported_buffers
     rows = [
         (
-            _UNIT.sub(r" \g<0>", one.size),
-            dump.space_id(one.color).name,
-            one.kind or "",
-            f"{one.values:,}",
-            Name(one.shapes, role=Role.SHAPE),
+            _UNIT.sub(r" \g<0>", buffer.size),
+            dump.space_id(buffer.color).name,
+            buffer.kind or "",
+            f"{buffer.values:,}",
+            Name(buffer.shapes, role=Role.SHAPE),
         )
-        for one in buffers[:top]
+        for buffer in buffers[:top]
     ]
     shown = table("size | <memory space | <kind | values | <shapes", rows)
     title = f"Memory space{suffix(report.warrants.of(Quantity.RESERVED))}"
@@ -40,9 +40,9 @@ def usage_report_sections(report: Report) -> Sections:
 _UNIT: Final = re.compile(r"(?:[KMGTPE]i)?B$")
 
 
-def _total(report: Report, one: ReportedSpace, kinds: list[str]) -> Cells:
-    sizes = (one.needed, one.reserved, *map((one.kinds or {}).get, kinds))
-    return (report.dump.space_id(one.color).name, *("" if size is None else _size(size) for size in sizes))
+def _total(report: Report, space: ReportedSpace, kinds: list[str]) -> Cells:
+    sizes = (space.needed, space.reserved, *map((space.kinds or {}).get, kinds))
+    return (report.dump.space_id(space.color).name, *("" if size is None else _size(size) for size in sizes))
 
 
 def _size(size: Interval) -> str:
