@@ -92,13 +92,13 @@ def test_readme_shows_a_real_report(
 
 
 _PATH = re.compile(
-    r"`((?:server|grammar|tests|vscode-extension|docs)/[\w./-]*\w/?)`|`((?:model|lsp|text|syntax|render|features|cli)/[\w./]+\.py)`"
+    r"`((?:server|grammar|tests|vscode-extension|docs)/[\w./-]*\w/?)`|`((?:text|syntax|model|words|disk|blocks|advice|oom|report|diff|memory_map|editor|lsp|cli)/[\w./]+\.py)`"
 )
 
 
 def test_architecture_names_files_that_exist() -> None:
     text = (ROOT / "server" / "ARCHITECTURE.md").read_text()
-    assert len(text.splitlines()) <= 200
+    assert len(text.splitlines()) <= 150
     paths = [ROOT / whole if whole else ROOT / "server" / "xla_lens" / part for whole, part in _PATH.findall(text)]
     assert len(paths) > 20
     assert [str(path.relative_to(ROOT)) for path in paths if not path.exists()] == []
