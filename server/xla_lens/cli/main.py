@@ -173,7 +173,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
     arguments = list(map(_current, arguments))
     name = next(iter(arguments), None)
-    parser, commands = parsers()
+    parser, commands = parsers(name)
     if name is None:
         parser.error(f"expected a command: {', '.join(commands)}")
     if name not in commands and name not in ("-h", "--help", "--version"):
@@ -198,15 +198,19 @@ def _current(argument: str) -> str:
     return f"--{new}{equals}{value}"
 
 
-def parsers() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of the command line, and those of the commands by name."""
+def parsers(name: str | None = None) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command line, and those of the commands by name. Of most commands, their own is enough;
+    the help lists all, and `completion` makes a script from all.
+    """
     parser = Parser(prog="xla-lens", description=_DESCRIPTION, epilog=f"{_EXAMPLES}{', '.join(VARIABLES)}.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     # Without `prog`, argparse would format a usage line, for which it asks for the size of the terminal.
     added = parser.add_subparsers(title="commands", prog=parser.prog, metavar="COMMAND", dest="command", required=True)
-    for name, command in COMMANDS.items():
-        command.add_arguments(added.add_parser(name, help=command.HELP))
+    is_enough = name in COMMANDS and name != "completion"
+    for each, command in COMMANDS.items():
+        if each == name or not is_enough:
+            command.add_arguments(added.add_parser(each, help=command.HELP))
     commands = dict(added.choices)
-    # The script for a shell is made from all parsers.
-    commands["completion"].set_defaults(parser=parser, commands=commands)
+    if "completion" in commands:
+        commands["completion"].set_defaults(parser=parser, commands=commands)
     return parser, commands
