@@ -149,7 +149,7 @@ def _found(buffer: OomBuffer, dump: DumpSet) -> OomBuffer:
     if buffer.is_parameter:
         kinds = dump.allocations.kind
         alike = [value for value in alike if kinds[dump.values.allocation[value]] & int(Kind.PARAMETER)]
-    quoted = {value: one for value in alike if (one := dump.instruction(dump.name_of(value)))}
+    quoted = {value: instruction for value in alike if (instruction := dump.instruction(dump.name_of(value)))}
     opcode = (buffer.opcode or "").encode()
     alike = _preferred(alike, lambda value: value in quoted and quoted[value].opcode == opcode)
     same_op = [

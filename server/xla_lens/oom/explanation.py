@@ -43,7 +43,7 @@ def oom_report(label: str, log: OomLog, candidates: Sequence[Candidate], top: in
     failure, if possible with a dump.
     """
     dumps = choose_dumps(log.messages, candidates)
-    main = min(log.messages, key=lambda one: (not one.is_failure, one not in dumps))
+    main = min(log.messages, key=lambda message: (not message.is_failure, message not in dumps))
     return OomReport(label, log, main, candidates, dumps, top)
 
 
@@ -168,7 +168,7 @@ def _contents(choice: Choice) -> Iterator[str]:
     """What the memory space of the message holds, in a sentence."""
     sums, space = choice.join.sums, choice.analysis.memory.space(choice.join.color)
     if space:
-        parts = [one for one in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if sums[one][0]]
+        parts = [part for part in (DumpSum.PARAMETERS, DumpSum.TEMPORARIES) if sums[part][0]]
         holds = " and ".join(f"{bounded_size(*sums[part])} of {_sum_name(choice, part)}" for part in parts)
         needed = bounded_size(space.needed_bytes, space.reserved_bound)
         yield f"It needs {needed} of {space.id.name}{f', with {holds}' if holds else ''}."
@@ -206,8 +206,8 @@ def _sum_name(choice: Choice, part: DumpSum) -> str:
 
 def _meant(fact: OomFact, choice: Choice) -> str:
     """The size of the sum that the name of a number stands for, empty if it stands for none."""
-    one, sums = fact.meant, choice.join.sums
-    return f"{_sum_name(choice, one)} take {bounded_size(*sums[one])}" if one and one in sums else ""
+    part, sums = fact.meant, choice.join.sums
+    return f"{_sum_name(choice, part)} take {bounded_size(*sums[part])}" if part and part in sums else ""
 
 
 def _in_dump(fact: OomFact, choice: Choice) -> str:
@@ -371,7 +371,7 @@ def _dump_data(choice: Choice) -> oom_json.Dump:
         count=choice.count,
         chosen_by=choice.by,
         sums={
-            one: oom_json.BoundedSize(size_bytes=size_bytes, bound=bound)
-            for one, (size_bytes, bound) in choice.join.sums.items()
+            part: oom_json.BoundedSize(size_bytes=size_bytes, bound=bound)
+            for part, (size_bytes, bound) in choice.join.sums.items()
         },
     )

@@ -62,29 +62,29 @@ def report_data(report: Report) -> report_json.Report:
         incomplete=[_gap(gap) for gap in report.warrants.gaps],
         left_out=[*report.left_out],
         unseen=[
-            report_json.Unseen(kind=one.kind, instruction=one.instruction, size_bytes=one.size_bytes)
-            for one in report.unseen
+            report_json.Unseen(kind=taken.kind, instruction=taken.instruction, size_bytes=taken.size_bytes)
+            for taken in report.unseen
         ],
         findings=[finding_data(finding) for finding in report.analysis.findings],
         instructions=_known(schedule, report.instruction_count),
         values=_known(values, report.value_count),
         allocations=_known(reserved, allocations),
         reserved_bytes=_known(reserved, reserved_bytes),
-        thread_local_bytes=thread_local_bytes(one.space for one in report.spaces),
+        thread_local_bytes=thread_local_bytes(each.space for each in report.spaces),
         bounds=bounds(instructions=schedule, values=values, allocations=reserved, reserved_bytes=reserved),
         printed=_printed(report),
         device=_device(report),
         usage_report=_usage_report(report),
         donation=_donation(report) if Part.DONATION in parts else UNSET,
         advice=_advice(report) if Part.ADVICE in parts else UNSET,
-        memory_spaces=[space_data(report, one) for one in report.spaces],
+        memory_spaces=[space_data(report, each) for each in report.spaces],
     )
 
 
-def ranked_data(data: report_json.Report, one: RankedModule, rank: int) -> report_json.Report:
+def ranked_data(data: report_json.Report, module: RankedModule, rank: int) -> report_json.Report:
     """Return the report of one of several modules with its rank."""
-    reserved = one.warrants.of(Quantity.RESERVED).bound
-    return replace(data, rank=rank, number=one.number, temp_bytes=_known(reserved, one.temp_bytes))
+    reserved = module.warrants.of(Quantity.RESERVED).bound
+    return replace(data, rank=rank, number=module.number, temp_bytes=_known(reserved, module.temp_bytes))
 
 
 def _gap(gap: Gap) -> report_json.Gap:
@@ -99,7 +99,7 @@ def _gap(gap: Gap) -> report_json.Gap:
 
 
 def _printed(report: Report) -> report_json.Printed:
-    total, peak = (report.warrants.of(one).bound for one in (Quantity.TOTAL, Quantity.PRINTED_PEAK))
+    total, peak = (report.warrants.of(quantity).bound for quantity in (Quantity.TOTAL, Quantity.PRINTED_PEAK))
     step, size_bytes = report.printed or (None, None)
     return report_json.Printed(
         peak_step=step,
@@ -164,27 +164,27 @@ def _usage_report(report: Report) -> report_json.UsageReport | None:
     return report_json.UsageReport(
         memory_spaces=[
             report_json.UsageReportSpace(
-                color=one.color,
-                reserved=_interval(one.reserved),
-                needed=_interval(one.needed),
+                color=space.color,
+                reserved=_interval(space.reserved),
+                needed=_interval(space.needed),
                 kinds=[
                     report_json.KindInterval(size.least, size.most, kind=kind)
-                    for kind, size in (one.kinds or {}).items()
+                    for kind, size in (space.kinds or {}).items()
                 ],
             )
-            for one in report.reported_spaces
+            for space in report.reported_spaces
         ],
         buffers=[
             report_json.UsageReportBuffer(
-                one.size_bytes.least,
-                one.size_bytes.most,
-                color=one.color,
-                kind=one.kind,
-                size=one.size,
-                values=one.values,
-                shapes=one.shapes,
+                buffer.size_bytes.least,
+                buffer.size_bytes.most,
+                color=buffer.color,
+                kind=buffer.kind,
+                size=buffer.size,
+                values=buffer.values,
+                shapes=buffer.shapes,
             )
-            for one in report.reported_buffers[: report.options.top]
+            for buffer in report.reported_buffers[: report.options.top]
         ],
     )
 
@@ -196,9 +196,9 @@ def _interval(size: Interval) -> report_json.Interval:
 # ---------------------------------------------------------------- memory spaces
 
 
-def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
+def space_data(report: Report, space_report: SpaceReport) -> report_json.MemorySpace:
     """Return a memory space as JSON, with the parts that were requested."""
-    dump, space, options = report.dump, one.space, report.options
+    dump, space, options = report.dump, space_report.space, report.options
     limit_bytes = report.limit_bytes if space.color == DEFAULT_COLOR else None
     over = over_bytes(space, limit_bytes) if limit_bytes is not None else None
     reserved, live = space.reserved_bound, space.live_bound
@@ -211,19 +211,19 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
         """A part if it was requested, `missing` if the dump lacks the facts."""
         if wanted not in options.parts:
             return UNSET
-        return make(report, one) if report.has(wanted, one) else missing
+        return make(report, space_report) if report.has(wanted, space_report) else missing
 
     return report_json.MemorySpace(
         color=space.color,
-        name=one.name,
+        name=space_report.name,
         is_device=space.id.is_device,
-        colors=[_color(report, one, each) for each in space.colors],
+        colors=[_color(report, space_report, each) for each in space.colors],
         fits=None if over is None else not over,
         limit_bytes=None if limit_bytes is None else int(limit_bytes),
         over_bytes=None if over is None else int(over),
         free_bytes=int(limit_bytes - space.needed_bytes) if limit_bytes is not None and over == 0 else None,
-        peak_step=one.peak.step if one.peak else None,
-        peak_instruction=dump.instruction_at(one.peak.step) if one.peak else None,
+        peak_step=space_report.peak.step if space_report.peak else None,
+        peak_instruction=dump.instruction_at(space_report.peak.step) if space_report.peak else None,
         reserved_bytes=_known(reserved, space.reserved_bytes),
         needed_bytes=_known(reserved, space.needed_bytes),
         parameter_bytes=_known(by_part, program.argument_bytes),
@@ -231,11 +231,11 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
         temporary_bytes=_known(by_part, program.temporary_bytes),
         aliased_bytes=_known(by_part, program.aliased_bytes),
         peak_live_bytes=_known(live, space.peak_live_bytes if report.has_live_ranges else None),
-        live_bytes_at_printed_peak=_known(live, one.live_at_printed_peak),
+        live_bytes_at_printed_peak=_known(live, space_report.live_at_printed_peak),
         not_live_bytes=space.needed_bytes - space.peak_live_bytes if has_exact_peak else None,
         not_live=None
-        if one.not_live is None
-        else [report_json.KindBalance(kind=kind, size_bytes=size) for kind, size in one.not_live.items()],
+        if space_report.not_live is None
+        else [report_json.KindBalance(kind=kind, size_bytes=size) for kind, size in space_report.not_live.items()],
         bounds=bounds(
             reserved_bytes=reserved,
             needed_bytes=reserved,
@@ -249,22 +249,22 @@ def space_data(report: Report, one: SpaceReport) -> report_json.MemorySpace:
             over_bytes=Bound.AT_LEAST if over and reserved is not Bound.EXACT else Bound.EXACT,
             free_bytes=Bound.AT_LEAST if over == 0 and reserved is not Bound.EXACT else Bound.EXACT,
         ),
-        reserved_by_kind=_reserved_by_kind(report, space, one.reserved),
-        at_step=_at_step(report, one) if options.at_step is not None else UNSET,
+        reserved_by_kind=_reserved_by_kind(report, space, space_report.reserved),
+        at_step=_at_step(report, space_report) if options.at_step is not None else UNSET,
         live_at_peak=part(Part.LIVE, _live_at_peak, []),
         curve=part(Part.CURVE, _curve, []),
         lines=part(Part.LINE, _lines, None),
         sources=part(Part.SOURCE, _sources, None),
         alive_at_peak=part(Part.ALIVE, _alive, []),
-        padding=_padding(report, one) if report.shows_padding(space) else part(Part.PADDING, _padding, None),
+        padding=_padding(report, space_report) if report.shows_padding(space) else part(Part.PADDING, _padding, None),
         arenas=part(Part.ARENAS, _arenas, []),
         budget=part(Part.BUDGET, _budget, None),
     )
 
 
-def _color(report: Report, one: SpaceReport, part: ColorPart) -> report_json.Color:
+def _color(report: Report, space_report: SpaceReport, part: ColorPart) -> report_json.Color:
     """The numbers of one color of a memory space, whose bounds hold for them too."""
-    reserved, live = one.space.reserved_bound, one.space.live_bound
+    reserved, live = space_report.space.reserved_bound, space_report.space.live_bound
     is_known = report.has_live_ranges and live is not Bound.UNKNOWN
     return report_json.Color(
         color=part.color,
@@ -280,8 +280,8 @@ def _color(report: Report, one: SpaceReport, part: ColorPart) -> report_json.Col
             peak_live_bytes=live,
             live_bytes_at_printed_peak=live,
         ),
-        reserved_by_kind=_reserved_by_kind(report, one.space, one.reserved_by_color[part.color])
-        if part.color in one.reserved_by_color
+        reserved_by_kind=_reserved_by_kind(report, space_report.space, space_report.reserved_by_color[part.color])
+        if part.color in space_report.reserved_by_color
         else UNSET,
     )
 
@@ -303,8 +303,8 @@ def _kind_sizes(reserved: Mapping[str, int]) -> list[report_json.KindSize]:
 # ---------------------------------------------------------------- live values
 
 
-def _at_step(report: Report, one: SpaceReport) -> report_json.LiveSet | None:
-    live = one.at_step
+def _at_step(report: Report, space_report: SpaceReport) -> report_json.LiveSet | None:
+    live = space_report.at_step
     if live is None:
         return None
     return report_json.LiveSet(
@@ -338,22 +338,22 @@ def _live_value(report: Report, value: int, owned_bytes: int | UnsetType = UNSET
     )
 
 
-def _live_at_peak(report: Report, one: SpaceReport) -> list[report_json.LiveValue]:
-    if one.peak is None:
+def _live_at_peak(report: Report, space_report: SpaceReport) -> list[report_json.LiveValue]:
+    if space_report.peak is None:
         return []
-    owned = dict(one.owned)
-    return [_live_value(report, value, owned.get(value, 0)) for value in _first(report, one.peak.values)]
+    owned = dict(space_report.owned)
+    return [_live_value(report, value, owned.get(value, 0)) for value in _first(report, space_report.peak.values)]
 
 
-def _curve(_: Report, one: SpaceReport) -> list[tuple[int, int]]:
-    return pairs(one.space.live.steps, one.space.live.live_bytes)
+def _curve(_: Report, space_report: SpaceReport) -> list[tuple[int, int]]:
+    return pairs(space_report.space.live.steps, space_report.space.live.live_bytes)
 
 
 # ---------------------------------------------------------------- sources
 
 
-def _lines(report: Report, one: SpaceReport) -> report_json.Lines | None:
-    lines = one.lines
+def _lines(report: Report, space_report: SpaceReport) -> report_json.Lines | None:
+    lines = space_report.lines
     if lines is None:
         return None
     return report_json.Lines(
@@ -367,7 +367,7 @@ def _lines(report: Report, one: SpaceReport) -> report_json.Lines | None:
             report_json.KindBytes(kind=kind.kind, size_bytes=kind.size_bytes, count=kind.count)
             for kind in lines.without_source
         ],
-        bounds=bounds(size_bytes=one.space.live_bound, lines=report.sourced.bound),
+        bounds=bounds(size_bytes=space_report.space.live_bound, lines=report.sourced.bound),
     )
 
 
@@ -406,8 +406,8 @@ def _stack(stack: StackBytes) -> report_json.Stack:
     return report_json.Stack(frames=frames, size_bytes=stack.size_bytes)
 
 
-def _sources(report: Report, one: SpaceReport) -> report_json.Sources | None:
-    dump, trees, bound = report.dump, one.sources, report.sourced.bound
+def _sources(report: Report, space_report: SpaceReport) -> report_json.Sources | None:
+    dump, trees, bound = report.dump, space_report.sources, report.sourced.bound
     if trees is None:
         return None
     return report_json.Sources(
@@ -433,8 +433,8 @@ def _node(dump: DumpSet, node: BytesNode) -> report_json.Node:
 # ---------------------------------------------------------------- parts of a memory space
 
 
-def _alive(report: Report, one: SpaceReport) -> list[report_json.AliveValue]:
-    return [_alive_value(report.dump, without, one.space.peak_live_bytes) for without in one.alive]
+def _alive(report: Report, space_report: SpaceReport) -> list[report_json.AliveValue]:
+    return [_alive_value(report.dump, without, space_report.space.peak_live_bytes) for without in space_report.alive]
 
 
 def _alive_value(dump: DumpSet, without: PeakWithout, peak_bytes: int) -> report_json.AliveValue:
@@ -452,13 +452,13 @@ def _alive_value(dump: DumpSet, without: PeakWithout, peak_bytes: int) -> report
     )
 
 
-def _padding(report: Report, one: SpaceReport) -> report_json.Padding | None:
-    if one.padding is None:
+def _padding(report: Report, space_report: SpaceReport) -> report_json.Padding | None:
+    if space_report.padding is None:
         return None
     return report_json.Padding(
-        padding_bytes=one.padding.total_bytes,
-        unknown_bytes=one.padding.unknown_bytes,
-        values=[_padded_value(report.dump, padded) for padded in one.most_padded],
+        padding_bytes=space_report.padding.total_bytes,
+        unknown_bytes=space_report.padding.unknown_bytes,
+        values=[_padded_value(report.dump, padded) for padded in space_report.most_padded],
     )
 
 
@@ -484,8 +484,8 @@ def _padded_value(dump: DumpSet, padded: PaddedValue) -> report_json.PaddedValue
     )
 
 
-def _arenas(report: Report, one: SpaceReport) -> list[report_json.Arena]:
-    return [_arena(report, arena) for arena in one.arenas]
+def _arenas(report: Report, space_report: SpaceReport) -> list[report_json.Arena]:
+    return [_arena(report, arena) for arena in space_report.arenas]
 
 
 def _arena(report: Report, arena: AllocationHistory) -> report_json.Arena:
@@ -505,8 +505,8 @@ def _arena(report: Report, arena: AllocationHistory) -> report_json.Arena:
     )
 
 
-def _budget(report: Report, one: SpaceReport) -> report_json.Budget | None:
-    budget = one.budget
+def _budget(report: Report, space_report: SpaceReport) -> report_json.Budget | None:
+    budget = space_report.budget
     if budget is None:
         return None
     plan = budget.plan
@@ -535,35 +535,35 @@ def _donation(report: Report) -> report_json.Donation | None:
         donated_bytes=donation.donated_bytes,
         donated=[
             report_json.Donated(
-                parameter=Value(*identity(dump, one.parameter)),
-                reused_by=[Value(*identity(dump, value)) for value in one.reused_by],
-                size_bytes=one.size_bytes,
+                parameter=Value(*identity(dump, donated.parameter)),
+                reused_by=[Value(*identity(dump, value)) for value in donated.reused_by],
+                size_bytes=donated.size_bytes,
             )
-            for one in donation.donated[:top]
+            for donated in donation.donated[:top]
         ],
         missed_count=len(donation.missed),
         missed_bytes={fit: donation.missed_bytes(fit) for fit in Fit},
         missed=[
             report_json.Missed(
-                parameter=Value(*identity(dump, one.parameter)),
-                output=Value(*identity(dump, one.output)),
-                last_read=one.last_read,
-                birth=one.birth,
-                fit=one.fit,
-                size_bytes=one.size_bytes,
+                parameter=Value(*identity(dump, missed.parameter)),
+                output=Value(*identity(dump, missed.output)),
+                last_read=missed.last_read,
+                birth=missed.birth,
+                fit=missed.fit,
+                size_bytes=missed.size_bytes,
             )
-            for one in donation.missed[:top]
+            for missed in donation.missed[:top]
         ],
         copies_count=len(donation.kept_apart),
         copies_bytes=donation.kept_apart_bytes,
         copies=[
             report_json.Copy(
-                copy=Value(*identity(dump, one.copy)),
-                parameter=Value(*identity(dump, one.parameter)),
-                is_output=one.is_output,
-                size_bytes=one.size_bytes,
+                copy=Value(*identity(dump, kept.copy)),
+                parameter=Value(*identity(dump, kept.parameter)),
+                is_output=kept.is_output,
+                size_bytes=kept.size_bytes,
             )
-            for one in donation.kept_apart[:top]
+            for kept in donation.kept_apart[:top]
         ],
     )
 
