@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import the public API when a name in it is first used: the language server has to start before that."""
+        """Import the public API when a name in it is first used. That takes 0.4 s, for which the server's answer to
+        `initialize` and the help of commands would wait.
+        """
         if name != "__all__" and name.startswith("_"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(importlib.import_module("xla_lens.api"), name)

@@ -1,4 +1,7 @@
-"""Programs of this process: compile a jax function once more with a dump, or have a backend write dumps."""
+"""Programs of this process: compile a jax function once more with a dump, or have a backend write dumps.
+
+The functions that use jax import it, because it takes a second, and `dumping` also works without it.
+"""
 
 import functools
 import os

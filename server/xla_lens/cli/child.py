@@ -217,6 +217,7 @@ def _opened(log: Path) -> BinaryIO:
 
 def _terminal() -> tuple[int, int]:
     """Open a pseudo-terminal like the one on standard error that passes all bytes on unchanged. Return its two ends."""
+    # Windows has no such module.
     import termios
 
     reading, writing = os.openpty()

@@ -158,6 +158,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _refuse_inputs(output: Path, arguments: argparse.Namespace) -> None:
     """Raise `CannotRun` if the output would replace a dump, or a file among the arguments, whatever its name is."""
+    # Takes 100 ms, for which help and errors of arguments would wait.
     from xla_lens.disk.sets import is_part_of_a_dump
 
     given = itertools.chain(*(value if isinstance(value, list) else [value] for value in vars(arguments).values()))

@@ -98,6 +98,7 @@ def _handle_signals(wrapper: socket.socket) -> None:
 
 def _resize(*_: object) -> None:
     """Give the program's terminal the size of the user's terminal."""
+    # Windows has no such modules.
     import fcntl
     import termios
 

@@ -1,11 +1,11 @@
 """What a comparison contains, as the command line understands it. Imports nothing of the model."""
 
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    # Imports numpy, which takes 100 ms. The arguments of the command line, and so its help, need this module.
     from xla_lens.model.tables.backend import SpaceId
 
 
@@ -41,7 +41,7 @@ class Increase(NamedTuple):
     text: str
     spaces: "frozenset[SpaceId]"
     limit_bytes: int | None
-    limit_percent: "Fraction | None"
+    limit_percent: Fraction | None
 
     def is_exceeded(self, old_bytes: int, new_bytes: int) -> bool:
         """Whether a number grew by more than is allowed."""

@@ -6,6 +6,7 @@ compressed file of a few megabytes can stand for gigabytes. So all modules read 
 
 import codecs
 import errno
+import gzip
 import itertools
 import os
 import stat
@@ -215,8 +216,8 @@ def _unpack(stream: BinaryIO, name: str, read: Callable[[Any], bytes]) -> bytes:
     is_zstd = stream.read(len(ZSTD)) == ZSTD or name.endswith(".zst")
     stream.seek(0)
     try:
-        # The standard library has zstd since Python 3.14. Most commands need neither.
-        program: Any = import_module("compression.zstd" if is_zstd else "gzip")
+        # The standard library has zstd since Python 3.14.
+        program: Any = import_module("compression.zstd") if is_zstd else gzip
     except ImportError as error:
         reason = "cannot be decompressed: zstd needs Python 3.14 or later. Decompress it first, with zstd -d"
         raise DamagedFile(name, reason) from error

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +65,7 @@ def _increase(text: str) -> Increase:
     limit_bytes = None if share else parse_size(limit)
     if (equals and not space.strip()) or not (share or limit_bytes is not None):
         raise argparse.ArgumentTypeError(f"{text!r} is not a limit; expected for example 1%, 64MiB or vmem=1MiB")
-    from fractions import Fraction
-
+    # Imports numpy, which takes 100 ms, and for which an error of arguments does not have to wait.
     from xla_lens.model.tables.backend import parse_spaces
 
     spaces = parse_spaces(space)

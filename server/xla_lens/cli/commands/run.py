@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.parser import Parser
+from xla_lens.cli.run import run_run
 from xla_lens.cli.shared_arguments import (
     MAIN_MEMORY,
     add_color,
@@ -53,6 +54,4 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status, which is that of the program."""
-    from xla_lens.cli.run import run_run
-
     return run_run(arguments)
