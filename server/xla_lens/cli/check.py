@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from xla_lens.blocks.terminal import Style, StyledText, Terminal
 from xla_lens.cli.ci import ci_report
-from xla_lens.cli.output import print_json
+from xla_lens.cli.json_output import print_json
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
 from xla_lens.model.checks.codes import Code, Severity

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from xla_lens.blocks.blocks import Outline
 from xla_lens.cli.ci import CiReport, ci_report
-from xla_lens.cli.output import CannotRun, print_error, print_json, print_unfiltered
+from xla_lens.cli.json_output import print_json
+from xla_lens.cli.output import CannotRun, print_error, print_unfiltered
 from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
 from xla_lens.diff.baseline import Baseline, NotABaseline, read_baselines

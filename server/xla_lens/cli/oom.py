@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.output import CannotRun, print_error, print_json
+from xla_lens.cli.json_output import print_json
+from xla_lens.cli.output import CannotRun, print_error
 from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, GivenDumpSets, LoadedSet, find_dumps, reading
 from xla_lens.disk.reading import log_blocks, open_file

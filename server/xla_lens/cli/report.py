@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from xla_lens.blocks.blocks import Outline, Section, Table, command
 from xla_lens.blocks.markdown import markdown_text, shortened
 from xla_lens.blocks.text import terminal_lines, text_lines
-from xla_lens.cli.output import CannotRun, print_json_list, print_lines, print_unfiltered
+from xla_lens.cli.json_output import print_json_list
+from xla_lens.cli.output import CannotRun, print_lines, print_unfiltered
 from xla_lens.cli.sets import GivenDumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal
 from xla_lens.disk.package_files import page_sources

@@ -3,7 +3,8 @@
 import argparse
 from itertools import chain
 
-from xla_lens.cli.output import print_json, print_lines
+from xla_lens.cli.json_output import print_json
+from xla_lens.cli.output import print_lines
 from xla_lens.cli.sets import find_dumps
 from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data, unknown_text_lines
 
