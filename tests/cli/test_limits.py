@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from commands import printed, run
-from samples import SEED, SPLIT
+from commands import run
+from samples import SPLIT
 from xla_lens.words.numbers import parse_size
 
 
@@ -31,18 +31,6 @@ def test_unknown_sizes_are_an_error_if_there_is_a_limit(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     _, lines = _check(shutil.copy(live, tmp_path / "other"), "--max-memory", "1GiB")
     assert any("error[max-memory] The needed bytes cannot be compared with" in line for line in lines)
-
-
-def test_old_names_work_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    hint = "is now called {}: what a program needs, without thread-local buffers\n"
-    for given in (("--max-reserved", "0.5MiB"), ("--max-reserved=0.5MiB",)):
-        status, out, err = run("check", SEED, "--select", "max-reserved", *given)
-        assert (status, err) == (1, f"xla-lens: --max-reserved {hint.format('--max-memory')}")
-        assert "error[max-memory] The program needs 580.0 KiB" in out
-    assert printed("explain", "max-reserved").startswith("# max-memory\n")
-    monkeypatch.setenv("XLA_LENS_MAX_RESERVED", "0.5MiB")
-    error = f"xla-lens: XLA_LENS_MAX_RESERVED {hint.format('XLA_LENS_MAX_MEMORY')}"
-    assert run("check", SEED, "--select", "max-memory")[::2] == (1, error)
 
 
 @pytest.mark.parametrize(

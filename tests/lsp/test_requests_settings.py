@@ -86,7 +86,6 @@ async def test_ignored_codes_are_not_reported(reader: Reader) -> None:
     [
         ("maxPeak", "500KiB", "max-peak"),
         ("maxMemory", "0.5MiB", "max-memory"),
-        ("maxReserved", "0.5MiB", "max-memory"),
     ],
 )
 async def test_memory_limits_are_reported(reader: Reader, name: str, size: str, code: str) -> None:

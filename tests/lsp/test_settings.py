@@ -18,7 +18,7 @@ from xla_lens.lsp.settings import Settings, read_settings
             Settings(max_peak=16 << 30, max_memory=3 << 19, ignored_codes=frozenset({"peak-understated"})),
         ),
         ({"diagnostics": {"maxPeak": None, "workspace": True}}, Settings(checks_workspace=True)),
-        ({"diagnostics": {"maxPeak": "", "maxMemory": "", "maxReserved": ""}}, Settings()),
+        ({"diagnostics": {"maxPeak": "", "maxMemory": ""}}, Settings()),
         ({"python": {"path": "/usr/bin/python3"}, "trace": {"server": "off"}}, Settings()),
     ],
 )
@@ -47,15 +47,6 @@ def test_valid_settings_are_read(given: object, expected: Settings) -> None:
 )
 def test_invalid_settings_are_reported_and_ignored(given: object, message: str) -> None:
     assert read_settings(given) == (Settings(), [message])
-
-
-def test_old_limit_works_with_a_hint() -> None:
-    settings, hints = read_settings({"diagnostics": {"maxReserved": "1GiB"}})
-    assert settings == Settings(max_memory=1 << 30)
-    assert hints == [
-        "xla-lens.diagnostics.maxReserved is now called xla-lens.diagnostics.maxMemory: what a program needs, without "
-        "thread-local buffers"
-    ]
 
 
 def test_invalid_setting_leaves_the_others() -> None:

@@ -32,7 +32,7 @@ from xla_lens.cli.commands import (
 )
 from xla_lens.cli.output import CannotRun, open_output, print_error, printable_output
 from xla_lens.cli.parser import VARIABLES, Parser
-from xla_lens.words.names import RENAMED, renamed, unknown_name
+from xla_lens.words.names import unknown_name
 
 
 class Command(Protocol):
@@ -172,7 +172,6 @@ def _refuse_inputs(output: Path, arguments: argparse.Namespace) -> None:
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments of the command line; the command is in `command`. Exits with an error if they are wrong."""
-    arguments = list(map(_current, arguments))
     name = next(iter(arguments), None)
     parser, commands = parsers(name)
     if name is None:
@@ -187,16 +186,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown_arguments:
         command.reject(unknown_arguments)
     return parsed
-
-
-def _current(argument: str) -> str:
-    """An argument with the new name of an option that has been renamed."""
-    option, equals, value = argument.partition("=")
-    new = RENAMED.get(option.removeprefix("--")) if option.startswith("--") else None
-    if new is None:
-        return argument
-    print_error(renamed(option, f"--{new}"))
-    return f"--{new}{equals}{value}"
 
 
 def parsers(name: str | None = None) -> tuple[Parser, dict[str, Parser]]:

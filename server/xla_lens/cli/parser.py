@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
-from xla_lens.cli.output import print_error
-from xla_lens.words.names import nearest, renamed, unknown_name
+from xla_lens.words.names import nearest, unknown_name
 from xla_lens.words.numbers import parse_size
 
 VARIABLES: Final = tuple(
@@ -18,9 +17,6 @@ VARIABLES: Final = tuple(
 """The environment variables. All but ``XLA_LENS_MAX_UNPACKED`` stand for options: ``XLA_LENS_MAX_PEAK`` for
 ``--max-peak``.
 """
-
-_LIMIT: Final = "XLA_LENS_MAX_MEMORY"
-_OLD_LIMIT: Final = "XLA_LENS_MAX_RESERVED"
 
 _MAX_UNPACKED: Final = "XLA_LENS_MAX_UNPACKED"
 
@@ -59,12 +55,9 @@ class Parser(argparse.ArgumentParser):
     def read_environment(self) -> None:
         """Take the defaults of options from the environment; empty variables count as unset."""
         given = {name: value for name, value in os.environ.items() if name.startswith("XLA_LENS_") and value}
-        for name in given.keys() - {*VARIABLES, _OLD_LIMIT}:
+        for name in given.keys() - set(VARIABLES):
             if close := nearest(name, VARIABLES, _SIMILAR):
                 self.error(f"unknown variable {name}; did you mean {close}?")
-        if _OLD_LIMIT in given:
-            print_error(renamed(_OLD_LIMIT, _LIMIT))
-            given.setdefault(_LIMIT, given[_OLD_LIMIT])
         if (size := given.get(_MAX_UNPACKED)) and parse_size(size) is None:
             self.error(f"{_MAX_UNPACKED}: not a size: {size!r}; expected for example 8GiB")
         for action in self.actions:

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from xla_lens.cli.parser import Parser
 from xla_lens.report.options import DEFAULT_TOP, SortKey
-from xla_lens.words.names import RENAMED, allowed_names, unknown_name
+from xla_lens.words.names import allowed_names, unknown_name
 from xla_lens.words.numbers import Size, parse_size
 
 MAIN_MEMORY: Final = "HBM (on CPU: host memory)"
@@ -131,7 +131,6 @@ def one_of(noun: str, allowed: Collection[str], all_are: str = "") -> Callable[[
     """Return the type of an argument with some allowed values; `all_are` says in errors where many are listed."""
 
     def value(text: str) -> str:
-        text = RENAMED.get(text, text)
         if text not in allowed:
             raise argparse.ArgumentTypeError(unknown_name(noun, text, allowed, all_are))
         return text

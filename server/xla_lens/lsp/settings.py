@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from xla_lens.model.checks.codes import Code
-from xla_lens.words.names import nearest, renamed
+from xla_lens.words.names import nearest
 from xla_lens.words.numbers import parse_size
 
 SECTION: Final = "xla-lens"
@@ -52,8 +52,6 @@ def read_settings(given: Any) -> tuple[Settings, list[str]]:
     if given is not None and not isinstance(given, Mapping):
         return settings, [f"{SECTION}: expected an object with settings"]
     for name, value in _flat(given or {}, ""):
-        if name == _OLD_LIMIT and value != "":
-            errors.append(renamed(f"{SECTION}.{name}", f"{SECTION}.{_LIMIT}"))
         if name not in _SETTINGS:
             # Editors keep settings of their own in this section, with names unlike ours.
             if close := nearest(name, _SETTINGS, _SIMILAR):
@@ -115,16 +113,12 @@ def _mapping(value: Any) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
-_LIMIT: Final = "diagnostics.maxMemory"
-_OLD_LIMIT: Final = "diagnostics.maxReserved"
-
 _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "inlayHints.enable": ("inlay_hints", _boolean),
     "codeLens.enable": ("code_lenses", _boolean),
     "references.limit": ("place_limit", _positive),
     "diagnostics.ignore": ("ignored_codes", _codes),
-    _OLD_LIMIT: ("max_memory", _size),
-    _LIMIT: ("max_memory", _size),
+    "diagnostics.maxMemory": ("max_memory", _size),
     "diagnostics.maxPeak": ("max_peak", _size),
     "device.memory": ("device_memory", _size),
     "diagnostics.workspace": ("checks_workspace", _boolean),

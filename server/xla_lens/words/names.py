@@ -2,10 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Final
-
-RENAMED: Final = {"max-reserved": "max-memory", "max-reserved-increase": "max-memory-increase"}
-"""Options and codes that have another name since. The old one still works, with a hint."""
 
 _MAX_LISTED = 20
 """Maximum number of names that a message lists."""
@@ -16,11 +12,6 @@ def nearest(name: str, allowed: Iterable[str], similarity: float = 0.6) -> str |
     close = get_close_matches(name, list(map(str, allowed)), 3, similarity)
     # Letters in the wrong order are the most frequent mistake.
     return next((other for other in close if sorted(other) == sorted(name)), close[0] if close else None)
-
-
-def renamed(old: str, new: str) -> str:
-    """Return the hint that something has another name now."""
-    return f"{old} is now called {new}: what a program needs, without thread-local buffers"
 
 
 def unknown_name(noun: str, name: str, allowed: Collection[str], all_are: str = "") -> str:
