@@ -79,7 +79,7 @@ def main() -> None:
     libraries = server / "libraries"
     shutil.rmtree(server, ignore_errors=True)
     if options.target == UNIVERSAL:
-        page = Path("xla_lens", "render", "memory_map")
+        page = Path("xla_lens", "memory_map")
         shutil.copytree(
             HERE.parent / "server" / page, libraries / page, ignore=shutil.ignore_patterns("*.py", "__pycache__")
         )

@@ -9,7 +9,7 @@ import { build } from "esbuild";
 
 const here = import.meta.dirname;
 /** The folder of the committed files. */
-export const bundleFolder = join(here, "..", "..", "server", "xla_lens", "render", "memory_map");
+export const bundleFolder = join(here, "..", "..", "server", "xla_lens", "memory_map");
 
 /** Write `page.js` and `page.css` into a folder. Builds are reproducible. */
 export async function buildMap(outdir = bundleFolder) {

@@ -125,7 +125,7 @@ class MapPanel {
       this.watch([]);
     });
     // Part of the Python package, since reports of the command line embed the same files.
-    const folder = vscode.Uri.joinPath(extension, "server", "libraries", "xla_lens", "render", "memory_map");
+    const folder = vscode.Uri.joinPath(extension, "server", "libraries", "xla_lens", "memory_map");
     panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
     panel.webview.html = pageHtml(panel.webview, folder);
   }

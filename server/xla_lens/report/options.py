@@ -45,7 +45,7 @@ TINY_IN_RUN: Final = 0.05
 """The same among the modules of one run, most of which only prepare the data of the others."""
 
 FORMATS: Final = ("text", "markdown", "json", "html")
-"""The formats of `xla-lens report` and `diff`; HTML is the memory map, see `render/memory_map/page.py`."""
+"""The formats of `xla-lens report` and `diff`; HTML is the memory map, see `memory_map/page.py`."""
 
 
 class CiFormat(StrEnum):
