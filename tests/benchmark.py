@@ -316,7 +316,9 @@ async def _workspace() -> list[Row]:
         client, started = await Process.start(stderr=None), time.perf_counter()
         await client.initialize({}, workspaceFolders=[{"uri": Path(folder).as_uri(), "name": "dumps"}])
         modules = {"command": "xla-lens.modules", "arguments": [{}]}
-        while (found := await client.request("workspace/executeCommand", modules))["isReading"] or not found["modules"]:
+        while (found := await client.request("workspace/executeCommand", modules))["is_reading"] or not found[
+            "modules"
+        ]:
             await asyncio.sleep(0.5)
         done, memory = time.perf_counter() - started, client.resident_bytes("VmHWM")
         before = _cpu_seconds(client.process.pid)

@@ -212,7 +212,7 @@ def viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
         # The object without an instruction is the sum of all small ones.
         "at_peak": sorted([one["logicalBufferId"], _bytes(one, "logicalBufferSizeMib")] for one in objects),
         "blocks": sorted(
-            [one["logicalBufferId"], *(_exact(one.get(key, 0)) for key in ("offset", "size", "startStep", "endStep"))]
+            [one["logicalBufferId"], *(_exact(one.get(key, 0)) for key in ("offset", "size", "start_step", "end_step"))]
             for one in shown.get("bufferBlocks", [])
         ),
     }

@@ -24,29 +24,29 @@ def test_layers_and_parameters_of_a_scanned_llama() -> None:
     first = made["lines"][0]
     assert (first["label"].rpartition("/")[2], first["count"]) == ("big_programs.py:31", 9)
     assert (first["groups"][0]["label"], first["groups"][0]["count"]) == ("bf16[32,64,2048,1792]", 2)
-    assert first["groups"][0]["sizeBytes"] == 2 * 2 * 32 * 64 * 2048 * 1792
+    assert first["groups"][0]["size_bytes"] == 2 * 2 * 32 * 64 * 2048 * 1792
     state, batch = made["parameters"]
     # Three of them are what XLA makes of one parameter alone and gives its op_name: multiply.108 and two slices.
     assert (state["label"], state["count"], batch["label"]) == ("state", 42, "batch")
     # The optimizer keeps two copies of the parameters in f32, which are twice as large as in bf16.
-    sizes = {group["label"]: group["sizeBytes"] for group in state["groups"]}
+    sizes = {group["label"]: group["size_bytes"] for group in state["groups"]}
     assert sizes["[1]"] == sizes["[2]"]
     layers = state["groups"][0]["groups"][0]
     assert (layers["label"], layers["groups"][0]["label"]) == ("['layers']", "['w_down']")
-    assert layers["groups"][0]["sizeBytes"] == 4 * 32 * 1792 * 512
+    assert layers["groups"][0]["size_bytes"] == 4 * 32 * 1792 * 512
 
 
 def _check_group(group: ValueGroup) -> list[int]:
     """Return the values of a group, after a check that the groups below it add up to it."""
     values = [value for one in group["groups"] for value in _check_group(one)] + group["values"]
     assert len(set(values)) == len(values) == group["count"]
-    below = sum(one["sizeBytes"] for one in group["groups"])
-    assert below == group["sizeBytes"] if not group["values"] else below <= group["sizeBytes"]
+    below = sum(one["size_bytes"] for one in group["groups"])
+    assert below == group["size_bytes"] if not group["values"] else below <= group["size_bytes"]
     return values
 
 
 def _check_groups(found: PeakGroups, peak_bytes: int) -> None:
-    assert sum(line["sizeBytes"] for line in found["lines"]) == peak_bytes
+    assert sum(line["size_bytes"] for line in found["lines"]) == peak_bytes
     lines, parameters = (
         [value for group in groups for value in _check_group(group)] for groups in (found["lines"], found["parameters"])
     )

@@ -195,7 +195,7 @@ async def test_overview_does_not_wait_for_the_module(reader: Reader, hold: Hold,
     dump = reader.open(copied(SPLIT, tmp_path))
 
     (space,) = (await reader.run("overview", {"uri": dump}))["spaces"]
-    assert space["peakLiveBytes"] == 4419632
+    assert space["peak_live_bytes"] == 4419632
     await read.done()
     read.resume()
     await reader.analysed(dump)

@@ -95,7 +95,7 @@ async def test_maps_of_the_page_are_on_one_axis(reader: Reader) -> None:
     old, new, page = await _compare(reader, OLD, NEW)
     maps = await reader.run("comparedMaps", {"uri": page})
     check(maps, "ComparedMaps")
-    assert (maps["oldUri"], maps["newUri"]) == (old, new)
+    assert (maps["old_uri"], maps["new_uri"]) == (old, new)
     assert len(maps["old"]["steps"]) == len(maps["new"]["steps"])
     with pytest.raises(RequestFailed, match="is not a comparison"):
         await reader.run("comparedMaps", {"uri": new})

@@ -111,7 +111,7 @@ async def test_capacity_of_the_device_can_be_stated(reader: Reader) -> None:
     # Views request what they show again.
     await reader.editor.until(lambda: len(reader.editor.received("xla-lens/didLoad")) > loads)
     # 593,928 bytes are reserved.
-    expected = {"sizeBytes": 512_000, "source": "the setting xla-lens.device.memory", "overBytes": 81_928}
+    expected = {"size_bytes": 512_000, "source": "the setting xla-lens.device.memory", "over_bytes": 81_928}
     for answer in (await reader.run("overview", {"uri": uri}), await reader.run("memoryMap", {"uri": uri})):
         assert answer["spaces"][0]["capacity"] == expected
     (module,) = (await reader.run("modules", {}))["modules"]

@@ -81,7 +81,7 @@ async def test_file_that_is_newer_than_the_dump_says_so(reader: Reader, program:
     await reader.start(FULL, program.parent)
     await reader.analysed(reader.open(folder / SPLIT.name))
     found = await reader.run("sourceMemory", {"uri": program.as_uri()})
-    assert found["isNewer"]
+    assert found["is_newer"]
     assert found["lines"][0]["label"].endswith(" · dump of 2001-09-09 " + found["lines"][0]["label"][-5:])
 
 
@@ -166,6 +166,6 @@ async def test_editor_that_draws_lines_only_reports_edits(reader: Reader, progra
     reader.replace(uri, first, f"\n{first}")
     reader.editor.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
     after = await reader.run("sourceMemory", given)
-    assert (before["isNewer"], after["isNewer"]) == (False, True)
+    assert (before["is_newer"], after["is_newer"]) == (False, True)
     for name in ("lines", "functions"):
         assert [one["row"] for one in after[name]] == [one["row"] + 1 for one in before[name]] != []

@@ -93,7 +93,7 @@ async def test_locations_avoid_files_too_big_for_editors(reader: Reader) -> None
 
 async def _modules(reader: Reader) -> list[Any]:
     """Return the modules once all are read."""
-    while (found := await reader.run("modules", {}))["isReading"]:
+    while (found := await reader.run("modules", {}))["is_reading"]:
         check(found, "Modules")
     check(found, "Modules")
     return list(found["modules"])
@@ -151,7 +151,7 @@ async def test_modules_lists_what_has_been_read_so_far(
     loads.hold()
     uri = reader.open(copied(TPU, tmp_path / "two"))
     found = await reader.run("modules", {})
-    assert found["isReading"]
+    assert found["is_reading"]
     assert uri not in [one["uri"] for one in found["modules"]]
     loads.resume()
     assert [one["module"] for one in await _modules(reader)] == ["jit_roundtrip", "jit_train_step"]
@@ -164,7 +164,7 @@ async def test_modules_lists_what_has_been_read_so_far(
 
 # ---------------------------------------------------------------- positions
 
-_NOTHING = {"value": -1, "allocation": -1, "step": -1}
+_NOTHING = {"value": None, "allocation": None, "step": None}
 
 
 async def test_page_uri_stands_for_its_set(reader: Reader) -> None:
@@ -333,7 +333,7 @@ async def test_sets_are_not_evicted_while_requests_wait_for_them(
 async def test_memory_map_is_handed_over_as_a_file(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(SPLIT)
-    path = Path((await reader.run("memoryMap", {"uri": uri, "asFile": True}))["path"])
+    path = Path((await reader.run("memoryMap", {"uri": uri, "as_file": True}))["path"])
     assert path.stat().st_mode & 0o077 == 0
     assert json.loads(path.read_text()) == await reader.run("memoryMap", {"uri": uri})
     reader.editor.server.state.close()
@@ -359,7 +359,7 @@ async def test_heat_marks_the_steps_near_the_peak(reader: Reader) -> None:
     uri = reader.open(path)
     found = await reader.run("heat", {"uri": uri})
     lines = path.read_text().split("\n")
-    runs = [*zip(found["firstRow"], found["lastRow"], found["level"], strict=True)]
+    runs = [*zip(found["first_row"], found["last_row"], found["level"], strict=True)]
     # The hints have the live bytes, such as `+8.0 KiB → 4.21 MiB live` at the peak.
     assert [lines[first].strip() for first, _, level in runs if level == 3] == ["36:ynn_fusion.1"]
     assert all(first <= last and 0 <= level <= 3 for first, last, level in runs)
@@ -368,4 +368,4 @@ async def test_heat_marks_the_steps_near_the_peak(reader: Reader) -> None:
         for hint in await reader.ask("inlayHint", uri, range=reader.whole(uri))
         if (match := re.search(r"([\d.]+) MiB live", hint["label"])) and float(match[1]) >= 0.75 * 4.21
     }
-    assert await reader.run("heat", {"uri": reader.open(SPLIT)}) == {"firstRow": [], "lastRow": [], "level": []}
+    assert await reader.run("heat", {"uri": reader.open(SPLIT)}) == {"first_row": [], "last_row": [], "level": []}

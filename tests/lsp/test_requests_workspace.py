@@ -57,16 +57,16 @@ async def test_found_values_have_sizes_shares_and_sources(reader: Reader) -> Non
     closed = (await reader.run("findValues", {"query": "dot"}))["found"]
     await reader.ask("documentLink", reader.open(SPLIT))
     found = (await reader.run("findValues", {"query": "dot"}))["found"]
-    facts = [(one["name"], one["sizeBytes"], one["peakBytes"], one["allocationKind"], one["space"]) for one in found]
+    facts = [(one["name"], one["size_bytes"], one["peak_bytes"], one["allocation_kind"], one["space"]) for one in found]
     assert facts == [
         ("dot", 1605632, 4419632, "temp", "host memory"),
-        ("dot.1", 524288, -1, "parameter", "host memory"),
-        ("dot.2", 10240, -1, "parameter", "host memory"),
+        ("dot.1", 524288, None, "parameter", "host memory"),
+        ("dot.2", 10240, None, "parameter", "host memory"),
     ]
     # Sources are known of sets in memory.
     assert found[0]["source"] == "/home/user/programs/programs.py:50 in mlp_apply"
     assert [one["source"] for one in closed] == ["", "", ""]
-    assert (await reader.run("findValues", {"query": "dot", "limit": 1}))["isTruncated"]
+    assert (await reader.run("findValues", {"query": "dot", "limit": 1}))["is_truncated"]
 
 
 @in_all_encodings

@@ -56,19 +56,19 @@ def test_live_bytes_on_the_axis_are_those_of_the_dump(old: Path, new: Path) -> N
     assert isinstance(one.old, DiffSide)
     for name, side in (("old", one.old), ("new", one.new)):
         found = maps[name]
-        own = found["comparison"]["ownStep"]
+        own = found["comparison"]["own_step"]
         assert own == sorted(own)
         for space, shown in zip(side.analysis.memory.spaces, found["spaces"], strict=True):
-            live, steps = 0, iter([*zip(shown["curveStep"], shown["curveBytes"], strict=True)])
+            live, steps = 0, iter([*zip(shown["curve_step"], shown["curve_bytes"], strict=True)])
             change = next(steps, None)
             for place, step in enumerate(own):
                 while change and change[0] <= place:
                     live, change = change[1], next(steps, None)
                 assert live == (space.live.at(step) if step >= 0 else 0)
             if space.peak_step is not None:
-                assert own[shown["peakStep"]] == space.peak_step
+                assert own[shown["peak_step"]] == space.peak_step
         values, dump = found["values"], side.dump.values
-        for row, (start, end) in enumerate(zip(values["startStep"], values["endStep"], strict=True)):
+        for row, (start, end) in enumerate(zip(values["start_step"], values["end_step"], strict=True)):
             if start >= 0:
                 assert (own[start], own[end]) == (dump.start_step[row], dump.end_step[row])
 

@@ -33,7 +33,7 @@ def test_parameters_have_their_argument_for_a_source() -> None:
     values, strings = data["values"], data["strings"]
     sizes: Counter[str] = Counter()
     for label, kind, source, size in zip(
-        *(values[column] for column in ("label", "kind", "source", "sizeBytes")), strict=True
+        *(values[column] for column in ("label", "kind", "source", "size_bytes")), strict=True
     ):
         if strings[kind] == "parameter" and strings[label].startswith(("params_", "x.", "y.")):
             sizes[strings[source]] += size
@@ -57,20 +57,20 @@ def _check_form(data: Mapping[str, Any]) -> None:
     assert len({len(column) for column in allocations.values()}) == 1
     limits = {
         "allocation": len(allocations["index"]),
-        **dict.fromkeys(("label", "kind", "shape", "opName", "source", "derivedFrom"), len(strings)),
+        **dict.fromkeys(("label", "kind", "shape", "op_name", "source", "derived_from"), len(strings)),
     }
     for name, limit in limits.items():
         assert all(-1 <= number < limit for number in values[name]), name
     assert all(0 <= number < len(strings) for number in values["label"])
     assert all(0 <= number < len(strings) for number in allocations["kind"])
     assert all(-1 <= number < len(strings) for number in data["steps"])
-    assert all(size >= -1 for name in ("sizeBytes", "offsetBytes", "paddingBytes") for size in values[name])
-    for start, end in zip(values["startStep"], values["endStep"], strict=True):
+    assert all(size >= -1 for name in ("size_bytes", "offset_bytes", "padding_bytes") for size in values[name])
+    for start, end in zip(values["start_step"], values["end_step"], strict=True):
         assert (start, end) == (-1, -1) or 0 <= start <= end < len(data["steps"])
     for space in data["spaces"]:
-        assert len(space["curveStep"]) == len(space["curveBytes"])
-        assert space["curveStep"] == sorted(set(space["curveStep"]))
-        assert max(space["curveBytes"], default=0) == space["peakLiveBytes"]
+        assert len(space["curve_step"]) == len(space["curve_bytes"])
+        assert space["curve_step"] == sorted(set(space["curve_step"]))
+        assert max(space["curve_bytes"], default=0) == space["peak_live_bytes"]
 
 
 def _covered(data: Mapping[str, Any], color: int, step: int) -> int:
@@ -78,7 +78,7 @@ def _covered(data: Mapping[str, Any], color: int, step: int) -> int:
     values = data["values"]
     spans = defaultdict[int, list[tuple[int, int]]](list)
     rows = zip(
-        *(values[name] for name in ("allocation", "offsetBytes", "sizeBytes", "startStep", "endStep")), strict=True
+        *(values[name] for name in ("allocation", "offset_bytes", "size_bytes", "start_step", "end_step")), strict=True
     )
     for allocation, offset, size, start, end in rows:
         if start <= step <= end and start >= 0 and size > 0 and data["allocations"]["color"][allocation] == color:
@@ -98,9 +98,9 @@ def test_curves_are_what_the_values_cover(analysis: Analysis) -> None:
     check(data, "MemoryMap")
     _check_form(data)
     for space in data["spaces"]:
-        for step in {*np.linspace(0, len(data["steps"]), 4).astype(int).tolist(), max(space["peakStep"], 0)}:
-            at = np.searchsorted(space["curveStep"], step, "right") - 1
-            live_bytes = space["curveBytes"][at] if at >= 0 else 0
+        for step in {*np.linspace(0, len(data["steps"]), 4).astype(int).tolist(), space["peak_step"] or 0}:
+            at = np.searchsorted(space["curve_step"], step, "right") - 1
+            live_bytes = space["curve_bytes"][at] if at >= 0 else 0
             assert live_bytes == _covered(data, space["color"], step)
 
 

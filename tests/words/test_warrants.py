@@ -83,7 +83,7 @@ def test_reports_of_cut_dumps_say_so_at_the_number(name: str, tmp_path: Path) ->
     drawn = json.loads(gzip.decompress(base64.b64decode(packed[1])))
     assert "cut off" in drawn["incomplete"]
     assert drawn["spaces"][0]["peak"] == peak
-    assert {space["peakBound"] for space in drawn["spaces"]} == {"at_least"}
+    assert {space["peak_bound"] for space in drawn["spaces"]} == {"at_least"}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -109,7 +109,7 @@ def test_editors_say_so_at_the_number(name: str, tmp_path: Path) -> None:
         assert f"≥ {size}" in text
         assert "cut off" in text
     spaces = summarise(one, Encoding.UTF16).spaces
-    assert {space_data(space)["peakBound"] for space in spaces} == {"at_least"}
+    assert {space_data(space)["peak_bound"] for space in spaces} == {"at_least"}
 
 
 @pytest.mark.parametrize("name", sweep(SETS, 3))

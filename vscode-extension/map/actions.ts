@@ -77,7 +77,7 @@ export function actionsOn(
     moveStep: (by: number) => setStep(scene().step + by),
     /** Moves to the next or the previous step at which the live bytes change. */
     moveToChange: (direction: 1 | -1) => setStep(nextChange(scene().space, scene().step, direction)),
-    moveToPeak: () => setStep(Math.max(0, scene().space.peakStep)),
+    moveToPeak: () => setStep(scene().space.peak_step ?? 0),
     /** Makes the values of a group stand out, or those of all groups again. */
     pick(picked: Picked) {
       const before = scene().state.picked;
@@ -155,10 +155,10 @@ export function actionsOn(
     reset: () => change({ steps: INITIAL.steps, bytes: INITIAL.bytes }),
     /** Selects the value, allocation or step at the cursor of the text. */
     follow({ value, allocation, step }: WhatIsAt) {
-      if (step >= 0) setStep(step);
-      if (value >= 0) select(value);
-      if (allocation >= 0) showAllocation(allocation);
-      else if (value < 0) change({ marked: NONE });
+      if (step !== null) setStep(step);
+      if (value !== null) select(value);
+      if (allocation !== null) showAllocation(allocation);
+      else if (value === null) change({ marked: NONE });
     },
     /** Makes the values of the source line at the cursor stand out. */
     light(name: string, values: number[]) {

@@ -9,7 +9,7 @@ import { liveAt } from "./live";
 import { type Model, NONE, stringAt } from "./model";
 
 /** What colors can be by, with its name on the page. Only two dumps that are compared have changes. */
-export const COLOR_NAMES = { change: "change", kind: "kind", opName: "op_name", source: "source", padding: "padding" };
+export const COLOR_NAMES = { change: "change", kind: "kind", op_name: "op_name", source: "source", padding: "padding" };
 
 export type ColorBy = keyof typeof COLOR_NAMES;
 
@@ -35,7 +35,7 @@ export const SCALE_LENGTH = 6;
 /** The name of the category of values that lack what the colors are by. */
 export const UNKNOWN: Readonly<Record<ColorBy, string>> = {
   kind: "no kind",
-  opName: "no op_name",
+  op_name: "no op_name",
   source: "no source line",
   padding: "unknown",
   change: "not compared",
@@ -83,7 +83,7 @@ export function groupNames(model: Model, by: Exclude<ColorBy, "padding">): (valu
     let name = names.get(number);
     if (name === undefined) {
       const whole = stringAt(model, number);
-      name = by === "opName" ? scopeOf(whole) : whole;
+      name = by === "op_name" ? scopeOf(whole) : whole;
       names.set(number, name);
     }
     return name;
@@ -123,13 +123,13 @@ function byChange(model: Model): Coloring {
 function byPadding(model: Model): Coloring {
   const fixed = PADDED.map(([, name], index): [string, Color] => [name, { scale: SCALE_LENGTH - 1 - index }]);
   return byIndex("padding", model, fixed, (value) => {
-    const [padding, size] = [model.map.values.paddingBytes[value] ?? NONE, model.size[value]!];
+    const [padding, size] = [model.map.values.padding_bytes[value] ?? NONE, model.size[value]!];
     return padding < 0 || size <= 0 ? NONE : PADDED.findIndex(([moreThan]) => padding / size > moreThan);
   });
 }
 
 /** Colors values by name, starting with the names that weigh most in a memory space. Kinds have fixed colors. */
-function byName(model: Model, space: MapSpace, by: "kind" | "opName" | "source"): Coloring {
+function byName(model: Model, space: MapSpace, by: "kind" | "op_name" | "source"): Coloring {
   const nameOf = groupNames(model, by);
   const weight = new Map<string, number>();
   for (const [value, share] of weightsIn(model, space).entries()) {
@@ -162,9 +162,9 @@ function weightsIn(model: Model, space: MapSpace): Float64Array {
   });
   const whole = areas.reduce((sum, area) => sum + area, 0) || 1;
   const weights = areas.map((area) => area / whole);
-  const live = liveAt(model, space.color, space.peakStep);
+  const live = liveAt(model, space.color, space.peak_step ?? NONE);
   for (const [index, value] of live.values.entries()) {
-    weights[value]! += live.ownedBytes[index]! / Math.max(1, space.peakLiveBytes);
+    weights[value]! += live.ownedBytes[index]! / Math.max(1, space.peak_live_bytes);
   }
   return weights;
 }

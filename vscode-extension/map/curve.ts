@@ -3,7 +3,7 @@
 import { bisectRight } from "d3-array";
 import { grouped, human } from "../shared/numbers";
 import type { MapSpace } from "../shared/protocol";
-import { liveBytesAt, ownStep } from "./model";
+import { liveBytesAt, NONE, ownStep } from "./model";
 import { type GutterLabel, MARGIN, type Plot, type Scale } from "./plot";
 import type { Scene } from "./scene";
 import { cssColor, FAINT_SHARE, mixed, pixel, rgb, type Theme } from "./theme";
@@ -24,14 +24,14 @@ interface PeakLabel {
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
-  const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(plot.width));
+  const columns = columnsOf(space.curve_step, space.curve_bytes, ...steps, Math.round(plot.width));
   const other = scene.other?.space.color === space.color ? scene.other.space : undefined;
-  const others = other && columnsOf(other.curveStep, other.curveBytes, ...steps, Math.round(plot.width));
+  const others = other && columnsOf(other.curve_step, other.curve_bytes, ...steps, Math.round(plot.width));
   const mostInView = [...columns, ...(others ?? [])].reduce((most, { max }) => Math.max(most, max), 0);
-  const peaks = Math.max(space.peakLiveBytes, other?.peakLiveBytes ?? 0);
-  const isNear = (bytes: number) => bytes <= MOST * space.peakLiveBytes || space.peakLiveBytes === 0;
-  const reserved = isNear(space.reservedBytes) ? [space.reservedBytes, peaks] : [];
-  const limit = space.capacity && isNear(space.capacity.sizeBytes) ? [space.capacity.sizeBytes] : [];
+  const peaks = Math.max(space.peak_live_bytes, other?.peak_live_bytes ?? 0);
+  const isNear = (bytes: number) => bytes <= MOST * space.peak_live_bytes || space.peak_live_bytes === 0;
+  const reserved = isNear(space.reserved_bytes) ? [space.reserved_bytes, peaks] : [];
+  const limit = space.capacity && isNear(space.capacity.size_bytes) ? [space.capacity.size_bytes] : [];
   const most = Math.max(mostInView, ...reserved, ...limit);
   const x = plot.stepScale(steps);
   const labels = peakLabels(plot, scene, theme, x);
@@ -81,7 +81,7 @@ function drawStack(plot: Plot, scene: Scene, theme: Theme, y: Scale): void {
   shown.sort((a, b) => Number(b.isPicked) - Number(a.isPicked));
   const pixels = new Uint32Array(width * height).fill(pixel(background));
   // Stripes, since color alone does not tell everyone what exceeds the device.
-  const limit = space.capacity ? Math.round(y(space.capacity.sizeBytes) * ratio) : -1;
+  const limit = space.capacity ? Math.round(y(space.capacity.size_bytes) * ratio) : -1;
   const [over, stripe] = [pixel(rgb(theme.over)), Math.max(2, Math.round(STRIPE * ratio))];
   const perByte = (y(0) - y(1)) * ratio || 0;
   const bottom = Math.round(y(0) * ratio);
@@ -112,8 +112,8 @@ function drawStack(plot: Plot, scene: Scene, theme: Theme, y: Scale): void {
 
 /** The texts of both peaks, if they are in view. */
 function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, theme: Theme, x: Scale): PeakLabel[] {
-  const printed = model.map.printedPeak;
-  const isBoth = printed?.step === space.peakStep && printed.bytes === null;
+  const printed = model.map.printed_peak;
+  const isBoth = printed?.step === space.peak_step && printed.bytes === null;
   const labels: PeakLabel[] = [];
   // The widest font that a label has.
   context.font = `600 11px ${theme.font}`;
@@ -125,7 +125,7 @@ function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, th
     labels.push({ name, bytes, text: whole, x: x(step), left });
   };
   const name = isBoth ? "real and printed peak" : "real peak";
-  add("peak", `${name} ${space.peak}`, space.peakStep, space.peakLiveBytes);
+  add("peak", `${name} ${space.peak}`, space.peak_step ?? NONE, space.peak_live_bytes);
   if (printed && !isBoth) {
     const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
     add("printed", `printed peak${size}`, printed.step, liveBytesAt(space, printed.step));
@@ -142,9 +142,9 @@ function drawMarks(plot: Plot, space: MapSpace, y: Scale, labels: PeakLabel[]): 
     if (at >= top) plot.drawLine(name, 0, at, width, at);
     gutter.push({ lines: [at >= top ? text : `↑ ${text}`, size], at: Math.max(top, at), within: [top - 6, height] });
   };
-  level("reserve", "reserved", space.reserved, space.reservedBytes);
+  level("reserve", "reserved", space.reserved, space.reserved_bytes);
   const { capacity } = space;
-  if (capacity) level(space.isOver ? "limit over" : "limit", "limit", human(capacity.sizeBytes), capacity.sizeBytes);
+  if (capacity) level(space.is_over ? "limit over" : "limit", "limit", human(capacity.size_bytes), capacity.size_bytes);
   plot.drawGutter(gutter);
   for (const [row, { name, text, bytes, x: at, left }] of labels.entries()) {
     plot.drawLine(name, at, top, at, height);

@@ -25,14 +25,14 @@ export function factsOf(scene: Scene, value: number): Fact[] {
   const space = model.map.spaces.find(({ color }) => color === model.color[value]) ?? scene.space;
   const [allocation, size] = [model.allocation[value]!, model.size[value]!];
   const share = shareOfPeak(size, space);
-  const isAtPeak = isLive(model, value, space.peakStep);
+  const isAtPeak = isLive(model, value, space.peak_step ?? NONE);
   return known(
     ["size", size >= 0 ? exact(size) : ""],
     ["at the peak", isAtPeak ? (share && `${share} of the ${space.name} peak`) || "live" : "not live"],
     ...otherFacts(scene, value),
     ["source", sourceText(model, "source", value)],
-    ["op_name", sourceText(model, "opName", value)],
-    ["derived from", stringAt(model, model.map.values.derivedFrom[value])],
+    ["op_name", sourceText(model, "op_name", value)],
+    ["derived from", stringAt(model, model.map.values.derived_from[value])],
     ["live", liveText(model, value)],
     ["shape", valueString(model, "shape", value)],
     ["padding", paddingText(model, value)],
@@ -55,7 +55,7 @@ function otherFacts({ model, other }: Scene, value: number): Fact[] {
 }
 
 export function paddingText(model: Model, value: number): string {
-  const padding = model.map.values.paddingBytes[value] ?? NONE;
+  const padding = model.map.values.padding_bytes[value] ?? NONE;
   if (padding < 0) return "";
   return padding ? `${human(padding)}, ${percent(padding, model.size[value]!)} of its bytes` : "none";
 }
@@ -84,10 +84,10 @@ export function matchFacts(scene: Scene): Fact[] {
   const sizes = search.matches.reduce((sum, value) => sum + model.size[value]!, 0);
   return known(
     ["buffers", grouped(search.matches.length) + (search.elsewhere ? `, ${grouped(search.elsewhere)} elsewhere` : "")],
-    [`at the ${space.name} peak`, space.peakStep < 0 ? "" : stepShare(matchedBytes, space)],
+    [`at the ${space.name} peak`, space.peak_step === null ? "" : stepShare(matchedBytes, space)],
     [
       `at step ${grouped(ownStep(scene.model, scene.step))}`,
-      space.peakStep < 0 ? "" : human(bytesOf(live, search.isMatch)),
+      space.peak_step === null ? "" : human(bytesOf(live, search.isMatch)),
     ],
     ["sum of sizes", human(sizes)],
   );
@@ -96,7 +96,7 @@ export function matchFacts(scene: Scene): Fact[] {
 /** How much matches: `71 buffers, 1.08 TiB of the peak (76.4 %)`. */
 export function matchedText({ search, space, matchedBytes }: Scene): string {
   const buffers = counted(search.matches.length, "buffer");
-  if (space.peakStep < 0) return `${buffers}, ${human(matchedBytes)}`;
+  if (space.peak_step === null) return `${buffers}, ${human(matchedBytes)}`;
   const share = shareOfPeak(matchedBytes, space);
   return `${buffers}, ${human(matchedBytes)} of the peak${share && ` (${share})`}`;
 }
@@ -135,17 +135,17 @@ export function stepFacts({ model, space, live, step: cursor, other }: Scene, st
 
 function stepShare(bytes: number, space: MapSpace): string {
   const share = shareOfPeak(bytes, space);
-  return bounded(bytes, space.peakBound) + (share && `, ${share} of the peak`);
+  return bounded(bytes, space.peak_bound) + (share && `, ${share} of the peak`);
 }
 
 /** The facts of the peak of a space: where it is, and what it consists of. */
 export function peakFacts({ model, space, peak }: Scene): Fact[] {
   const { capacity } = space;
-  const limit: Fact[] = capacity ? [["limit", `${human(capacity.sizeBytes)} (${capacity.source})`]] : [];
-  if (capacity && space.isOver) limit.push(["over the limit", `${human(capacity.overBytes)} too much`]);
-  const shareOfLimit = (bytes: number) => (capacity ? `, ${percent(bytes, capacity.sizeBytes)} of the limit` : "");
-  const needed: Fact = ["needed", space.needed + shareOfLimit(space.neededBytes)];
-  if (space.peakStep < 0) return [needed, ["reserved", space.reserved], ...limit];
+  const limit: Fact[] = capacity ? [["limit", `${human(capacity.size_bytes)} (${capacity.source})`]] : [];
+  if (capacity && space.is_over) limit.push(["over the limit", `${human(capacity.over_bytes ?? 0)} too much`]);
+  const shareOfLimit = (bytes: number) => (capacity ? `, ${percent(bytes, capacity.size_bytes)} of the limit` : "");
+  const needed: Fact = ["needed", space.needed + shareOfLimit(space.needed_bytes)];
+  if (space.peak_step === null) return [needed, ["reserved", space.reserved], ...limit];
   const byKind = [...sums(peak, (value) => model.map.values.kind[value] ?? NONE)].map(([kind, bytes]): Fact => {
     const share = shareOfPeak(bytes, space);
     return [stringAt(model, kind) || "no kind", human(bytes) + (share && `, ${share}`) + shareOfLimit(bytes)];
@@ -153,7 +153,7 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
   return [
     needed,
     ["live", space.peak],
-    ["step", stepText(model, space.peakStep)],
+    ["step", stepText(model, space.peak_step)],
     ...byKind,
     ["buffers", grouped(peak.values.length)],
     ["reserved", space.reserved],
@@ -163,6 +163,6 @@ export function peakFacts({ model, space, peak }: Scene): Fact[] {
 
 /** The name of an allocation, and its size. */
 export function allocationText(model: Model, allocation: number): [name: string, size: string] {
-  const { index, kind, sizeBytes } = model.map.allocations;
+  const { index, kind, size_bytes: sizeBytes } = model.map.allocations;
   return [`${index[allocation]} ${stringAt(model, kind[allocation])}`, human(sizeBytes[allocation] ?? 0)];
 }

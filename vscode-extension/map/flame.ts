@@ -134,7 +134,7 @@ export function createFlame(actions: Actions, details: Details): Drawing {
 }
 
 function isAtPeak({ state, space }: Scene): boolean {
-  return state.step === NONE || state.step === space.peakStep;
+  return state.step === NONE || state.step === space.peak_step;
 }
 
 /** The live values that the graph shows: of each dump at its peak, unless the reader chose another step. */

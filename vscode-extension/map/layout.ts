@@ -71,14 +71,14 @@ export function layOut(model: Model, color: number, allocation: number): Layout 
 
 /** The allocations of a memory space, the largest first. */
 export function allocationsOf({ map }: Model, color: number): number[] {
-  const { sizeBytes, color: colors } = map.allocations;
+  const { size_bytes: sizeBytes, color: colors } = map.allocations;
   const rows = [...sizeBytes.keys()].filter((row) => colors[row] === color && sizeBytes[row]! > 0);
   return rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
 }
 
 /** The allocations without those that say little about a program and can fill a plot: thread-local ones, and constants unless large. */
 function mainOf(model: Model, rows: number[]): number[] {
-  const { sizeBytes, kind } = model.map.allocations;
+  const { size_bytes: sizeBytes, kind } = model.map.allocations;
   const isOf = (row: number, name: string) => stringAt(model, kind[row]) === name;
   const own = rows.filter((row) => !isOf(row, "thread-local"));
   const most = MAX_FOLDED_SHARE * own.reduce((sum, row) => sum + sizeBytes[row]!, 0);
@@ -87,7 +87,7 @@ function mainOf(model: Model, rows: number[]): number[] {
 }
 
 function stack(model: Model, color: number, chosen: number): Band[] {
-  const { sizeBytes, index } = model.map.allocations;
+  const { size_bytes: sizeBytes, index } = model.map.allocations;
   const rows = allocationsOf(model, color);
   const one = rows.filter((row) => index[row] === chosen);
   let high = 0;

@@ -27,14 +27,15 @@ export interface Model {
 
 export function modelOf(map: MemoryMap): Model {
   const { values, allocations } = map;
-  const [start, end] = [Float64Array.from(values.startStep), Float64Array.from(values.endStep)];
-  const size = Float64Array.from(values.sizeBytes);
+  const [start, end] = [Float64Array.from(values.start_step), Float64Array.from(values.end_step)];
+  const size = Float64Array.from(values.size_bytes);
   const allocation = Int32Array.from(values.allocation);
   const color = allocation.map((row) => allocations.color[row] ?? NONE);
   let last = map.steps.length - 1;
   for (const step of end) last = Math.max(last, step);
   // The last change follows the last step: nothing is live.
-  for (const { curveStep, peakStep } of map.spaces) last = Math.max(last, (curveStep.at(-1) ?? 0) - 1, peakStep);
+  for (const { curve_step: curveStep, peak_step: peakStep } of map.spaces)
+    last = Math.max(last, (curveStep.at(-1) ?? 0) - 1, peakStep ?? NONE);
   const isPlaced = Uint8Array.from(size, (bytes, value) =>
     Number(allocation[value]! >= 0 && bytes > 0 && start[value]! >= 0 && start[value]! <= end[value]!),
   );
@@ -44,7 +45,7 @@ export function modelOf(map: MemoryMap): Model {
     stepCount: Math.max(1, last + 1),
     start,
     end,
-    offset: Float64Array.from(values.offsetBytes),
+    offset: Float64Array.from(values.offset_bytes),
     size,
     allocation,
     color,
@@ -57,7 +58,7 @@ export function stringAt(model: Model, number: number | undefined): string {
   return (number !== undefined && model.map.strings[number]) || "";
 }
 
-type Text = "label" | "kind" | "shape" | "opName" | "source";
+type Text = "label" | "kind" | "shape" | "op_name" | "source";
 
 /** A string of a value. */
 export function valueString(model: Model, column: Text, value: number): string {
@@ -65,15 +66,15 @@ export function valueString(model: Model, column: Text, value: number): string {
 }
 
 /** The source or the op_name of a value, and whether it is derived: that of the instruction that computes its content. */
-export function sourceText(model: Model, column: "opName" | "source", value: number): string {
+export function sourceText(model: Model, column: "op_name" | "source", value: number): string {
   const text = valueString(model, column, value);
-  const isDerived = (model.map.values.derivedFrom[value] ?? NONE) !== NONE;
+  const isDerived = (model.map.values.derived_from[value] ?? NONE) !== NONE;
   return text && isDerived ? `${text} (derived)` : text;
 }
 
 /** A step as its dump counts it; two dumps that are compared share an axis of steps. */
 export function ownStep({ map }: Model, step: number): number {
-  return map.comparison?.ownStep[step] ?? step;
+  return map.comparison?.own_step[step] ?? step;
 }
 
 /** The instruction of a step, empty if unknown. */
@@ -89,7 +90,7 @@ export function stepText(model: Model, step: number): string {
 
 /** The bytes live in a memory space at a step. */
 export function liveBytesAt(space: MapSpace, step: number): number {
-  return space.curveBytes[bisectRight(space.curveStep, step) - 1] ?? 0;
+  return space.curve_bytes[bisectRight(space.curve_step, step) - 1] ?? 0;
 }
 
 /** The memory space of a color, or else the main memory. */
@@ -99,7 +100,7 @@ export function spaceOf(map: MemoryMap, color: number): MapSpace {
 
 /** The next or previous step at which the live bytes of a space change, or the same step if there is none. */
 export function nextChange(space: MapSpace, step: number, direction: 1 | -1): number {
-  const index = bisectRight(space.curveStep, step);
-  if (direction > 0) return space.curveStep[index] ?? step;
-  return space.curveStep[space.curveStep[index - 1] === step ? index - 2 : index - 1] ?? step;
+  const index = bisectRight(space.curve_step, step);
+  if (direction > 0) return space.curve_step[index] ?? step;
+  return space.curve_step[space.curve_step[index - 1] === step ? index - 2 : index - 1] ?? step;
 }

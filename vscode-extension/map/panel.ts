@@ -86,7 +86,7 @@ function emptyText({ live, model }: Scene, shown: number): string {
 function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: number): HTMLElement {
   const size = model.size[value]!;
   const [label, shape] = [valueString(model, "label", value), valueString(model, "shape", value)];
-  const [opName, source] = [sourceText(model, "opName", value), sourceText(model, "source", value)];
+  const [opName, source] = [sourceText(model, "op_name", value), sourceText(model, "source", value)];
   const about = [opName, withoutFolders(source)].filter((text) => text !== "");
   const row = make(
     "button",

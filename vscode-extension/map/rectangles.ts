@@ -154,11 +154,11 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
     plot.drawShape("rect", name, { x: x0, y: y0, width: Math.max(3, x1 - x0), height: Math.max(3, y1 - y0) });
   };
   const { capacity } = scene.space;
-  const limit = capacity && scene.state.allocation < 0 ? y(capacity.sizeBytes) : -1;
+  const limit = capacity && scene.state.allocation < 0 ? y(capacity.size_bytes) : -1;
   const hasLimit = limit >= 0 && limit <= height;
-  if (hasLimit) plot.drawLine(scene.space.isOver ? "limit over" : "limit", 0, limit, width, limit);
+  if (hasLimit) plot.drawLine(scene.space.is_over ? "limit over" : "limit", 0, limit, width, limit);
   const labels: GutterLabel[] = [];
-  if (hasLimit) labels.push({ lines: ["limit", human(capacity!.sizeBytes)], at: limit, within: [0, height] });
+  if (hasLimit) labels.push({ lines: ["limit", human(capacity!.size_bytes)], at: limit, within: [0, height] });
   for (const { allocation, low, high } of scene.layout.bands) {
     // The bands above are even smaller.
     if (y(low) - y(high) < MIN_BAND) break;

@@ -5,7 +5,7 @@ import { type Coloring, coloringBy, defaultColorBy, membersOf } from "./coloring
 import { type Layout, layOut } from "./layout";
 import { bytesOf, type LiveSet, liveAt, type Stack, stackOf } from "./live";
 import { memoizeLast } from "./memoize";
-import { liveBytesAt, type Model, modelOf, spaceOf } from "./model";
+import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
 import { type Range, within } from "./range";
 import { FAINT, HIDDEN, SHOWN } from "./raster";
 import { within as matchesWithin, type Search, search } from "./search";
@@ -61,8 +61,8 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
     const coloring = coloringOnce(model, space, state.colorBy ?? colorBy);
     const members = state.picked && membersOnce(model, coloring, state.picked);
     const found = matchesOnce(model, searchOnce(model, state.search), space.color, members);
-    const peak = peakOnce(model, space.color, space.peakStep);
-    const step = Math.min(state.step >= 0 ? state.step : Math.max(0, space.peakStep), model.stepCount - 1);
+    const peak = peakOnce(model, space.color, space.peak_step ?? NONE);
+    const step = Math.min(state.step >= 0 ? state.step : (space.peak_step ?? 0), model.stepCount - 1);
     const allSteps: Range = [-0.5, model.stepCount - 0.5];
     const allBytes: Range = [0, Math.max(1, layout.height)];
     return {
@@ -88,7 +88,7 @@ export function createScenes(map: MemoryMap): (state: State) => Scene {
 }
 
 function matchedBytesOf(model: Model, space: MapSpace, peak: LiveSet, { isMatch, matches }: Search): number {
-  if (space.peakStep >= 0) return bytesOf(peak, isMatch);
+  if (space.peak_step !== null) return bytesOf(peak, isMatch);
   return matches.reduce((sum, value) => sum + model.size[value]!, 0);
 }
 

@@ -23,7 +23,7 @@ export interface Search {
 }
 
 const [MAX_CHARACTERS, MAX_REPEATS] = [200, 3];
-const COLUMNS = ["label", "opName", "source"] as const;
+const COLUMNS = ["label", "op_name", "source"] as const;
 
 /** Search all memory spaces. `within` narrows the result down, and lists its matches. */
 export function search(model: Model, query: string): Search {

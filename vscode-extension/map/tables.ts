@@ -22,23 +22,25 @@ const ROWS_AT_ONCE = 100;
 
 /** Create the table of the upper plot. Its rows are indices of the curve. */
 export function createCurveTable(actions: Actions, scene: () => Scene) {
-  const content = memoizeLast((model: Scene["model"], { curveStep, curveBytes }: Scene["space"]): Content => {
-    const change = (row: number) => curveBytes[row]! - (curveBytes[row - 1] ?? 0);
-    return {
-      rows: [...curveStep.keys()],
-      columns: {
-        Step: (row) => grouped(ownStep(model, curveStep[row]!)),
-        Instruction: (row) => instructionAt(model, curveStep[row]!),
-        Live: (row) => human(curveBytes[row]!),
-        Change: (row) => (change(row) > 0 ? "+" : "") + human(change(row)),
-      },
-    };
-  });
+  const content = memoizeLast(
+    (model: Scene["model"], { curve_step: curveStep, curve_bytes: curveBytes }: Scene["space"]): Content => {
+      const change = (row: number) => curveBytes[row]! - (curveBytes[row - 1] ?? 0);
+      return {
+        rows: [...curveStep.keys()],
+        columns: {
+          Step: (row) => grouped(ownStep(model, curveStep[row]!)),
+          Instruction: (row) => instructionAt(model, curveStep[row]!),
+          Live: (row) => human(curveBytes[row]!),
+          Change: (row) => (change(row) > 0 ? "+" : "") + human(change(row)),
+        },
+      };
+    },
+  );
   const table = createTable("curve", "Steps at which the live bytes change", (row, isOpen) => {
-    (isOpen ? actions.goToStep : actions.setStep)(scene().space.curveStep[row]!);
+    (isOpen ? actions.goToStep : actions.setStep)(scene().space.curve_step[row]!);
   });
   const draw = ({ model, space, step }: Scene) =>
-    table.draw(content(model, space), Math.max(0, bisectRight(space.curveStep, step) - 1));
+    table.draw(content(model, space), Math.max(0, bisectRight(space.curve_step, step) - 1));
   return { element: table.element, draw };
 }
 
@@ -61,8 +63,8 @@ export function createValueTable(actions: Actions) {
           "Last step": known(model.end, grouped),
           Kind: (row) => valueString(model, "kind", row),
           Shape: (row) => valueString(model, "shape", row),
-          Padding: known(model.map.values.paddingBytes, human),
-          op_name: (row) => sourceText(model, "opName", row),
+          Padding: known(model.map.values.padding_bytes, human),
+          op_name: (row) => sourceText(model, "op_name", row),
           Source: (row) => sourceText(model, "source", row),
         },
       };

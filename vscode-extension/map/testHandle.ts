@@ -25,7 +25,7 @@ function handleOf(scene: Scene | null, { curve, values, drawn }: View) {
     /** The distinct colors of the upper plot's pixels in the column of the peak. */
     colorsAtPeak() {
       const { context, canvas, ratio } = curve;
-      const column = Math.floor(curve.stepScale(scene.steps)(space.peakStep) * ratio);
+      const column = Math.floor(curve.stepScale(scene.steps)(space.peak_step ?? 0) * ratio);
       const pixels = [...new Uint32Array(context.getImageData(column, 0, 1, canvas.height).data.buffer)];
       // A single pixel is a blend at the edge of the line.
       return [...new Set(pixels)].filter((pixel) => pixels.indexOf(pixel) !== pixels.lastIndexOf(pixel));

@@ -218,7 +218,7 @@ function noteText({ model, layout, space, other }: Scene): string {
   if (!model.isPlaced.includes(1)) {
     return "The dump has no live ranges: every value is drawn over all steps, and live bytes are unknown.";
   }
-  return space.peakStep < 0
+  return space.peak_step === null
     ? "No value of this memory space has a live range: every value is drawn over all steps."
     : "";
 }

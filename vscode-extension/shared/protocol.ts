@@ -26,32 +26,32 @@ export interface SourceLine {
 export interface SetFile {
   kind: "buffer-assignment" | "values" | "live-range" | "memory-usage-report" | "hlo";
   uri: string;
-  sizeBytes: number;
+  size_bytes: number;
 }
 
 export interface Capacity {
-  sizeBytes: number;
+  size_bytes: number;
   source: string;
-  overBytes: number;
+  over_bytes: number | null;
 }
 
 export interface SpaceSummary {
   color: number;
   name: string;
-  reservedBytes: number;
-  neededBytes: number;
-  reservedBound: "exact" | "at_least" | "at_most" | "unknown";
-  peakLiveBytes: number;
-  peakBound: "exact" | "at_least" | "at_most" | "unknown";
-  peakStep: number;
+  reserved_bytes: number;
+  needed_bytes: number;
+  reserved_bound: "exact" | "at_least" | "at_most" | "unknown";
+  peak_live_bytes: number;
+  peak_bound: "exact" | "at_least" | "at_most" | "unknown";
+  peak_step: number | null;
   capacity: Capacity | null;
   needed: string;
   reserved: string;
   peak: string;
   limit: string;
   headline: string;
-  isOver: boolean;
-  isSmall: boolean;
+  is_over: boolean;
+  is_small: boolean;
 }
 
 export interface ModuleSummary {
@@ -64,8 +64,8 @@ export interface ModuleSummary {
 }
 
 export interface Modules {
-  isReading: boolean;
-  isTruncated: boolean;
+  is_reading: boolean;
+  is_truncated: boolean;
   modules: ModuleSummary[];
 }
 
@@ -81,28 +81,28 @@ export interface LocatedPeak extends PrintedPeak {
 export interface ValueEntry {
   value: number;
   label: string;
-  sizeBytes: number;
+  size_bytes: number;
   shape: string;
-  opName: string;
+  op_name: string;
   source: string;
-  sourceLine: SourceLine | null;
+  source_line: SourceLine | null;
   location: Location | null;
 }
 
 export interface SpaceOverview extends SpaceSummary {
-  notLive: string[];
+  not_live: string[];
   notes: string[];
   device: string;
-  peakInstruction: string;
-  peakLocation: Location | null;
+  peak_instruction: string;
+  peak_location: Location | null;
 }
 
 export interface ValueGroup {
   kind: "line" | "like" | "path";
   label: string;
   detail: string;
-  sourceLine: SourceLine | null;
-  sizeBytes: number;
+  source_line: SourceLine | null;
+  size_bytes: number;
   bound: "exact" | "at_least" | "at_most" | "unknown";
   count: number;
   groups: ValueGroup[];
@@ -118,8 +118,8 @@ export interface PeakGroups {
 export interface SourceLineMemory {
   line: number;
   row: number;
-  sizeBytes: number;
-  isShown: boolean;
+  size_bytes: number;
+  is_shown: boolean;
   label: string;
   markdown: string;
   values: number[];
@@ -127,7 +127,7 @@ export interface SourceLineMemory {
 
 export interface FunctionMemory {
   row: number;
-  lastRow: number;
+  last_row: number;
   label: string;
 }
 
@@ -135,18 +135,18 @@ export interface SourceMemory {
   uri: string;
   module: string;
   space: string;
-  peakLiveBytes: number;
-  sizeBytes: number;
+  peak_live_bytes: number;
+  size_bytes: number;
   label: string;
-  isNewer: boolean;
+  is_newer: boolean;
   lines: SourceLineMemory[];
   functions: FunctionMemory[];
   others: string[];
 }
 
 export interface StepHeat {
-  firstRow: number[];
-  lastRow: number[];
+  first_row: number[];
+  last_row: number[];
   level: number[];
 }
 
@@ -155,8 +155,8 @@ export interface AllocationEntry {
   index: number;
   kind: string;
   color: number;
-  sizeBytes: number;
-  mostLiveBytes: number;
+  size_bytes: number;
+  most_live_bytes: number | null;
   location: Location;
 }
 
@@ -167,33 +167,33 @@ export interface Overview {
   gap: "" | "cut off" | "incomplete" | "contradictory" | "unreadable in part";
   files: SetFile[];
   spaces: SpaceOverview[];
-  printedPeak: LocatedPeak | null;
+  printed_peak: LocatedPeak | null;
   allocations: AllocationEntry[];
-  allocationCount: number;
+  allocation_count: number;
 }
 
 export interface FoundValue {
   kind: "module" | "allocation" | "value";
   name: string;
   module: string;
-  allocationKind: string;
+  allocation_kind: string;
   space: string;
-  sizeBytes: number;
-  peakBytes: number;
+  size_bytes: number | null;
+  peak_bytes: number | null;
   source: string;
   location: Location;
 }
 
 export interface FoundValues {
-  isReading: boolean;
-  isTruncated: boolean;
+  is_reading: boolean;
+  is_truncated: boolean;
   found: FoundValue[];
 }
 
 export interface WhatIsAt {
-  value: number;
-  allocation: number;
-  step: number;
+  value: number | null;
+  allocation: number | null;
+  step: number | null;
 }
 
 export interface Description {
@@ -202,31 +202,31 @@ export interface Description {
 }
 
 export interface MapSpace extends SpaceSummary {
-  curveStep: number[];
-  curveBytes: number[];
+  curve_step: number[];
+  curve_bytes: number[];
 }
 
 export interface AllocationColumns {
   index: number[];
   color: number[];
-  sizeBytes: number[];
+  size_bytes: number[];
   kind: number[];
 }
 
 export interface ValueColumns {
   label: number[];
   allocation: number[];
-  offsetBytes: number[];
-  sizeBytes: number[];
-  startStep: number[];
-  endStep: number[];
+  offset_bytes: number[];
+  size_bytes: number[];
+  start_step: number[];
+  end_step: number[];
   kind: number[];
   shape: number[];
-  opName: number[];
+  op_name: number[];
   source: number[];
   call: number[];
-  derivedFrom: number[];
-  paddingBytes: number[];
+  derived_from: number[];
+  padding_bytes: number[];
 }
 
 export interface CallColumns {
@@ -236,7 +236,7 @@ export interface CallColumns {
 
 export interface MapComparison {
   side: "old" | "new";
-  ownStep: number[];
+  own_step: number[];
   change: number[];
   partner: number[];
 }
@@ -247,7 +247,7 @@ export interface MemoryMap {
   strings: string[];
   steps: number[];
   spaces: MapSpace[];
-  printedPeak: PrintedPeak | null;
+  printed_peak: PrintedPeak | null;
   allocations: AllocationColumns;
   values: ValueColumns;
   calls: CallColumns;
@@ -257,8 +257,8 @@ export interface MemoryMap {
 export interface ComparedMaps {
   old: MemoryMap;
   new: MemoryMap;
-  oldUri: string;
-  newUri: string;
+  old_uri: string;
+  new_uri: string;
 }
 
 export interface DidLoad {
@@ -286,7 +286,7 @@ export interface Commands {
   "xla-lens.overview": { arguments: { uri: string; top?: number }; answer: Overview };
   "xla-lens.peak": { arguments: { uri: string; color: number }; answer: PeakGroups };
   "xla-lens.values": { arguments: { uri: string; values: number[] }; answer: ValueEntry[] };
-  "xla-lens.memoryMap": { arguments: { uri: string; asFile: boolean }; answer: MapFile };
+  "xla-lens.memoryMap": { arguments: { uri: string; as_file: boolean }; answer: MapFile };
   "xla-lens.whatIsAt": { arguments: PositionArguments; answer: WhatIsAt };
   "xla-lens.describe": {
     arguments: { uri: string; value?: number; allocation?: number; step?: number };
@@ -301,7 +301,7 @@ export interface Commands {
   "xla-lens.showOutOfMemory": { arguments: { uri: string; text?: string; dump?: string }; answer: unknown };
   "xla-lens.showLiveSet": { arguments: { uri: string; position?: Position; step?: number }; answer: unknown };
   "xla-lens.compare": { arguments: { old: string; new: string }; answer: unknown };
-  "xla-lens.comparedMaps": { arguments: { uri: string; asFile: boolean }; answer: MapFile };
+  "xla-lens.comparedMaps": { arguments: { uri: string; as_file: boolean }; answer: MapFile };
   "xla-lens.selectForCompare": { arguments: { uri: string }; answer: unknown };
   "xla-lens.endComparison": { arguments: Record<string, never>; answer: unknown };
   "xla-lens.report": { arguments: { uri: string; format: "markdown" | "html" }; answer: string };

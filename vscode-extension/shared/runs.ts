@@ -60,8 +60,8 @@ export function changeSince(runs: readonly Run[], run: Run): Change | undefined 
   const same = previous?.modules.filter((one) => one.module === module?.module) ?? [];
   const before = same.find(({ uri }) => basename(uri) === basename(module?.uri ?? "")) ?? same[0];
   const [now, then] = [mainSpace(module?.spaces ?? []), mainSpace(before?.spaces ?? [])];
-  if (!module || !before || now?.reservedBound !== "exact" || then?.reservedBound !== "exact") return undefined;
-  const more = now.neededBytes - then.neededBytes;
+  if (!module || !before || now?.reserved_bound !== "exact" || then?.reserved_bound !== "exact") return undefined;
+  const more = now.needed_bytes - then.needed_bytes;
   const words = more ? `${human(Math.abs(more))} ${more > 0 ? "more" : "less"} than` : "as much as";
   return { uri: module.uri, before, text: `${module.module} needs ${words} the previous run.` };
 }

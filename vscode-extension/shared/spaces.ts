@@ -4,7 +4,7 @@ import { counted, human, percent } from "./numbers";
 import type { SpaceSummary } from "./protocol";
 
 /** Return a size with its bound: `3.57 MiB`, `≥ 3.57 MiB` or `unknown`. */
-export function bounded(sizeBytes: number, bound: SpaceSummary["peakBound"]): string {
+export function bounded(sizeBytes: number, bound: SpaceSummary["peak_bound"]): string {
   if (bound === "unknown") return "unknown";
   return `${bound === "at_least" ? "≥ " : ""}${human(sizeBytes)}`;
 }
@@ -15,7 +15,10 @@ export function needs({ needed, limit, name }: SpaceSummary): string {
 }
 
 /** Return a share of the peak of a space, empty if the peak is not exact. */
-export function shareOfPeak(sizeBytes: number, { peakLiveBytes, peakBound }: SpaceSummary): string {
+export function shareOfPeak(
+  sizeBytes: number,
+  { peak_live_bytes: peakLiveBytes, peak_bound: peakBound }: SpaceSummary,
+): string {
   return peakBound === "exact" ? percent(sizeBytes, peakLiveBytes) : "";
 }
 
@@ -26,8 +29,8 @@ export function mainSpace<Space extends SpaceSummary>(spaces: readonly Space[]):
 
 /** Split memory spaces into those to show and those to fold: the small ones, if there are several. */
 export function splitSmall<Space extends SpaceSummary>(spaces: readonly Space[]): [shown: Space[], folded: Space[]] {
-  const folded = spaces.filter(({ isSmall }) => isSmall);
-  return folded.length > 1 ? [spaces.filter(({ isSmall }) => !isSmall), folded] : [[...spaces], []];
+  const folded = spaces.filter(({ is_small: isSmall }) => isSmall);
+  return folded.length > 1 ? [spaces.filter(({ is_small: isSmall }) => !isSmall), folded] : [[...spaces], []];
 }
 
 /** Return a line for each memory space, and one for the small ones if there are several. */

@@ -25,9 +25,9 @@ export function watchBigFiles(sets: Sets): vscode.Disposable {
     const overview = await sets.overview(uri);
     if (!overview) return;
     const candidates = ALTERNATIVES.flatMap((kind) => overview.files.filter((file) => file.kind === kind));
-    const small = candidates.find(({ sizeBytes }) => sizeBytes <= MAX_DOCUMENT_BYTES);
+    const small = candidates.find(({ size_bytes: sizeBytes }) => sizeBytes <= MAX_DOCUMENT_BYTES);
     const main = mainSpace(overview.spaces);
-    const peak = main && main.peakStep >= 0 ? ` The real peak of ${main.name} is ${main.peak}.` : "";
+    const peak = main && main.peak_step !== null ? ` The real peak of ${main.name} is ${main.peak}.` : "";
     const [openSmall, showMap] = [small ? `Open the ${small.kind} file` : "", "Show Memory Map"];
     const choice = await vscode.window.showInformationMessage(
       `${basename(uri.path)} has ${human(size)}. VS Code gives extensions no text of files over ${human(MAX_DOCUMENT_BYTES)}, so there are no hovers in it. XLA Lens reads the dump from disk: the tree, the memory map and reports work.${peak}`,

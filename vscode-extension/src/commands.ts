@@ -41,13 +41,13 @@ const STATUS_MS = 5000;
 
 const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   goToPeak: ofSet(async ({ sets }, uri) => {
-    const peak = (await overviewOf(sets, uri)).printedPeak;
+    const peak = (await overviewOf(sets, uri)).printed_peak;
     const problem = peak ? "The dump prints a peak but not its schedule." : "The dump does not print a peak.";
     await goToOrExplain(peak?.location, problem);
   }),
   goToTruePeak: ofSet(async ({ sets }, uri) => {
     const main = mainSpace((await overviewOf(sets, uri)).spaces);
-    await goToOrExplain(main?.peakLocation, "The dump has no schedule with live ranges, so its peak is unknown.");
+    await goToOrExplain(main?.peak_location, "The dump has no schedule with live ranges, so its peak is unknown.");
   }),
   showLiveSetHere: ofSet(showLiveSet),
   openReport: ofSet(({ server }, uri) => server.execute("xla-lens.showReport", { uri: uri.toString() })),
@@ -172,7 +172,7 @@ async function showLiveSet({ server, sets }: Parts, uri: vscode.Uri): Promise<vo
   // The cursor refers to no step, or the file is too large to have a document.
   const step = await vscode.window.showInputBox({
     prompt: "Enter a step of the schedule to list its live values",
-    value: `${Math.max(0, mainSpace((await overviewOf(sets, uri)).spaces)?.peakStep ?? 0)}`,
+    value: `${mainSpace((await overviewOf(sets, uri)).spaces)?.peak_step ?? 0}`,
     validateInput: (text) => (/^\d{1,15}$/.test(text) ? undefined : "Expected a whole number, 0 or greater"),
   });
   if (step) await server.execute("xla-lens.showLiveSet", { uri: uri.toString(), step: Number(step) });
@@ -194,7 +194,7 @@ async function saveMemoryMap({ server, sets }: Parts, uri: vscode.Uri): Promise<
 
 async function openSibling({ sets }: Parts, uri: vscode.Uri): Promise<void> {
   const { files } = await overviewOf(sets, uri);
-  const items = files.flatMap(({ kind, sizeBytes, uri: own }) => {
+  const items = files.flatMap(({ kind, size_bytes: sizeBytes, uri: own }) => {
     if (vscode.Uri.parse(own).toString() === uri.toString()) return [];
     return [{ label: kind, description: human(sizeBytes), detail: basename(own), uri: own }];
   });

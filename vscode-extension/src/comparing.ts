@@ -73,7 +73,7 @@ export class Comparing {
 
 function choiceOf({ module, uri, spaces }: ModuleSummary): Choice {
   const [file, main] = [vscode.Uri.parse(uri), mainSpace(spaces)];
-  const description = main && main.peakStep >= 0 ? `${main.peak} of ${main.name}` : "";
+  const description = main && main.peak_step !== null ? `${main.peak} of ${main.name}` : "";
   return {
     label: module || basename(file.path),
     description,

@@ -37,7 +37,7 @@ export function findValue(server: Server): void {
     pick.busy = true;
     const answer = await server.execute("xla-lens.findValues", { query: lastQuery }).catch(() => undefined);
     if (!isLatest()) return;
-    const { found = [], isReading = false, isTruncated = false } = answer ?? {};
+    const { found = [], is_reading: isReading = false, is_truncated: isTruncated = false } = answer ?? {};
     const count = isTruncated ? `the best ${found.length} matches` : found.length || isReading ? "" : "nothing matches";
     pick.busy = isReading;
     pick.title = joined(TITLE, count, isReading && "reading dumps…");
@@ -62,14 +62,24 @@ export function findValue(server: Server): void {
 }
 
 function itemOf(found: FoundValue): vscode.QuickPickItem & { found: FoundValue } {
-  const { name, kind, module, allocationKind, space, sizeBytes, peakBytes, source, location } = found;
+  const {
+    name,
+    kind,
+    module,
+    allocation_kind: allocationKind,
+    space,
+    size_bytes: sizeBytes,
+    peak_bytes: peakBytes,
+    source,
+    location,
+  } = found;
   // Not every byte of an allocation is live.
-  const isShare = kind === "value" && sizeBytes >= 0 && peakBytes > 0;
-  const size = sizeBytes >= 0 && `${kind === "module" ? "peak " : ""}${human(sizeBytes)}`;
+  const share = kind === "value" && sizeBytes !== null && peakBytes ? percent(sizeBytes, peakBytes) : "";
+  const size = sizeBytes !== null && `${kind === "module" ? "peak " : ""}${human(sizeBytes)}`;
   const folder = dirname(vscode.workspace.asRelativePath(vscode.Uri.parse(location.uri)));
   return {
     label: name,
-    description: joined(size, isShare && `${percent(sizeBytes, peakBytes)} of the ${space} peak`),
+    description: joined(size, share && `${share} of the ${space} peak`),
     detail: joined(withoutFolders(source), allocationKind, kind !== "module" && module, folder !== "." && folder),
     iconPath: new vscode.ThemeIcon(ICONS[kind]),
     alwaysShow: true,

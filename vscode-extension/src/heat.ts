@@ -52,7 +52,7 @@ export function showHeatOfSteps(server: Server): vscode.Disposable {
     const found = await server.execute("xla-lens.heat", { uri: uri.toString() }).catch(() => undefined);
     // Without an answer, as while a set is loaded again, the marks stay until that load is announced.
     if (!found || !isLatest()) return;
-    const { level, firstRow, lastRow } = found;
+    const { level, first_row: firstRow, last_row: lastRow } = found;
     const lines = level.map((level, run) => ({ level, range: new vscode.Range(firstRow[run]!, 0, lastRow[run]!, 0) }));
     colorLines(editor, lines);
   };

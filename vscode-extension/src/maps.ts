@@ -153,7 +153,7 @@ class MapPanel {
 
   /** Reads the answer of a command from the file that the server writes it to. Undefined if there is no server. */
   private async read<Answer>(command: "xla-lens.comparedMaps" | "xla-lens.memoryMap"): Promise<Answer | undefined> {
-    const file = await this.server.execute(command, { uri: this.uri.toString(), asFile: true });
+    const file = await this.server.execute(command, { uri: this.uri.toString(), as_file: true });
     if (!file) return undefined;
     try {
       return JSON.parse(await readFile(file.path, "utf8")) as Answer;
@@ -230,7 +230,7 @@ class MapPanel {
 
   /** The hover and the location of a target of the set, or of a dump that is compared, whose steps are those of the common axis. */
   private describe(target: Target, side?: Side, uri = this.uriOf(side)): Promise<Description | undefined> {
-    const step = side && "step" in target ? this.compared?.[side].comparison?.ownStep[target.step] : undefined;
+    const step = side && "step" in target ? this.compared?.[side].comparison?.own_step[target.step] : undefined;
     const own = step === undefined ? target : { step: Math.max(0, step) };
     return this.server.execute("xla-lens.describe", { ...own, uri: uri.toString() }).catch(() => undefined);
   }
@@ -248,7 +248,7 @@ class MapPanel {
   /** A file of the set: with a side, that of a comparison. */
   private uriOf(side?: Side): vscode.Uri {
     if (!side || !this.compared) return this.uri;
-    return vscode.Uri.parse(side === "old" ? this.compared.oldUri : this.compared.newUri);
+    return vscode.Uri.parse(side === "old" ? this.compared.old_uri : this.compared.new_uri);
   }
 
   /** Goes to a target in its dump, and beside it to its counterpart in the dump that it is compared with. */

@@ -159,7 +159,7 @@ export class SourceLines implements vscode.Disposable {
       this.item.hide();
       return;
     }
-    this.item.text = memory ? `$(flame) ${human(memory.sizeBytes)}` : "$(eye-closed) Memory";
+    this.item.text = memory ? `$(flame) ${human(memory.size_bytes)}` : "$(eye-closed) Memory";
     const names = memory?.others.join(", ");
     const others = names ? ` Other modules that name it: ${names}.` : "";
     this.item.tooltip = memory
@@ -173,11 +173,11 @@ export class SourceLines implements vscode.Disposable {
     // The marks in a schedule are those of `heat.ts`.
     if (!isPython(editor.document)) return;
     const memory = this.memoryOf(editor.document);
-    const color = new vscode.ThemeColor(memory?.isNewer ? "disabledForeground" : "editorCodeLens.foreground");
-    const shown = (memory?.lines ?? []).flatMap(({ isShown, row, label, sizeBytes }) => {
+    const color = new vscode.ThemeColor(memory?.is_newer ? "disabledForeground" : "editorCodeLens.foreground");
+    const shown = (memory?.lines ?? []).flatMap(({ is_shown: isShown, row, label, size_bytes: sizeBytes }) => {
       if (!memory || !isShown) return [];
       const { range } = lineOf(editor.document, row);
-      const level = memory.isNewer ? STALE : levelOf(sizeBytes / memory.peakLiveBytes);
+      const level = memory.is_newer ? STALE : levelOf(sizeBytes / memory.peak_live_bytes);
       const after = { contentText: label, margin: "0 0 0 3em", color };
       return [{ range, level, label: { range: new vscode.Range(range.end, range.end), renderOptions: { after } } }];
     });
@@ -199,7 +199,7 @@ export class SourceLines implements vscode.Disposable {
     const memory = this.memoryOf(document);
     const isWanted = vscode.workspace.getConfiguration(SECTION).get<boolean>("codeLens.enable", true);
     if (!memory || !isWanted) return [];
-    return memory.functions.flatMap(({ row, lastRow, label }) => {
+    return memory.functions.flatMap(({ row, last_row: lastRow, label }) => {
       const { range } = lineOf(document, row);
       const lens = (title: string, command: string, ...given: unknown[]) =>
         new vscode.CodeLens(range, { title, command: `${SECTION}.${command}`, arguments: given });
@@ -224,7 +224,7 @@ export class SourceLines implements vscode.Disposable {
       return;
     }
     const entries = (await this.server.execute("xla-lens.values", { uri: memory.uri, values })) ?? [];
-    const items = entries.toSorted((one, other) => other.sizeBytes - one.sizeBytes).map(itemOf);
+    const items = entries.toSorted((one, other) => other.size_bytes - one.size_bytes).map(itemOf);
     const place = from === to ? `line ${from + 1}` : `lines ${from + 1}–${to + 1}`;
     const placeHolder = `Live at the ${memory.space} peak of ${memory.module}, from ${place}. Select a buffer to go to`;
     const options = { placeHolder, matchOnDescription: true, matchOnDetail: true };
@@ -255,7 +255,12 @@ function lineOf(document: vscode.TextDocument, row: number): vscode.TextLine {
 }
 
 function itemOf(entry: ValueEntry): vscode.QuickPickItem & { entry: ValueEntry } {
-  return { label: entry.label, description: `${human(entry.sizeBytes)}  ${entry.shape}`, detail: entry.opName, entry };
+  return {
+    label: entry.label,
+    description: `${human(entry.size_bytes)}  ${entry.shape}`,
+    detail: entry.op_name,
+    entry,
+  };
 }
 
 /** The shares of the peak at which the color changes. */

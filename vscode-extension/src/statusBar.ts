@@ -62,8 +62,8 @@ export class StatusBar implements vscode.Disposable {
     const incomplete = overview.gap && ` · ${overview.gap} dump`;
     // The size is known long before the HLO module has been read and checked.
     const icon = isBusy ? "loading~spin" : "pulse";
-    const command = main.isOver ? ADVICE : `${SECTION}.goToTruePeak`;
-    this.show(icon, `${needs(main)}${incomplete}`, tooltip(overview, main), command, main.isOver);
+    const command = main.is_over ? ADVICE : `${SECTION}.goToTruePeak`;
+    this.show(icon, `${needs(main)}${incomplete}`, tooltip(overview, main), command, main.is_over);
   }
 
   private show(icon: string, text: string, tooltip: unknown, command?: string, isWrong = false): void {
@@ -80,16 +80,16 @@ export class StatusBar implements vscode.Disposable {
 const ADVICE = `${SECTION}.openAdvice`;
 
 function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString {
-  const { module, spaces, printedPeak, incomplete, gap } = overview;
+  const { module, spaces, printed_peak: printedPeak, incomplete, gap } = overview;
   const printed = printedPeak?.bytes == null ? "the peak" : `a peak of ${human(printedPeak.bytes)}`;
   const facts = [
     ...headlines(spaces),
-    ...main.notLive.map((one) => `Also needed: ${one}.`),
+    ...main.not_live.map((one) => `Also needed: ${one}.`),
     ...main.notes,
     gap && `${capitalized(gap)} dump: ${incomplete}.`,
     printedPeak && `XLA prints ${printed} at step ${grouped(printedPeak.step)}.`,
     main.device && `The device: ${main.device}.`,
-    main.isOver ? "Click to see what would lower it." : main.peakLocation && "Click to go to the real peak.",
+    main.is_over ? "Click to see what would lower it." : main.peak_location && "Click to go to the real peak.",
   ];
   const text = new vscode.MarkdownString("**").appendText(module).appendMarkdown("**");
   for (const fact of facts) if (fact) text.appendMarkdown("\n\n").appendText(fact);

@@ -110,7 +110,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const answer = await this.server.execute("xla-lens.modules", {}).catch(() => undefined);
     clearTimeout(this.poll);
     if (answer) {
-      const { isReading, isTruncated, modules } = answer;
+      const { is_reading: isReading, is_truncated: isTruncated, modules } = answer;
       if (isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
       // A module that is being read again keeps its row.
       const isListed = new Set(modules.map(({ uri }) => uri));
@@ -152,7 +152,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   private run(run: Run, isExpanded: boolean): Node {
     const main = mainSpace(run.modules[0]?.spaces ?? []);
-    const icon: [string, string?] = main?.isOver ? moduleIcon("", main) : ["history"];
+    const icon: [string, string?] = main?.is_over ? moduleIcon("", main) : ["history"];
     const item = row("", runName(run, timestamp(new Date()).slice(0, 8)), main ? main.needed : "", ...icon);
     item.id = run.folder;
     item.tooltip = `${counted(run.modules.length, "module")} in ${run.folder}`;
@@ -171,7 +171,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const sign = module.spaces.length ? module.gap : "empty";
     const limit = main?.limit;
     // A narrow view shows only the first fact.
-    const isFirst = main?.isOver;
+    const isFirst = main?.is_over;
     const facts = joined(isFirst && limit, folder, sign, !isFirst && (limit || main?.name));
     const item = row(main ? main.needed : "", name, facts, ...moduleIcon(sign, main));
     item.id = module.uri;
@@ -199,7 +199,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const near: Node[] = [];
     for (let node = this.view.selection[0]; node; node = node.parent) near.push(node);
     const places = near.at(-1) === module ? near : [module];
-    const key = at.value >= 0 ? `value ${at.value}` : `allocation ${at.allocation}`;
+    const key = at.value !== null ? `value ${at.value}` : `allocation ${at.allocation}`;
     for (const place of places) {
       const found = await place.find(key);
       if (found) return found;
@@ -215,7 +215,7 @@ function taskText(task: Task): string {
 }
 
 function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string, color?: string] {
-  if (main?.isOver) return ["error", OVER_COLOR];
+  if (main?.is_over) return ["error", OVER_COLOR];
   return sign ? ["warning", "list.warningForeground"] : ["file-binary"];
 }
 

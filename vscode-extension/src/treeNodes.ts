@@ -100,7 +100,7 @@ export class SetNodes {
 
   /** The children of its module. */
   below(module: Node): Node[] {
-    const { spaces, allocations, allocationCount, files } = this.overview;
+    const { spaces, allocations, allocation_count: allocationCount, files } = this.overview;
     // A TPU has up to nine memory spaces of a few bytes.
     const [shown, folded] = splitSmall(spaces);
     const small = counted(folded.length, "small memory space");
@@ -118,12 +118,12 @@ export class SetNodes {
   }
 
   private space(space: SpaceOverview, parent: Node): Node {
-    const [icon, color] = space.isOver ? ["error", OVER_COLOR] : ["pulse"];
-    const peak = space.peakStep < 0 ? "" : `peak ${space.peak} at step ${grouped(space.peakStep)}`;
+    const [icon, color] = space.is_over ? ["error", OVER_COLOR] : ["pulse"];
+    const peak = space.peak_step === null ? "" : `peak ${space.peak} at step ${grouped(space.peak_step)}`;
     const item = row(space.needed, space.name, joined(space.limit.replace(` ${space.name}`, ""), peak), icon, color);
-    if (space.peakStep < 0) return new Node("space", item, parent, { name: space.name });
+    if (space.peak_step === null) return new Node("space", item, parent, { name: space.name });
     item.tooltip = spaceTooltip(space);
-    const parts = { name: space.name, location: space.peakLocation };
+    const parts = { name: space.name, location: space.peak_location };
     return new Node("space", item, parent, parts, (self) => this.peak(space, self));
   }
 
@@ -133,7 +133,7 @@ export class SetNodes {
     const found = await this.server.execute("xla-lens.peak", { uri, color: space.color });
     if (!found) return [];
     const { lines, parameters, values } = found;
-    const lineCount = lines.filter(({ sourceLine }) => sourceLine).length;
+    const lineCount = lines.filter(({ source_line: sourceLine }) => sourceLine).length;
     const parameterCount = parameters.reduce((sum, { count }) => sum + count, 0);
     const branch = (label: string, count: string, icon: string, of: ValueGroup[], isExpanded?: boolean) =>
       of.length ? [group(label, count, icon, parent, (self) => this.groups(of, space, self), isExpanded)] : [];
@@ -157,13 +157,13 @@ export class SetNodes {
   }
 
   private group(one: ValueGroup, space: SpaceOverview, parent: Node): Node {
-    const { kind, label, detail, sourceLine } = one;
+    const { kind, label, detail, source_line: sourceLine } = one;
     const count = `${one.bound === "at_least" ? "≥ " : ""}${counted(one.count, "value")}`;
-    const share = one.bound === "exact" ? shareOfPeak(one.sizeBytes, space) : "";
+    const share = one.bound === "exact" ? shareOfPeak(one.size_bytes, space) : "";
     const name = sourceLine ? withoutFolders(label) : kind === "path" ? endOf(label) : label;
     const like = [`${grouped(one.count)} × ${label}`, detail];
     const [title, ...facts] = kind === "like" ? like : [name, sourceLine || kind === "path" ? detail : "", count];
-    const item = row(bounded(one.sizeBytes, one.bound), title!, joined(share, ...facts), GROUP_ICONS[kind]);
+    const item = row(bounded(one.size_bytes, one.bound), title!, joined(share, ...facts), GROUP_ICONS[kind]);
     const whole = sourceLine && detail ? [`${label} in ${detail}`] : [label, detail];
     item.tooltip = [...whole, count].filter(Boolean).join("\n");
     const below = (self: Node) => this.groups(one.groups, space, self, one);
@@ -191,7 +191,7 @@ export class SetNodes {
   }
 
   private moreAllocations(first: number, parent: Node): Node[] {
-    const { allocationCount: top, uri } = this.overview;
+    const { allocation_count: top, uri } = this.overview;
     const more = async (self: Node) => {
       const all = await this.server.execute("xla-lens.overview", { uri, top });
       return (all?.allocations ?? []).slice(first).map((allocation) => allocationNode(allocation, self));
@@ -221,16 +221,16 @@ function endOf(path: string): string {
 const LONGEST_PATH = 28;
 
 function spaceTooltip(space: SpaceOverview): string {
-  const { name, capacity, peakInstruction } = space;
-  const limit = capacity ? [`Capacity: ${human(capacity.sizeBytes)}, from ${capacity.source}`] : [];
+  const { name, capacity, peak_instruction: peakInstruction } = space;
+  const limit = capacity ? [`Capacity: ${human(capacity.size_bytes)}, from ${capacity.source}`] : [];
   const peak = `Real peak: ${space.peak}${peakInstruction && `, while ${peakInstruction} runs`}`;
-  const also = [...space.notLive.map((one) => `Also needed: ${one}`), ...space.notes];
+  const also = [...space.not_live.map((one) => `Also needed: ${one}`), ...space.notes];
   return [`Needed of ${name}: ${space.needed}`, peak, ...also, ...limit].join("\n");
 }
 
 /** A value by its name, or by its path if it is a group of parameters by itself. */
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?: ValueGroup): Node {
-  const { label, sizeBytes, opName, source, sourceLine, location } = value;
+  const { label, size_bytes: sizeBytes, op_name: opName, source, source_line: sourceLine, location } = value;
   const isWhole = group !== undefined && isSingle(group);
   const isPath = isWhole && group.kind === "path";
   const item = row(
@@ -239,7 +239,7 @@ function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?
     joined(shareOfPeak(sizeBytes, space), isPath ? label : "", whatDiffers(value, group)),
     isPath ? "symbol-parameter" : "symbol-variable",
   );
-  const sharedBytes = isWhole ? sizeBytes - group.sizeBytes : 0;
+  const sharedBytes = isWhole ? sizeBytes - group.size_bytes : 0;
   const shared = sharedBytes > 0 ? `${human(sharedBytes)} of it count for values that share its bytes` : "";
   item.tooltip = [`${label} · ${human(sizeBytes)}`, value.shape, opName, source, shared].filter(Boolean).join("\n");
   if (location) item.command = goToCommand(location);
@@ -248,7 +248,7 @@ function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?
 }
 
 /** What the rows above a value do not say: its source line, its shape or, among like values, its op_name. */
-function whatDiffers({ source, shape, opName }: ValueEntry, group?: ValueGroup): string {
+function whatDiffers({ source, shape, op_name: opName }: ValueEntry, group?: ValueGroup): string {
   if (!group) return withoutFolders(source);
   return group.kind === "like" && !isSingle(group) ? opName : withoutLayout(shape);
 }
@@ -259,11 +259,11 @@ function withoutLayout(shape: string): string {
 }
 
 function allocationNode(allocation: AllocationEntry, parent: Node): Node {
-  const { index, kind, sizeBytes, mostLiveBytes, location } = allocation;
+  const { index, kind, size_bytes: sizeBytes, most_live_bytes: mostLiveBytes, location } = allocation;
   const name = `allocation ${index}`;
-  const used = mostLiveBytes < 0 ? "" : `${percent(mostLiveBytes, sizeBytes)} used`;
+  const used = mostLiveBytes === null ? "" : `${percent(mostLiveBytes, sizeBytes)} used`;
   const item = row(human(sizeBytes), name, joined(kind, used), "archive");
-  item.tooltip = used && `At most ${human(mostLiveBytes)} of ${human(sizeBytes)} are live at the same step.`;
+  item.tooltip = used && `At most ${human(mostLiveBytes ?? 0)} of ${human(sizeBytes)} are live at the same step.`;
   item.command = goToCommand(location);
   return new Node("allocation", item, parent, { name, key: `allocation ${allocation.allocation}`, location });
 }
@@ -272,7 +272,7 @@ function fileNode(file: SetFile, parent: Node): Node {
   const uri = vscode.Uri.parse(file.uri);
   const name = basename(uri.path);
   // All files of a dump begin alike.
-  const item = row(human(file.sizeBytes), file.kind, name, "file");
+  const item = row(human(file.size_bytes), file.kind, name, "file");
   item.resourceUri = uri;
   item.iconPath = vscode.ThemeIcon.File;
   item.tooltip = uri.fsPath;

@@ -24,7 +24,7 @@ from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
 from xla_lens.report.answer import NOT_LIVE
 from xla_lens.report.notes import space_notes
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import Column
 from xla_lens.words import contract
 from xla_lens.words.capacity import device_text
 from xla_lens.words.numbers import human
@@ -51,9 +51,9 @@ def overview_data(analysis: Analysis, top: int, locate: Locate) -> contract.Over
         "gap": gap_word(analysis.warrants),
         "files": [],
         "spaces": [_space(analysis, space, locate) for space in analysis.memory.spaces],
-        "printedPeak": {**peak, "location": locate.place(place) if place else None} if peak else None,
+        "printed_peak": {**peak, "location": locate.place(place) if place else None} if peak else None,
         "allocations": [*_allocations(analysis, top, locate)],
-        "allocationCount": len(dump.allocations),
+        "allocation_count": len(dump.allocations),
     }
 
 
@@ -67,15 +67,15 @@ def _space(analysis: Analysis, space: MemorySpace, locate: Locate) -> contract.S
     padding = padding_at(dump, *owned_bytes(dump, step, space.color)) if step is not None else None
     return {
         **space_data(space, analysis.capacity),
-        "notLive": [
+        "not_live": [
             f"{human(size_bytes)} of {NOT_LIVE[kind if kind in NOT_LIVE else 'other']}"
             for kind, size_bytes in not_live
             if size_bytes > 0
         ],
         "notes": [*map(plain_text, space_notes(Origins(dump, analysis.module), space, unseen, padding))],
         "device": device_text(dump, space, capacity) if capacity else "",
-        "peakInstruction": (dump.instruction_at(step) or "") if step is not None else "",
-        "peakLocation": locate.place(place) if place else None,
+        "peak_instruction": (dump.instruction_at(step) or "") if step is not None else "",
+        "peak_location": locate.place(place) if place else None,
     }
 
 
@@ -86,11 +86,11 @@ def value_entries(analysis: Analysis, values: Column, locate: Locate) -> list[co
         {
             "value": value,
             "label": dump.value_label(value),
-            "sizeBytes": dump.values.size_bytes.item(value),
+            "size_bytes": dump.values.size_bytes.item(value),
             "shape": shape_text(dump, value),
-            "opName": origin.op_name or "",
+            "op_name": origin.op_name or "",
             "source": call_text(origin.line) if origin.line else "",
-            "sourceLine": source_line_data(origin.line),
+            "source_line": source_line_data(origin.line),
             "location": locate.value(value),
         }
         for value, origin in zip(values.tolist(), map(origins.of_value, values.tolist()), strict=True)
@@ -109,7 +109,7 @@ def _allocations(analysis: Analysis, top: int, locate: Locate) -> Iterator[contr
             "index": table.index.item(row),
             "kind": KIND_NAMES[kinds[row]],
             "color": dump.allocation_spaces.item(row),
-            "sizeBytes": table.size_bytes.item(row),
-            "mostLiveBytes": NONE if live.peak_step is None else live.peak_bytes,
+            "size_bytes": table.size_bytes.item(row),
+            "most_live_bytes": None if live.peak_step is None else live.peak_bytes,
             "location": locate.place(row_place(dump.assignment, table, row)),
         }

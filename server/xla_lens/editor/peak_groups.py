@@ -76,7 +76,7 @@ def _line(line: LineBytes, by_line: LineReport, likes: Sequence[LikeValues], bou
     group = _group("line", line, bound, len(line.values), groups)
     if line.frame:
         detail = ((line.frame.function or "") + derived_part(line)).removeprefix(", ")
-        return {**group, "label": frame_text(line.frame), "detail": detail, "sourceLine": source_line_data(line.frame)}
+        return {**group, "label": frame_text(line.frame), "detail": detail, "source_line": source_line_data(line.frame)}
     if line.argument:
         return {**group, "kind": "path", "label": line.argument, "detail": PARAMETERS}
     lost = unresolved_text(by_line) if by_line.unresolved_bytes else ""
@@ -108,8 +108,8 @@ def _group(
         "kind": kind,
         "label": label,
         "detail": detail,
-        "sourceLine": None,
-        "sizeBytes": one.size_bytes,
+        "source_line": None,
+        "size_bytes": one.size_bytes,
         "bound": bound,
         "count": count,
         "groups": [*groups],

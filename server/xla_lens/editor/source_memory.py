@@ -346,16 +346,16 @@ def source_memory_data(
         "uri": uri,
         "module": peak.module,
         "space": peak.space.id.name,
-        "peakLiveBytes": peak.space.peak_live_bytes,
-        "sizeBytes": memory.size_bytes,
+        "peak_live_bytes": peak.space.peak_live_bytes,
+        "size_bytes": memory.size_bytes,
         "label": f"{_size(peak, memory.size_bytes)} of the {peak.name}",
-        "isNewer": newer_than is not None,
+        "is_newer": newer_than is not None,
         "lines": [
             {
                 "line": line.line,
                 "row": row_of(line.line),
-                "sizeBytes": line.size_bytes,
-                "isShown": is_shown(memory, line),
+                "size_bytes": line.size_bytes,
+                "is_shown": is_shown(memory, line),
                 "label": line_label(memory, line, newer_than),
                 "markdown": line_hover(memory, line, newer_than, links, link_to),
                 "values": [*line.values],
@@ -365,7 +365,7 @@ def source_memory_data(
         "functions": [
             {
                 "row": row_of(function.line),
-                "lastRow": row_of(function.last_line),
+                "last_row": row_of(function.last_line),
                 "label": function_title(memory, function.size_bytes),
             }
             for function in memory.functions

@@ -49,7 +49,7 @@ def compared_maps(diff: Diff, old_uri: str = "", new_uri: str = "") -> contract.
     axes = common_axis(matching.old_steps, matching.new_steps, len(old["steps"]), len(new["steps"]))
     _compare(old, "old", axes[0], categories[values.of_old], matching.new_of_old)
     _compare(new, "new", axes[1], categories[values.of_new], matching.old_of_new)
-    return {"old": old, "new": new, "oldUri": old_uri, "newUri": new_uri}
+    return {"old": old, "new": new, "old_uri": old_uri, "new_uri": new_uri}
 
 
 def _compare(
@@ -67,17 +67,19 @@ def _compare(
     # The step of the dump at each place, NONE before the first one.
     own = places[:-1].searchsorted(np.arange(places[-1]), "right") - 1
     data["steps"] = taken(np.array(data["steps"], np.int64), own).tolist()
-    values, printed_peak = data["values"], data["printedPeak"]
+    values, printed_peak = data["values"], data["printed_peak"]
     for space in data["spaces"]:
-        space["curveStep"], (space["peakStep"],) = moved(space["curveStep"]), moved([space["peakStep"]])
+        space["curve_step"] = moved(space["curve_step"])
+        if space["peak_step"] is not None:
+            (space["peak_step"],) = moved([space["peak_step"]])
     if printed_peak:
         (printed_peak["step"],) = moved([printed_peak["step"]])
-    values["startStep"], values["endStep"] = moved(values["startStep"]), moved(values["endStep"], 1)
+    values["start_step"], values["end_step"] = moved(values["start_step"]), moved(values["end_step"], 1)
     first = len(data["strings"])
     data["strings"] += _CATEGORIES
     data["comparison"] = {
         "side": side,
-        "ownStep": own.tolist(),
+        "own_step": own.tolist(),
         "change": (category + first).tolist(),
         "partner": partner.tolist(),
     }

@@ -58,34 +58,34 @@ def memory_map_data(analysis: Analysis) -> contract.MemoryMap:
         "spaces": [
             {
                 **space_data(space, analysis.capacity),
-                "curveStep": space.live.steps.tolist(),
-                "curveBytes": space.live.live_bytes.tolist(),
+                "curve_step": space.live.steps.tolist(),
+                "curve_bytes": space.live.live_bytes.tolist(),
             }
             for space in analysis.memory.spaces
         ],
-        "printedPeak": printed_peak_data(first_printed_peak(dump)),
+        "printed_peak": printed_peak_data(first_printed_peak(dump)),
         "allocations": {
             "index": allocations.index.tolist(),
             "color": dump.allocation_spaces.tolist(),
-            "sizeBytes": allocations.size_bytes.tolist(),
+            "size_bytes": allocations.size_bytes.tolist(),
             "kind": indices(kinds),
         },
         "values": {
             "label": indices(map(dump.value_label, rows)),
             "allocation": allocation_of,
-            "offsetBytes": values.offset.tolist(),
-            "sizeBytes": values.size_bytes.tolist(),
-            "startStep": start_step,
-            "endStep": end_step,
+            "offset_bytes": values.offset.tolist(),
+            "size_bytes": values.size_bytes.tolist(),
+            "start_step": start_step,
+            "end_step": end_step,
             "kind": indices(kinds[allocation] if allocation != NONE else None for allocation in allocation_of),
             "shape": indices(None if text is None else text.decode("utf-8", "replace") for text in shapes),
-            "opName": indices(origin.op_name for origin in found),
+            "op_name": indices(origin.op_name for origin in found),
             "source": indices(
                 call_text(origin.line) if origin.line else arguments.get(value) for value, origin in enumerate(found)
             ),
             "call": call_of,
-            "derivedFrom": indices(origin.derived.name if origin.derived else None for origin in found),
-            "paddingBytes": [
+            "derived_from": indices(origin.derived.name if origin.derived else None for origin in found),
+            "padding_bytes": [
                 NONE if size is None else size
                 for text, size_bytes in zip(shapes, values.size_bytes.tolist(), strict=True)
                 for size in [explain_padding(text, size_bytes).size_bytes]
@@ -129,29 +129,29 @@ def _calls(origins: Iterable[Origin]) -> tuple[list[int], list[tuple[int, str]]]
 def space_data(space: MemorySpace, *capacities: Capacity | None) -> contract.SpaceSummary:
     """Return the totals of a memory space. The first capacity that is known counts."""
     capacity, name = capacity_data(space, capacity_of(space, *capacities)), space.id.name
-    over = max(0, capacity["overBytes"]) if capacity else 0
+    over = (capacity["over_bytes"] or 0) if capacity else 0
     needed, reserved = (
         bounded_size(size_bytes, space.reserved_bound) for size_bytes in (space.needed_bytes, space.reserved_bytes)
     )
     peak = peak_size(space)
-    limit = f"of {human(capacity['sizeBytes'])} {name}" if capacity else ""
+    limit = f"of {human(capacity['size_bytes'])} {name}" if capacity else ""
     return {
         "color": space.color,
         "name": name,
-        "reservedBytes": space.reserved_bytes,
-        "neededBytes": space.needed_bytes,
-        "reservedBound": space.reserved_bound,
-        "peakLiveBytes": space.peak_live_bytes,
-        "peakBound": space.live_bound,
-        "peakStep": NONE if space.peak_step is None else space.peak_step,
+        "reserved_bytes": space.reserved_bytes,
+        "needed_bytes": space.needed_bytes,
+        "reserved_bound": space.reserved_bound,
+        "peak_live_bytes": space.peak_live_bytes,
+        "peak_bound": space.live_bound,
+        "peak_step": space.peak_step,
         "capacity": capacity,
         "needed": needed,
         "reserved": reserved,
         "peak": peak,
         "limit": f"{limit}, over by {human(over)}" if over else limit,
         "headline": f"{name}: needs {needed}" + (f", peak {peak}" if space.peak_step is not None else ""),
-        "isOver": over > 0,
-        "isSmall": space.color != DEFAULT_COLOR and max(space.peak_live_bytes, space.reserved_bytes) < BIG_BYTES,
+        "is_over": over > 0,
+        "is_small": space.color != DEFAULT_COLOR and max(space.peak_live_bytes, space.reserved_bytes) < BIG_BYTES,
     }
 
 

@@ -9,7 +9,6 @@ from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
-from xla_lens.syntax.columns import NONE
 from xla_lens.words import contract
 from xla_lens.words.numbers import human, percent
 from xla_lens.words.warrants import bounded_size
@@ -23,9 +22,9 @@ def capacity_data(space: MemorySpace, capacity: Capacity | None) -> contract.Cap
         return None
     over = over_bytes(space, capacity.size_bytes)
     return {
-        "sizeBytes": capacity.size_bytes,
+        "size_bytes": capacity.size_bytes,
         "source": f"{capacity.chip}, {source_text(capacity)}" if capacity.chip else source_text(capacity),
-        "overBytes": NONE if over is None else over,
+        "over_bytes": over,
     }
 
 

@@ -4,7 +4,8 @@
 compiler checks the extension and the memory map against them.
 
 A `uri` names a file of a dump set, open in the editor or not, or a page that the server made from one. Sizes are bytes,
-and steps are those of the schedule. In a column, -1 stands for an absent number.
+and steps are those of the schedule. As in the JSON of commands, names have underscores, and a number that is unknown or
+absent is `None`; only in a column it is -1. Texts are empty where there is nothing to say.
 """
 
 from collections.abc import Mapping
@@ -57,18 +58,18 @@ class SetFile(TypedDict):
 
     kind: FileKind
     uri: str
-    sizeBytes: int
+    size_bytes: int
 
 
 class Capacity(TypedDict):
     """How much memory the device has."""
 
-    sizeBytes: int
+    size_bytes: int
     source: str
     """What states it, in words: `the setting xla-lens.device.memory`, `error.log`."""
-    overBytes: int
-    """By how much the program exceeds it. 0: it fits. -1: the dump does not tell. The device must provide
-    `neededBytes`.
+    over_bytes: int | None
+    """By how much the program exceeds it, 0 if it fits; `null` if the dump does not tell. The device must provide
+    `needed_bytes`.
     """
 
 
@@ -79,19 +80,19 @@ class SpaceSummary(TypedDict):
     """XLA's number of the memory space."""
     name: str
     """The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` if the number has no known meaning."""
-    reservedBytes: int
+    reserved_bytes: int
     """The sum of the sizes of its allocations."""
-    neededBytes: int
+    needed_bytes: int
     """What the device must provide: the reserved bytes without thread-local allocations."""
-    reservedBound: Bound
-    """How `reservedBytes` and `neededBytes` relate to the true numbers. `at_least`: the true one is the same or larger.
-    `at_most`: it is the same or smaller. `unknown`: it may be smaller or larger, so they must not be shown.
+    reserved_bound: Bound
+    """How `reserved_bytes` and `needed_bytes` relate to the true numbers. `at_least`: the true one is the same or
+    larger. `at_most`: it is the same or smaller. `unknown`: it may be smaller or larger, so they must not be shown.
     """
-    peakLiveBytes: int
-    peakBound: Bound
-    """How `peakLiveBytes` relates to the true number."""
-    peakStep: int
-    """-1: no value of this space has a live range."""
+    peak_live_bytes: int
+    peak_bound: Bound
+    """How `peak_live_bytes` relates to the true number."""
+    peak_step: int | None
+    """`null`: no value of this space has a live range."""
     capacity: Capacity | None
     """The capacity of the device, `null` if it is unknown."""
     needed: str
@@ -102,9 +103,9 @@ class SpaceSummary(TypedDict):
     """To follow a number of bytes: `of 15.75 GiB HBM, over by 28.61 GiB`. Empty if the capacity is unknown."""
     headline: str
     """`HBM: needs 5.00 MiB, peak 4.21 MiB`"""
-    isOver: bool
+    is_over: bool
     """The dump proves that the program does not fit into the device."""
-    isSmall: bool
+    is_small: bool
     """Views fold the space if there are several such."""
 
 
@@ -127,9 +128,9 @@ class Modules(TypedDict):
     largest peak of the main memory.
     """
 
-    isReading: bool
+    is_reading: bool
     """More sets are being read: ask again later."""
-    isTruncated: bool
+    is_truncated: bool
     """The workspace has more sets than the server reads."""
     modules: list[ModuleSummary]
 
@@ -155,12 +156,12 @@ class ValueEntry(TypedDict):
     """The row of the value in `MemoryMap.values`."""
     label: str
     """Name and index: `fusion.5{0}`."""
-    sizeBytes: int
+    size_bytes: int
     shape: str
-    opName: str
+    op_name: str
     source: str
     """The line of the program that the value comes from: `train.py:31 in step`."""
-    sourceLine: SourceLine | None
+    source_line: SourceLine | None
     """The same line for `xla-lens.goTo`."""
     location: Location | None
     """`null`: no file of the set mentions the value in a line of its own."""
@@ -169,7 +170,7 @@ class ValueEntry(TypedDict):
 class SpaceOverview(SpaceSummary):
     """A memory space, and what it needs besides its peak."""
 
-    notLive: list[str]
+    not_live: list[str]
     """What is needed, but not live at the peak: `1.20 GiB of outputs that no argument is donated to`. Empty if numbers
     are not exact.
     """
@@ -179,9 +180,9 @@ class SpaceOverview(SpaceSummary):
     """What the device has, and what takes it: `15.75 GiB (error.txt); arguments 18.70 GiB (118.7 %)`. Empty if that is
     unknown.
     """
-    peakInstruction: str
+    peak_instruction: str
     """The instruction that runs at the peak, empty if unknown."""
-    peakLocation: Location | None
+    peak_location: Location | None
     """The line of the schedule."""
 
 
@@ -198,11 +199,11 @@ class ValueGroup(TypedDict):
     """The function of a source line, the op_name of like values with `*` in place of the numbers of layers, what a path
     among source lines is, or why some values have no source line. May be empty.
     """
-    sourceLine: SourceLine | None
-    sizeBytes: int
+    source_line: SourceLine | None
+    size_bytes: int
     """Each byte counts for one value, so that the groups beside each other add up to what is above them."""
     bound: Bound
-    """How `sizeBytes` and `count` relate to the true numbers, as in `SpaceSummary`."""
+    """How `size_bytes` and `count` relate to the true numbers, as in `SpaceSummary`."""
     count: int
     """How many values are in the group and the groups below it."""
     groups: list["ValueGroup"]
@@ -229,8 +230,8 @@ class SourceLineMemory(TypedDict):
     """The number of the line when the program was compiled, from 1."""
     row: int
     """Where the line is now, from 0."""
-    sizeBytes: int
-    isShown: bool
+    size_bytes: int
+    is_shown: bool
     """The line makes enough of the peak for a label at its end."""
     label: str
     """`██████ 24.10 GiB (76.0 %)`"""
@@ -245,7 +246,7 @@ class FunctionMemory(TypedDict):
 
     row: int
     """Where its first line is now, from 0."""
-    lastRow: int
+    last_row: int
     label: str
     """`24.10 GiB of the 31.70 GiB HBM peak · jit_train_step`"""
 
@@ -258,11 +259,11 @@ class SourceMemory(TypedDict):
     module: str
     space: str
     """The name of the memory space with the greatest peak, which this is about."""
-    peakLiveBytes: int
-    sizeBytes: int
+    peak_live_bytes: int
+    size_bytes: int
     label: str
     """`24.10 GiB (76.0 %) of the HBM peak`"""
-    isNewer: bool
+    is_newer: bool
     """The file has changed since the dump was written."""
     lines: list[SourceLineMemory]
     """In the order of the file."""
@@ -277,9 +278,9 @@ class StepHeat(TypedDict):
     column has an entry for each run.
     """
 
-    firstRow: Cells
+    first_row: Cells
     """From 0."""
-    lastRow: Cells
+    last_row: Cells
     level: Cells
     """From 0 to 3, the greater the nearer to the peak."""
 
@@ -293,9 +294,9 @@ class AllocationEntry(TypedDict):
     """The number that XLA prints."""
     kind: str
     color: int
-    sizeBytes: int
-    mostLiveBytes: int
-    """The maximum number of its bytes that are live at the same step; -1: none of its values has a live range."""
+    size_bytes: int
+    most_live_bytes: int | None
+    """The maximum number of its bytes that are live at the same step; `null`: none of its values has a live range."""
     location: Location
 
 
@@ -310,10 +311,10 @@ class Overview(TypedDict):
     """What is wrong with the set, as in `ModuleSummary`."""
     files: list[SetFile]
     spaces: list[SpaceOverview]
-    printedPeak: LocatedPeak | None
+    printed_peak: LocatedPeak | None
     allocations: list[AllocationEntry]
     """The largest first."""
-    allocationCount: int
+    allocation_count: int
     """How many allocations the set has, including those that `allocations` leaves out."""
 
 
@@ -323,14 +324,14 @@ class FoundValue(TypedDict):
     kind: Literal["module", "allocation", "value"]
     name: str
     module: str
-    allocationKind: str
+    allocation_kind: str
     """`temp`, `parameter`; empty for a module."""
     space: str
     """The name of the memory space, as in `SpaceSummary`; empty for a module."""
-    sizeBytes: int
-    """For a module, the greatest peak of its memory spaces; -1: unknown."""
-    peakBytes: int
-    """The peak of the memory space if the value is live there; -1: it is not, or the peak is not exact."""
+    size_bytes: int | None
+    """For a module, the greatest peak of its memory spaces; `null`: unknown."""
+    peak_bytes: int | None
+    """The peak of the memory space if the value is live there; `null`: it is not, or the peak is not exact."""
     source: str
     """The line of the program that a value comes from, if its set is open: `train.py:31 in step`."""
     location: Location
@@ -339,19 +340,19 @@ class FoundValue(TypedDict):
 class FoundValues(TypedDict):
     """What a query found in the dump sets of the workspace that have been read so far, the best match first."""
 
-    isReading: bool
+    is_reading: bool
     """More sets are being read: ask again later."""
-    isTruncated: bool
+    is_truncated: bool
     """There are more matches."""
     found: list[FoundValue]
 
 
 class WhatIsAt(TypedDict):
-    """What a position refers to, as rows of the memory map and a step; -1 for each that it does not refer to."""
+    """What a position refers to, as rows of the memory map and a step; `null` for each that it does not refer to."""
 
-    value: int
-    allocation: int
-    step: int
+    value: int | None
+    allocation: int | None
+    step: int | None
 
 
 class Description(TypedDict):
@@ -364,10 +365,10 @@ class Description(TypedDict):
 
 
 class MapSpace(SpaceSummary):
-    """A memory space with its curve: the live bytes become `curveBytes[i]` at `curveStep[i]`."""
+    """A memory space with its curve: the live bytes become `curve_bytes[i]` at `curve_step[i]`."""
 
-    curveStep: Cells
-    curveBytes: Cells
+    curve_step: Cells
+    curve_bytes: Cells
 
 
 class AllocationColumns(TypedDict):
@@ -375,7 +376,7 @@ class AllocationColumns(TypedDict):
 
     index: Cells
     color: Cells
-    sizeBytes: Cells
+    size_bytes: Cells
     kind: Cells
 
 
@@ -385,24 +386,24 @@ class ValueColumns(TypedDict):
     label: Cells
     allocation: Cells
     """The row of the allocation; -1: the value has none."""
-    offsetBytes: Cells
-    sizeBytes: Cells
-    startStep: Cells
+    offset_bytes: Cells
+    size_bytes: Cells
+    start_step: Cells
     """The first step of the live range; -1: the value has none."""
-    endStep: Cells
+    end_step: Cells
     """The last step of the live range, inclusive; -1: the value has none."""
     kind: Cells
     shape: Cells
-    opName: Cells
+    op_name: Cells
     source: Cells
     """The line of the program that the value comes from."""
     call: Cells
     """The innermost Python call that made the value, as a row of `MemoryMap.calls`; -1: unknown."""
-    derivedFrom: Cells
+    derived_from: Cells
     """The instruction that has this line and this op_name and computes the content of the value; -1: the one that
     defines the value.
     """
-    paddingBytes: Cells
+    padding_bytes: Cells
     """Assigned size minus the bytes of the logical shape; -1: unknown."""
 
 
@@ -419,7 +420,7 @@ class MapComparison(TypedDict):
     """What makes a memory map one of two that are compared. The steps of both maps are those of one common axis."""
 
     side: Literal["old", "new"]
-    ownStep: Cells
+    own_step: Cells
     """The step of the dump at each step of the axis; -1 before its first one."""
     change: Cells
     """What happened to each value, as an index of `MemoryMap.strings`: `added`, `longer`, or empty."""
@@ -439,7 +440,7 @@ class MemoryMap(TypedDict):
     file mentions.
     """
     spaces: list[MapSpace]
-    printedPeak: PrintedPeak | None
+    printed_peak: PrintedPeak | None
     allocations: AllocationColumns
     values: ValueColumns
     calls: CallColumns
@@ -451,8 +452,8 @@ class ComparedMaps(TypedDict):
 
     old: MemoryMap
     new: MemoryMap
-    oldUri: str
-    newUri: str
+    old_uri: str
+    new_uri: str
 
 
 class DidLoad(TypedDict):
@@ -495,7 +496,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.overview": ({**_URI, "top?": int}, Overview),
     "xla-lens.peak": ({**_URI, "color": int}, PeakGroups),
     "xla-lens.values": ({**_URI, "values": list[int]}, list[ValueEntry]),
-    "xla-lens.memoryMap": ({**_URI, "asFile": bool}, MapFile),
+    "xla-lens.memoryMap": ({**_URI, "as_file": bool}, MapFile),
     "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
     "xla-lens.describe": ({**_URI, "value?": int, "allocation?": int, "step?": int}, Description),
     "xla-lens.sourceMemory": ({**_URI, "dump?": str, "search?": bool}, SourceMemory | None),
@@ -507,7 +508,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.showOutOfMemory": ({**_URI, "text?": str, "dump?": str}, None),
     "xla-lens.showLiveSet": ({**_URI, "position?": Position, "step?": int}, None),
     "xla-lens.compare": ({"old": str, "new": str}, None),
-    "xla-lens.comparedMaps": ({**_URI, "asFile": bool}, MapFile),
+    "xla-lens.comparedMaps": ({**_URI, "as_file": bool}, MapFile),
     "xla-lens.selectForCompare": (_URI, None),
     "xla-lens.endComparison": ({}, None),
     "xla-lens.report": ({**_URI, "format": Literal["markdown", "html"]}, str),
@@ -516,7 +517,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
 question mark may be left out.
 
 `top` and `limit` truncate lists, to 100 entries by default. Memory maps come in a file to a client on the same machine
-(`asFile`), because megabytes in an answer would delay all others. `describe` takes exactly one of a row of a value, a
+(`as_file`), because megabytes in an answer would delay all others. `describe` takes exactly one of a row of a value, a
 row of an allocation, or a step, and `showLiveSet` a step, or a position that refers to one. The `uri` of `sourceMemory`
 is a file of the program. `dump` is a file of the dump set to prefer; otherwise, that with the greatest peak of those
 that name the file counts. With `search`, it may be one of the workspace that is not in memory. The `query` of

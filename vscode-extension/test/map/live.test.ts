@@ -53,7 +53,7 @@ test("the value that started last owns a byte; of equal starts, the later row", 
 
 test("live values are sorted by size", () => {
   const live = liveAt(modelOf(REAL.mlpTrain.map), 0, 36);
-  const sizes = live.values.map((value) => REAL.mlpTrain.map.values.sizeBytes[value]!);
+  const sizes = live.values.map((value) => REAL.mlpTrain.map.values.size_bytes[value]!);
   assert.deepEqual(
     sizes,
     [...sizes].sort((a, b) => b - a),

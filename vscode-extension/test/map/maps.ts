@@ -4,7 +4,7 @@ import type { MemoryMap } from "../../shared/protocol";
 import hostOffload from "./data/host_offload.json";
 import mlpTrain from "./data/mlp_train.json";
 
-const TEXTS = { needed: "", reserved: "", peak: "", limit: "", headline: "", isOver: false, isSmall: false };
+const TEXTS = { needed: "", reserved: "", peak: "", limit: "", headline: "", is_over: false, is_small: false };
 
 /** The result of the server's `owned_bytes` at a step of a space. */
 interface Owned {
@@ -56,39 +56,39 @@ export function mapOf(
       {
         color: 0,
         name: "HBM",
-        reservedBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
-        neededBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
-        reservedBound: "exact",
-        peakLiveBytes: peak,
-        peakBound: "exact",
-        peakStep: peak ? live.indexOf(peak) : -1,
+        reserved_bytes: allocationSizes.reduce((sum, size) => sum + size, 0),
+        needed_bytes: allocationSizes.reduce((sum, size) => sum + size, 0),
+        reserved_bound: "exact",
+        peak_live_bytes: peak,
+        peak_bound: "exact",
+        peak_step: peak ? live.indexOf(peak) : null,
         capacity: null,
         ...TEXTS,
-        curveStep: changes,
-        curveBytes: changes.map((step) => live[step]!),
+        curve_step: changes,
+        curve_bytes: changes.map((step) => live[step]!),
       },
     ],
-    printedPeak: null,
+    printed_peak: null,
     allocations: {
       index: allocationSizes.map((_, row) => row),
       color: allocationSizes.map(() => 0),
-      sizeBytes: allocationSizes,
+      size_bytes: allocationSizes,
       kind: allocationSizes.map(() => number("temp")),
     },
     values: {
       label: slots.map(({ label }, row) => number(label ?? `value.${row}`)),
       allocation: slots.map(({ allocation }) => allocation ?? 0),
-      offsetBytes: slots.map(({ offset }) => offset),
-      sizeBytes: slots.map(({ size }) => size),
-      startStep: slots.map(({ start }) => start),
-      endStep: slots.map(({ end }) => end),
+      offset_bytes: slots.map(({ offset }) => offset),
+      size_bytes: slots.map(({ size }) => size),
+      start_step: slots.map(({ start }) => start),
+      end_step: slots.map(({ end }) => end),
       kind: slots.map(({ kind }) => number(kind ?? "temp")),
       shape: slots.map(() => -1),
-      opName: slots.map(({ opName }) => number(opName)),
+      op_name: slots.map(({ opName }) => number(opName)),
       source: slots.map(({ source }) => number(source)),
       call: slots.map(({ call }) => call ?? -1),
-      derivedFrom: slots.map(({ derivedFrom }) => number(derivedFrom)),
-      paddingBytes: slots.map(({ padding }) => padding ?? -1),
+      derived_from: slots.map(({ derivedFrom }) => number(derivedFrom)),
+      padding_bytes: slots.map(({ padding }) => padding ?? -1),
     },
     calls: { frame: calls.map(([frame]) => number(frame)), caller: calls.map(([, caller]) => caller) },
   };

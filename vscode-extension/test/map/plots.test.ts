@@ -92,7 +92,7 @@ test("a reduced curve keeps minimum and maximum", () => {
     for (const space of map.spaces) {
       for (const width of [1, 3, 7, 400]) {
         const right = model.stepCount - 0.5;
-        const columns = columnsOf(space.curveStep, space.curveBytes, -0.5, right, width);
+        const columns = columnsOf(space.curve_step, space.curve_bytes, -0.5, right, width);
         const steps = Array.from({ length: model.stepCount }, (_, step) => liveBytesAt(space, step));
         assert.equal(Math.max(...columns.map(({ max }) => max)), Math.max(...steps));
         assert.equal(columns.at(-1)!.last, steps.at(-1));

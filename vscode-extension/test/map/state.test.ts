@@ -60,12 +60,12 @@ test("invalid and slow regular expressions are rejected with a reason", () => {
 
 test("values are colored by kind, scope of op_name, source and padding", () => {
   const model = modelOf(MAP);
-  const names = (by: "kind" | "opName" | "source" | "padding") => {
+  const names = (by: "kind" | "op_name" | "source" | "padding") => {
     const { categories, of } = coloringBy(model, model.map.spaces[0]!, by);
     return [...of].map((category) => categories[category]!.name);
   };
   assert.deepEqual(names("kind"), ["temp", "temp", "temp"]);
-  assert.deepEqual(names("opName"), ["layer_*", "layer_*", "no op_name"]);
+  assert.deepEqual(names("op_name"), ["layer_*", "layer_*", "no op_name"]);
   assert.deepEqual(names("source"), ["a.py:3", "no source line", "no source line"]);
   assert.deepEqual(names("padding"), ["unknown", "25 to 50 %", "no padding"]);
   assert.equal(scopeOf("jit(f)/jit(main)/dot_general"), "jit(main)");
@@ -149,11 +149,11 @@ test("following the cursor of the text sends no message", () => {
   const { map } = REAL.hostOffload;
   const { scene, actions, posted } = page(map);
   const value = map.values.allocation.findIndex((row) => map.allocations.color[row] === 1);
-  actions.follow({ value, allocation: -1, step: -1 });
+  actions.follow({ value, allocation: null, step: null });
   assert.deepEqual([scene().state.selected, scene().space.color], [value, 1]);
-  actions.follow({ value: -1, allocation: -1, step: 3 });
+  actions.follow({ value: null, allocation: null, step: 3 });
   assert.deepEqual([scene().state.selected, scene().step], [value, 3]);
-  actions.follow({ value: -1, allocation: 0, step: -1 });
+  actions.follow({ value: null, allocation: 0, step: null });
   const color = map.allocations.color[0];
   assert.deepEqual([scene().state.marked, scene().space.color], [0, color]);
   assert.deepEqual(posted, []);
@@ -173,7 +173,7 @@ test("a double click sends a message, and selects a step at which the value is l
 
 test("keys move through steps, live values and matches", () => {
   const { scene, actions } = page(MAP);
-  assert.equal(scene().step, MAP.spaces[0]!.peakStep);
+  assert.equal(scene().step, MAP.spaces[0]!.peak_step);
   actions.setStep(2);
   actions.moveToChange(1);
   assert.equal(scene().step, 4);
@@ -195,7 +195,7 @@ test("an empty map has a scene", () => {
   actions.moveToMatch(-1);
   actions.zoomSteps(2);
   actions.zoomBytes(2);
-  actions.follow({ value: -1, allocation: -1, step: -1 });
+  actions.follow({ value: null, allocation: null, step: null });
   assert.equal(scene().liveBytes, 0);
 });
 
@@ -215,7 +215,7 @@ test("a picked group stands out, adds up to its share of the peak, and is search
   const owned = peak.values.reduce((sum, value, at) => sum + (members.includes(value) ? peak.ownedBytes[at]! : 0), 0);
   assert.equal(matchedBytes, owned);
   assert.ok(members.every((value) => emphasis[value] === 2 || !scene().model.isPlaced[value]));
-  const sizes = found.matches.map((value) => map.values.sizeBytes[value]!);
+  const sizes = found.matches.map((value) => map.values.size_bytes[value]!);
   assert.deepEqual(
     sizes,
     [...sizes].sort((a, b) => b - a),

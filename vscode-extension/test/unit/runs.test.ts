@@ -6,16 +6,22 @@ import { test } from "node:test";
 import type { ModuleSummary, SpaceSummary } from "../../shared/protocol";
 import { changeSince, groupByRun, runName } from "../../shared/runs";
 
-const TEXTS = { needed: "", reserved: "", peak: "", limit: "", headline: "", isOver: false, isSmall: false };
+const TEXTS = { needed: "", reserved: "", peak: "", limit: "", headline: "", is_over: false, is_small: false };
 const FILE = "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt";
 
 function module(
   path: string,
   neededBytes: number,
-  reservedBound: SpaceSummary["reservedBound"] = "exact",
+  reservedBound: SpaceSummary["reserved_bound"] = "exact",
 ): ModuleSummary {
-  const sizes = { reservedBytes: neededBytes, neededBytes, reservedBound, peakLiveBytes: 0, peakBound: reservedBound };
-  const space: SpaceSummary = { color: 0, name: "HBM", ...sizes, peakStep: -1, capacity: null, ...TEXTS };
+  const sizes = {
+    reserved_bytes: neededBytes,
+    needed_bytes: neededBytes,
+    reserved_bound: reservedBound,
+    peak_live_bytes: 0,
+    peak_bound: reservedBound,
+  };
+  const space: SpaceSummary = { color: 0, name: "HBM", ...sizes, peak_step: null, capacity: null, ...TEXTS };
   return { uri: `file:///${path}`, module: path.split(".")[1]!, incomplete: "", gap: "", spaces: [space], files: [] };
 }
 

@@ -7,7 +7,7 @@ import type { SpaceSummary } from "../../shared/protocol";
 import { mainSpace, needs, splitSmall } from "../../shared/spaces";
 
 function space(given: Partial<SpaceSummary>): SpaceSummary {
-  return { color: 0, name: "HBM", isSmall: false, ...given } as SpaceSummary;
+  return { color: 0, name: "HBM", is_small: false, ...given } as SpaceSummary;
 }
 
 test("what the program needs is shown against the capacity", () => {
@@ -17,13 +17,13 @@ test("what the program needs is shown against the capacity", () => {
 });
 
 test("the main memory is shown, whatever else is bigger", () => {
-  const [vmem, hbm] = [space({ color: 1, name: "VMEM", peakLiveBytes: 2 ** 40 }), space({})];
+  const [vmem, hbm] = [space({ color: 1, name: "VMEM", peak_live_bytes: 2 ** 40 }), space({})];
   assert.equal(mainSpace([vmem, hbm]), hbm);
   assert.equal(mainSpace([vmem]), vmem);
 });
 
 test("several small memory spaces are folded", () => {
-  const [hbm, smem, other] = [space({}), space({ color: 2, isSmall: true }), space({ color: 3, isSmall: true })];
+  const [hbm, smem, other] = [space({}), space({ color: 2, is_small: true }), space({ color: 3, is_small: true })];
   assert.deepEqual(splitSmall([hbm, smem, other]), [[hbm], [smem, other]]);
   assert.deepEqual(splitSmall([hbm, smem]), [[hbm, smem], []]);
 });

@@ -72,7 +72,7 @@ async def compared_maps(arguments: Arguments) -> RawJson:
 
 async def _map(arguments: Arguments, make: Callable[[], contract.MemoryMap | contract.ComparedMaps]) -> RawJson:
     """Return a map, or the path of a file with it: sending megabytes blocks the event loop."""
-    if arguments.given.get("asFile") is not True:
+    if arguments.given.get("as_file") is not True:
         return RawJson(await in_thread(make))
     path = await in_thread(lambda: _written(make()))
     arguments.state.written.append(path)
@@ -150,13 +150,13 @@ def _files(paths: Mapping[FileKind, Path], opened: OpenDocuments) -> list[contra
         if path := paths.get(kind):
             one = opened.get(path)
             size_bytes = len(one.document.data) if one else file_size(path)
-            found.append({"kind": kind, "uri": uri_in(path, opened), "sizeBytes": size_bytes})
+            found.append({"kind": kind, "uri": uri_in(path, opened), "size_bytes": size_bytes})
     return found
 
 
 def _first(files: list[contract.SetFile], convert: Converter) -> str:
     """Return the URI of the file to open first, one that the editor can open if there is any; empty without files."""
-    fits = (file["uri"] for file in files if not convert.is_too_large(file["sizeBytes"]))
+    fits = (file["uri"] for file in files if not convert.is_too_large(file["size_bytes"]))
     return next(fits, files[0]["uri"] if files else "")
 
 
@@ -197,8 +197,8 @@ async def modules(arguments: Arguments) -> RawJson:
         lambda: [_module(one, convert, opened, given) for one in worst_first(found.values(), given)]
     )
     answer: contract.Modules = {
-        "isReading": is_reading or is_loading,
-        "isTruncated": index.is_truncated,
+        "is_reading": is_reading or is_loading,
+        "is_truncated": index.is_truncated,
         "modules": found_modules,
     }
     return RawJson(answer)
@@ -224,11 +224,11 @@ def _module(
 async def what_is_at(arguments: Arguments) -> contract.WhatIsAt:
     """Return what a position of a file of a set, or of a page, refers to."""
     dump, target, step = await target_at(arguments)
-    value = target.row if isinstance(target, Value) else NONE
-    allocation = target.row if isinstance(target, Allocation) else NONE
-    if value != NONE:
-        allocation = int(dump.values.allocation[value])
-    return {"value": value, "allocation": allocation, "step": NONE if step is None else step}
+    value = target.row if isinstance(target, Value) else None
+    allocation = target.row if isinstance(target, Allocation) else None
+    if value is not None and dump.values.allocation[value] != NONE:
+        allocation = dump.values.allocation.item(value)
+    return {"value": value, "allocation": allocation, "step": step}
 
 
 async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int | None]:
@@ -316,7 +316,7 @@ async def heat(arguments: Arguments) -> contract.StepHeat:
     place = schedule_place(dump, 0 if len(dump.schedule) else NONE)
     is_known = space is not None and space.live_bound is Bound.EXACT and space.peak_live_bytes > 0
     if space is None or not is_known or place is None or Path(place.file.label) != arguments.path():
-        return {"firstRow": [], "lastRow": [], "level": []}
+        return {"first_row": [], "last_row": [], "level": []}
     shares = space.live.at_each(dump.schedule.step) / space.peak_live_bytes
     levels = np.searchsorted(_NEAR, shares, "right") - 1
     ends = np.flatnonzero(np.diff(levels, append=NONE - 1))
@@ -326,4 +326,4 @@ async def heat(arguments: Arguments) -> contract.StepHeat:
     first, last = (
         convert.positions(place.file, dump.schedule.start[rows[near]].tolist())[0] for rows in (starts, ends)
     )
-    return {"firstRow": first, "lastRow": last, "level": levels[starts][near].tolist()}
+    return {"first_row": first, "last_row": last, "level": levels[starts][near].tolist()}

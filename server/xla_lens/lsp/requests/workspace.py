@@ -68,8 +68,8 @@ async def find_values(arguments: Arguments) -> contract.FoundValues:
     sources = await in_thread(lambda: [find() for find in finders])
     opened = state.sets.documents
     return {
-        "isReading": is_reading,
-        "isTruncated": found.is_truncated,
+        "is_reading": is_reading,
+        "is_truncated": found.is_truncated,
         "found": [_found(symbol, source, opened) for symbol, source in zip(found.symbols, sources, strict=True)],
     }
 
@@ -100,10 +100,10 @@ def _found(symbol: WorkspaceSymbol, source: str, opened: OpenDocuments) -> contr
         "kind": _KINDS[symbol.kind][1],
         "name": symbol.name,
         "module": symbol.module,
-        "allocationKind": symbol.allocation_kind,
+        "allocation_kind": symbol.allocation_kind,
         "space": symbol.space.name if symbol.space else "",
-        "sizeBytes": symbol.size_bytes,
-        "peakBytes": symbol.peak_bytes if is_exact else NONE,
+        "size_bytes": symbol.size_bytes if symbol.size_bytes != NONE else None,
+        "peak_bytes": symbol.peak_bytes if is_exact and symbol.peak_bytes != NONE else None,
         "source": source,
         "location": to_json(_location(symbol, opened)),
     }
