@@ -7,7 +7,7 @@ is read is in `reading`.
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,7 +245,7 @@ def walk_sets(folders: Iterable[Path], is_cancelled: IsCancelled) -> Iterator[Se
         yield from itertools.filterfalse(is_output, found)
         stems = {files.stem for files in found}
         rest = [name for name in names if name.endswith(COMPRESSED) and Path(folder, split_name(name)[0]) not in stems]
-        yield from _sets_in(folder, rest, is_inside, is_cancelled)
+        yield from _sets_in(folder, names, is_inside, is_cancelled, rest)
 
 
 def is_part_of_a_dump(path: Path) -> bool:
@@ -280,13 +280,19 @@ def read_text(path: Path, share: int = 1) -> Document:
 
 
 def _sets_in(
-    folder: str, names: Iterable[str], is_wanted: Callable[[Path], bool], is_cancelled: IsCancelled
+    folder: str,
+    names: Iterable[str],
+    is_wanted: Callable[[Path], bool],
+    is_cancelled: IsCancelled,
+    starts: Iterable[str] | None = None,
 ) -> Iterator[SetFiles]:
-    """The dump sets of the files of a folder for which `is_wanted` is true. What is named like a dump but is no file,
-    such as a FIFO, is a set of its own if no file belongs to the same set.
+    """The dump sets of the files of a folder for which `is_wanted` is true; with `starts`, only those that one of these
+    files belongs to. What is named like a dump but is no file, such as a FIFO, is a set of its own if no file belongs
+    to the same set.
     """
     stems: set[Path] = set()
-    texts = [Path(folder, name) for name in names if uncompressed_name(name).endswith(SUFFIXES[FileKind.HLO])]
+    listed = {name for name in names if uncompressed_name(name).endswith(SUFFIXES[FileKind.HLO])}
+    texts = [Path(folder, name) for name in (names if starts is None else starts) if name in listed]
     regular = set(filter(os.path.isfile, texts))
     for path in sorted(texts, key=lambda path: path not in regular):
         if is_cancelled():
@@ -297,7 +303,7 @@ def _sets_in(
             continue
         if path in regular:
             with suppress(NotADump, DamagedFile, OSError):
-                files = _set_of(path, {}, lambda path: os.path.isfile(path) and is_wanted(path))
+                files = _set_of(path, {}, lambda path: os.path.isfile(path) and is_wanted(path), listed)
                 stems.add(files.stem)
                 yield files
         elif kind:
@@ -305,8 +311,12 @@ def _sets_in(
             yield SetFiles(stem, {kind: path})
 
 
-def _set_of(path: Path, opened: Opened, is_there: Callable[[Path], bool]) -> SetFiles:
-    """The set of a file. If another file is there both compressed and uncompressed, the set has the latter."""
+def _set_of(
+    path: Path, opened: Opened, is_there: Callable[[Path], bool], listed: Container[str] | None = None
+) -> SetFiles:
+    """The set of a file. If another file is there both compressed and uncompressed, the set has the latter. With
+    `listed`, the names of the files in the folder, the disk is not asked for any others.
+    """
     stem, kind = split_name(path.name)
     kind = kind or _kind_of(path, opened)
     if kind is None:
@@ -314,7 +324,10 @@ def _set_of(path: Path, opened: Opened, is_there: Callable[[Path], bool]) -> Set
         raise NotADump(f"{path}: {why}")
     siblings: dict[FileKind, Path] = {}
     for other, suffix in itertools.product(FileKind, ("", *COMPRESSED)):
-        sibling = path.with_name(f"{stem}{SUFFIXES[other]}{suffix}")
+        name = f"{stem}{SUFFIXES[other]}{suffix}"
+        if listed is not None and name not in listed:
+            continue
+        sibling = path.with_name(name)
         if (
             (other not in siblings or sibling == path)
             and is_there(sibling)
