@@ -85,6 +85,15 @@ def test_chosen_parts_follow_the_message(tmp_path: Path) -> None:
     assert out.count("\n  files ") == 1
 
 
+def test_capacity_in_the_message_takes_precedence_over_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_text(fitting_log())
+    expected = run("oom", tmp_path / "log", FOLDER)
+    monkeypatch.setenv("XLA_LENS_BUDGET", "1KiB")
+    assert run("oom", tmp_path / "log", FOLDER) == expected
+
+
 def test_message_without_its_dump_is_still_shown(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(TPU_LOG.read_text().replace("jit_train_step", "jit_strange"))

@@ -45,7 +45,7 @@ def run_oom(arguments: argparse.Namespace) -> int:
     options = report_options(
         arguments.part or ADVICE_ONLY,
         top=arguments.top,
-        budget_bytes=arguments.budget,
+        budget_bytes=arguments.wanted_budget,
         is_json=arguments.output_format == "json",
     )
     last = print_answer(found, label, dumps, options, output_format=arguments.output_format, color=arguments.color)

@@ -38,7 +38,8 @@ def add_arguments(parser: Parser) -> None:
     add_parts(parser, Part, f"the parts of the dump's report that follow the message (default: {Part.ADVICE})")
     add_top(parser)
     budget = f"the size that {MAIN_MEMORY} should fit into, such as 16GiB (default: the capacity in the message)"
-    parser.add_argument("--budget", metavar="SIZE", type=size, help=budget)
+    # With another name than in other commands, XLA_LENS_BUDGET does not replace the capacity in the message.
+    parser.add_argument("--budget", metavar="SIZE", type=size, dest="wanted_budget", help=budget)
     add_color(parser)
 
 
