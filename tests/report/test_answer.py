@@ -99,3 +99,15 @@ def test_a_limit_that_the_dump_is_within_has_a_note() -> None:
     assert "information[max-memory] The program needs 1.00 MiB (1,048,580 bytes) of host memory in the dump" in shown
     assert "but `ynn_fusion` also takes memory that no dump shows" in shown
     assert "no findings" in run("check", DUMPS / "cpu-jaxlib0.12.0.1-programs" / "eigh", "--max-memory", "2MiB")[1]
+
+
+def test_line_of_a_framework_is_no_source() -> None:
+    """TensorFlow gives every instruction a line of its own."""
+    folder = DUMPS / "cpu-tf2.16.2" / "while"
+    assert "site-packages" not in run("report", folder, "--all")[1]
+    sentence = "What has no source has only lines of tensorflow. `--part source` groups it by op_name."
+    assert sentence in run("report", folder, "--part", "line")[1]
+    (found,) = json.loads(run("report", folder, "--output-format", "json")[1])
+    (space,) = found["memory_spaces"]
+    assert space["lines"]["library"] == "tensorflow"
+    assert [line["file"] for line in space["lines"]["lines"] if line["file"]] == []

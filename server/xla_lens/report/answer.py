@@ -7,11 +7,10 @@ from typing import Final
 from xla_lens.advice.sections import arguments_exceed, largest_saving
 from xla_lens.blocks.blocks import Inline, Inlines, Name, Role, Text, joined, linked, plain_text
 from xla_lens.blocks.entities import PRINTED_PEAK, kind_counted, running, source_name, step_link
-from xla_lens.model.attribution.breakdowns import LineBytes
 from xla_lens.model.capacity import over_bytes
 from xla_lens.model.memory.unseen import much_unseen
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.report.facts import LineReport, Report, SpaceReport
+from xla_lens.report.facts import Report, SpaceReport
 from xla_lens.report.notes import padding_note, unseen_note
 from xla_lens.words.numbers import apart, as_given, capitalized, enumerated, human, is_visible, percent
 from xla_lens.words.warrants import bounded_size, peak_size, reasons
@@ -138,7 +137,9 @@ def _origin(space_report: SpaceReport) -> Iterator[Text]:
         return
     found: list[tuple[int, Inlines]] = []
     if line := next((line for line in lines.lines if line.frame), None):
-        found.append(_of_line(lines, line))
+        found.append((line.size_bytes, ("comes from ", *source_name(line.frame)) if line.frame else ()))
+    elif lines.op_name and lines.op_name.name:
+        found.append((lines.op_name.size_bytes, ("comes from op_name ", Name(lines.op_name.name, role=Role.PATH))))
     if lines.arguments:
         names = joined([Name(line.argument or "", role=Role.PATH) for line in lines.arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(lines.arguments) > _MAX_ARGUMENTS else ")"
@@ -152,15 +153,6 @@ def _origin(space_report: SpaceReport) -> Iterator[Text]:
         if 4 * size_bytes >= found[0][0]
     )
     yield (*joined(big, ", "), ".")
-
-
-def _of_line(lines: LineReport, line: LineBytes) -> tuple[int, Inlines]:
-    """The bytes of a source line and what they come from. The user cannot change a line of a library, and TensorFlow
-    gives the same one to all instructions: there, the op_name with the most bytes says more.
-    """
-    if lines.op_name and lines.op_name.name:
-        return lines.op_name.size_bytes, ("comes from op_name ", Name(lines.op_name.name, role=Role.PATH))
-    return line.size_bytes, ("comes from ", *source_name(line.frame)) if line.frame else ()
 
 
 def _printed(report: Report, space_report: SpaceReport) -> Iterator[Text]:

@@ -367,6 +367,7 @@ def _lines(report: Report, space_report: SpaceReport) -> report_json.Lines | Non
             report_json.KindBytes(kind=kind.kind, size_bytes=kind.size_bytes, count=kind.count)
             for kind in lines.without_source
         ],
+        library=lines.library,
         bounds=bounds(size_bytes=space_report.space.live_bound, lines=report.sourced.bound),
     )
 

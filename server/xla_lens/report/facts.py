@@ -8,7 +8,7 @@ them, write its sections in `sections.py`, list them in `outline.py`, and add it
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineByte
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import largest_owners, owned_bytes
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
-from xla_lens.model.hlo.stack_frames import is_library_file
+from xla_lens.model.hlo.stack_frames import package_of
 from xla_lens.model.memory.alive import Ending, endings
 from xla_lens.model.memory.allocation_history import AllocationHistory, arenas
 from xla_lens.model.memory.budget import BudgetPlan, fewest, smallest_set
@@ -69,8 +69,9 @@ class LineReport:
     number of all of them, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack
     frame that only the HLO module could resolve, but it is missing or lacks the frame, perhaps because of the flag
     `left_out_by`. `arguments` are all arguments, also those that `lines` leaves out. `without_source` are the bytes
-    without a source by the kind of their allocation. `op_name` is the one with the most bytes, for the answer, if the
-    line with the most bytes is in a library and so says little.
+    without a source by the kind of their allocation. `library` is the package whose lines most of those have, None if
+    they have no line at all. `op_name` is the one with the most bytes, for the answer, if no line of the program is
+    known.
     """
 
     size_bytes: int
@@ -81,6 +82,7 @@ class LineReport:
     left_out_by: str | None
     arguments: tuple[LineBytes, ...]
     without_source: tuple[KindBytes, ...]
+    library: str | None
     op_name: BytesNode | None
 
 
@@ -397,8 +399,8 @@ def _lines(found: Report, owned: Sequence[tuple[int, int]], *, with_op_name: boo
     by_line, top = lines_of(found.origins, owned), found.options.top
     lines, unknown = ([line for line in by_line.lines if line.is_known is wanted] for wanted in (True, False))
     shown = tuple(sorted((*lines[:top], *unknown), key=lambda line: -line.size_bytes))
-    frame = next((line.frame for line in shown if line.frame), None)
-    is_in_library = with_op_name and frame is not None and is_library_file(frame.file)
+    library = _library(found.origins, [value for line in unknown for value in line.values], dict(owned))
+    has_no_line = with_op_name and library is not None and not any(line.frame for line in lines)
     return LineReport(
         size_bytes=sum(line.size_bytes for line in by_line.lines),
         count=len(by_line.lines),
@@ -408,7 +410,8 @@ def _lines(found: Report, owned: Sequence[tuple[int, int]], *, with_op_name: boo
         left_out_by=found.analysis.left_out.get(FileKind.HLO) if by_line.unresolved_bytes else None,
         arguments=tuple(line for line in lines if line.argument is not None),
         without_source=_by_kind(found.dump, owned, {value for line in unknown for value in line.values}),
-        op_name=_largest_op_name(found.origins, owned) if is_in_library else None,
+        library=library,
+        op_name=_largest_op_name(found.origins, owned) if has_no_line else None,
     )
 
 
@@ -419,6 +422,16 @@ def _by_kind(dump: DumpSet, owned: Sequence[tuple[int, int]], values: set[int]) 
             sizes[kinds.item(dump.values.allocation[value])].append(size_bytes)
     found = (KindBytes(KIND_NAMES[kind], sum(sizes[kind]), len(sizes[kind])) for kind in sorted(sizes))
     return tuple(sorted(found, key=lambda kind: -kind.size_bytes))
+
+
+def _library(origins: Origins, values: Iterable[int], sizes: Mapping[int, int]) -> str | None:
+    """The package with the most bytes among values that only calls within libraries made, None without such values."""
+    by_package: defaultdict[str, int] = defaultdict(int)
+    for value in values:
+        frames = origins.of_value(value).frames
+        if frames and (package := package_of(frames[0].file)):
+            by_package[package] += sizes[value]
+    return max(by_package, key=by_package.__getitem__, default=None)
 
 
 def _largest_op_name(origins: Origins, owned: Sequence[tuple[int, int]]) -> BytesNode | None:

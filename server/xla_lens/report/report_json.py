@@ -157,6 +157,10 @@ class Lines(JsonObject):
     """The lines, most bytes first, at most --top; then the bytes without a source."""
     without_source: list[KindBytes]
     """The bytes without a source line by what their allocations are for, largest first."""
+    library: str | None
+    """The package that gives most of the values without a source only lines of its own, such as `tensorflow`; null if
+    there are none.
+    """
     bounds: Bounds
 
 

@@ -204,6 +204,8 @@ def line_sections(report: Report, space_report: SpaceReport) -> Sections:
         blocks.append(DERIVED_TEXT)
     if lines.unresolved_bytes:
         blocks.append(unresolved_text(lines))
+    if lines.library:
+        blocks.append(f"What has no source has only lines of {lines.library}. `--part source` groups it by op_name.")
     return section(_by(report, space_report, "source line"), *blocks)
 
 

@@ -84,7 +84,8 @@ def _line(frame: StackFrame | None, argument: str | None, sizes: dict[int, int],
     by_stack: defaultdict[Frames, int] = defaultdict(int)
     for value, size_bytes in sizes.items():
         by_stack[origins.of_value(value).frames] += size_bytes
-    stacks = (StackBytes(frames, size_bytes) for frames, size_bytes in by_stack.items() if frames)
+    # Calls within libraries alone lead to no line.
+    stacks = (StackBytes(frames, size_bytes) for frames, size_bytes in by_stack.items() if frame)
     return LineBytes(
         frame=frame,
         argument=argument,

@@ -1,5 +1,6 @@
 """The stack frames of an HLO module: the Python calls that made its instructions."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -107,10 +108,10 @@ def metadata_frames(metadata: Metadata) -> Frames:
 
 
 def user_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
-    """Return the innermost call outside of libraries, a line that the user can change. Falls back to the innermost
-    call; None without frames.
+    """Return the innermost call outside of libraries, a line that the user can change. None if there is none: a line of
+    a framework, as TensorFlow gives to all that it traces, says nothing about the program.
     """
-    return next((frame for frame in frames if not is_library_file(frame.file)), frames[0] if frames else None)
+    return next((frame for frame in frames if not is_library_file(frame.file)), None)
 
 
 SOURCE_FIELDS: Final = ("stack_frame_id", "source_file", "source_line")
@@ -134,7 +135,7 @@ class Calls:
         return self._known[source]
 
 
-_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
+_LIBRARIES: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
 
 def is_file(file: str) -> bool:
@@ -146,6 +147,15 @@ def is_library_file(file: str) -> bool:
     """Whether a source file belongs to an installed package or is not a file (``<string>``)."""
     path = file.replace("\\", "/")
     return not is_file(file) or any(folder in path for folder in _LIBRARIES)
+
+
+def package_of(file: str) -> str | None:
+    """Return the name of the installed package that a source file belongs to, None if it belongs to none."""
+    match = _PACKAGE.search(file.replace("\\", "/"))
+    return match[1] if match else None
+
+
+_PACKAGE: Final = re.compile(r"/(?:site|dist)-packages/([^/.]+)")
 
 
 def _rows_of_ids(table: FileTable) -> Callable[[int], int]:
