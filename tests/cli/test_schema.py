@@ -67,12 +67,17 @@ def test_schemas_are_valid_and_describe_every_field(schema: Schema) -> None:
             assert field["description"].endswith("."), name
 
 
+def _objects(data: Any) -> Iterator[dict[str, Any]]:
+    """All objects in some output."""
+    if isinstance(data, dict):
+        yield data
+    for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _objects(part)
+
+
 def printed_fields(data: Any) -> Iterator[str]:
     """The names of all fields in some output."""
-    if isinstance(data, dict):
-        yield from data
-    for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-        yield from printed_fields(part)
+    return (name for found in _objects(data) for name in found)
 
 
 @on_each_dump
@@ -116,6 +121,8 @@ def test_every_described_field_is_printed() -> None:
         validator("findings").validate(findings)
         one = as_printed(report_data(report(analysis, {file.kind: file.label}, EVERYTHING)))
         validator("report").validate(one)
+        for found in _objects(one):
+            assert found.get("bounds", {}).keys() <= found.keys()
         unknown = as_printed(unknown_text_data(by_form(unknown_text(analysis))))
         validator("unknown_forms").validate(unknown)
         seen.update(printed_fields([findings, one, unknown]))

@@ -16,7 +16,7 @@ from xla_lens.cli.output import CannotRun, print_error, print_unfiltered
 from xla_lens.cli.report import print_outlines, report_of
 from xla_lens.cli.sets import STANDARD_INPUT, LoadedSet, find_dumps
 from xla_lens.diff.baseline import Baseline, NotABaseline, read_baselines
-from xla_lens.diff.compare import Diff, diff, violations
+from xla_lens.diff.compare import Diff, LimitedNumber, diff, violations
 from xla_lens.diff.data import diff_data, runs_data, unpaired_data
 from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions, DiffPart, Increase
 from xla_lens.diff.outline import ModuleRow, diff_outline, folder_outline
@@ -48,7 +48,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
     if arguments.new.suffix == ".json":
         raise CannotRun(f"{arguments.new}: only OLD, the first argument, can be a report. Expected a dump")
     pairs, only_old, only_new = _paired(_modules(arguments.old, is_shown=False), _modules(arguments.new, is_shown=True))
-    limits = {"needed_bytes": arguments.max_memory_increase, "peak_live_bytes": arguments.max_peak_increase}
+    limits = {LimitedNumber.NEEDED: arguments.max_memory_increase, LimitedNumber.PEAK: arguments.max_peak_increase}
     problems: list[str] = []
     ci = ci_report(arguments)
     if ci and not any(limits.values()):
@@ -72,7 +72,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
 
 
 def _checked(
-    diffs: Iterable[Diff], limits: Mapping[str, Iterable[Increase]], problems: list[str], ci: CiReport | None
+    diffs: Iterable[Diff], limits: Mapping[LimitedNumber, Iterable[Increase]], problems: list[str], ci: CiReport | None
 ) -> Iterator[Diff]:
     """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
     for compared in diffs:
@@ -98,7 +98,7 @@ def _print_folders(
     most_bytes = 0
     for compared in diffs:
         space = compared.default_space
-        needed, peak = (space.exact(name) if space else None for name in ("needed_bytes", "peak_live_bytes"))
+        needed, peak = (space.exact.needed_bytes, space.exact.peak_live_bytes) if space else (None, None)
         name = Path(compared.new.label).name.partition(".cl_")[0].partition("-buffer-assignment")[0]
         rows.append((name, needed, peak))
         change = max(abs(pair.change) if pair else 0 for pair in (needed, peak))

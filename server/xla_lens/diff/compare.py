@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from itertools import product
 from typing import NamedTuple
 
@@ -84,22 +85,30 @@ def _biggest_first(comparison: Comparison) -> Column:
 # ---------------------------------------------------------------- limits, for continuous integration
 
 
+class LimitedNumber(Enum):
+    """The numbers of a memory space that can have limits."""
+
+    NEEDED = auto()
+    PEAK = auto()
+
+
 class Violation(NamedTuple):
-    """A memory space of which a number grew by more than a limit allows. `SpaceSide` has the name of the number.
-    `sizes` is None if the dumps do not determine the change, so that the limit cannot be checked.
+    """A memory space of which a number grew by more than a limit allows. `sizes` is None if the dumps do not determine
+    the change, so that the limit cannot be checked.
     """
 
-    number: str
+    number: LimitedNumber
     limit: Increase
     space: SpaceId
     sizes: Pair | None
 
 
-def violations(one: Diff, limits: Mapping[str, Iterable[Increase]]) -> Iterator[Violation]:
-    """Yield the limits of some numbers, of which `SpaceSide` has the names, that a comparison violates."""
+def violations(one: Diff, limits: Mapping[LimitedNumber, Iterable[Increase]]) -> Iterator[Violation]:
+    """Yield the limits that a comparison violates."""
     for number, increases in limits.items():
         for limit, space in product(increases, one.memory_spaces):
             is_about = space.id in limit.spaces if limit.spaces else space.color == DEFAULT_COLOR
-            sizes = space.exact(number)
+            exact = space.exact
+            sizes = exact.needed_bytes if number is LimitedNumber.NEEDED else exact.peak_live_bytes
             if is_about and (sizes is None or limit.is_exceeded(*sizes)):
                 yield Violation(number, limit, space.id, sizes)

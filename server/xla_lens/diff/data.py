@@ -87,23 +87,24 @@ def _pair(pair: Pair | None) -> diff_json.Pair | None:
 
 
 def _space(diff: Diff, space: SpaceComparison) -> diff_json.Space:
-    reserved, peak = space.exact("reserved_bytes"), space.exact("peak_live_bytes")
+    exact = space.exact
+    reserved, peak = exact.reserved_bytes, exact.peak_live_bytes
     found = diff_json.Space(
         color=space.color,
         name=space.id.name,
         peak_live_bytes=_pair(peak),
         peak_step=diff_json.StepPair(space.old.peak_step, space.new.peak_step) if peak else None,
         reserved_bytes=_pair(reserved),
-        needed_bytes=_pair(space.exact("needed_bytes")),
-        values=_pair(space.exact("values")),
-        allocations=_pair(space.exact("allocations")),
+        needed_bytes=_pair(exact.needed_bytes),
+        values=_pair(exact.values),
+        allocations=_pair(exact.allocations),
         breakdowns=_breakdowns(diff, space) if peak else None,
     )
     if DiffPart.TOTALS in diff.options.parts and space.reserved_by_kind is not None:
         found.reserved_by_kind = [_row(row) for row in space.reserved_by_kind] if reserved else None
-        found.free_bytes = _pair(space.exact("free_bytes"))
-        found.padding_bytes = _pair(space.exact("padding_bytes"))
-        found.unknown_padding_bytes = _pair(space.exact("unknown_padding_bytes"))
+        found.free_bytes = _pair(exact.free_bytes)
+        found.padding_bytes = _pair(exact.padding_bytes)
+        found.unknown_padding_bytes = _pair(exact.unknown_padding_bytes)
     return found
 
 

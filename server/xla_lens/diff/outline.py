@@ -73,14 +73,14 @@ def _title(diff: Diff) -> Text:
     name, space = Name(diff.name or diff.new.label.rpartition("/")[2]), diff.default_space
     if space is None:
         return (name, ": no buffer assignment to compare")
-    needed = space.exact("needed_bytes")
+    needed = space.exact.needed_bytes
     needs = f"; needs {grown_text(needed, '{} as before')}" if needed else ""
     return (name, f": {_peak_text(space)}{needs}")
 
 
 def _peak_text(space: SpaceComparison) -> str:
     """The peak of a memory space in both dumps: ``HBM peak 157.54 MiB → 180.04 MiB, +22.50 MiB (+14.3 %)``."""
-    peak = space.exact("peak_live_bytes")
+    peak = space.exact.peak_live_bytes
     if peak is None:
         old, new = (bounded_size(side.peak_live_bytes, side.live_bound) for side in (space.old, space.new))
         return f"{space.id.name} peak {old} → {new}"
@@ -94,7 +94,7 @@ def _answer(diff: Diff) -> Iterator[Text]:
     if compared and compared.is_unchanged and len(compared.values):
         count = counted(len(compared.values), "value")
         yield f"Nothing changed but names and addresses: {count} with the same sizes, shapes and live ranges."
-    elif space and (peak := space.exact("peak_live_bytes")):
+    elif space and (peak := space.exact.peak_live_bytes):
         big = [cause for cause in diff.causes if _is_big(cause, peak)]
         yield from map(cause_text, big)
         yield from _biggest_groups(space.breakdowns.get(By.GROUP, ()))
@@ -106,7 +106,7 @@ def _answer(diff: Diff) -> Iterator[Text]:
 def _changed(diff: Diff) -> Iterator[SpaceComparison]:
     """The memory spaces whose peaks are exact: the default one, and those that changed by much."""
     for space in diff.memory_spaces:
-        peak = space.exact("peak_live_bytes")
+        peak = space.exact.peak_live_bytes
         if peak and (space.color == DEFAULT_COLOR or abs(peak.change) >= BIG_BYTES):
             yield space
 
@@ -275,23 +275,12 @@ def _what(old: tuple[DumpSet, int], new: tuple[DumpSet, int], found: ValueChange
 
 # ---------------------------------------------------------------- totals
 
-_TOTALS: Final = {
-    "peak": "peak_live_bytes",
-    "needed": "needed_bytes",
-    "reserved": "reserved_bytes",
-    "reserved, but free at the peak": "free_bytes",
-    "padding at the peak": "padding_bytes",
-    "values": "values",
-    "allocations": "allocations",
-}
-"""The rows of the totals: numbers of `SpaceSide`."""
-
 
 def _totals(diff: Diff) -> Section:
     """Each total of both dumps, its change in bytes and in percent."""
     rows = [row for space in diff.memory_spaces for row in _space_rows(space)]
     if diff.comparison:
-        rows.append(_number("scheduled instructions", diff.comparison.instructions))
+        rows += _number("scheduled instructions", diff.comparison.instructions)
     return Section("Totals", (table("< | old | new | change | percent", rows),))
 
 
@@ -299,20 +288,28 @@ def _space_rows(space: SpaceComparison) -> Iterator[Cells]:
     if space.color != DEFAULT_COLOR and max(space.reserved_bytes) < BIG_BYTES:
         return
     name = capitalized(space.id.name)
-    for words, attribute in _TOTALS.items():
-        if pair := space.exact(attribute):
-            yield (_size if attribute.endswith("_bytes") else _number)(f"{name} {words}", pair)
-            if attribute == "reserved_bytes":
-                yield from (_size(f"  {row.key}", row.size_bytes) for row in space.reserved_by_kind or ())
+    exact = space.exact
+    yield from _size(f"{name} peak", exact.peak_live_bytes)
+    yield from _size(f"{name} needed", exact.needed_bytes)
+    yield from _size(f"{name} reserved", exact.reserved_bytes)
+    if exact.reserved_bytes:
+        for row in space.reserved_by_kind or ():
+            yield from _size(f"  {row.key}", row.size_bytes)
+    yield from _size(f"{name} reserved, but free at the peak", exact.free_bytes)
+    yield from _size(f"{name} padding at the peak", exact.padding_bytes)
+    yield from _number(f"{name} values", exact.values)
+    yield from _number(f"{name} allocations", exact.allocations)
 
 
-def _size(title: str, pair: Pair) -> Cells:
-    return (title, *map(human, pair), signed(pair.change), signed_percent(pair))
+def _size(title: str, pair: Pair | None) -> Iterator[Cells]:
+    if pair:
+        yield (title, *map(human, pair), signed(pair.change), signed_percent(pair))
 
 
-def _number(title: str, pair: Pair) -> Cells:
-    change = f"{pair.change:+,}".replace("-", MINUS) if pair.change else "0"
-    return (title, *(f"{number:,}" for number in pair), change, signed_percent(pair))
+def _number(title: str, pair: Pair | None) -> Iterator[Cells]:
+    if pair:
+        change = f"{pair.change:+,}".replace("-", MINUS) if pair.change else "0"
+        yield (title, *(f"{number:,}" for number in pair), change, signed_percent(pair))
 
 
 # ---------------------------------------------------------------- folders

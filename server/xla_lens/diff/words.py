@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from xla_lens.blocks.blocks import Inline, Name, Role, Text, joined
-from xla_lens.diff.compare import Diff, Violation
+from xla_lens.diff.compare import Diff, LimitedNumber, Violation
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause
 from xla_lens.model.diff.comparable import Difference, DifferenceKind
@@ -216,8 +216,8 @@ _DIFFERENCES: Final[Mapping[DifferenceKind, str | Callable[..., Text]]] = {
 
 
 _LIMITS: Final = {
-    "needed_bytes": ("max-memory-increase", "What a program needs of", "needed {}"),
-    "peak_live_bytes": ("max-peak-increase", "The peak of", "{} peak"),
+    LimitedNumber.NEEDED: ("max-memory-increase", "What a program needs of", "needed {}"),
+    LimitedNumber.PEAK: ("max-peak-increase", "The peak of", "{} peak"),
 }
 """For each number that can be limited the option, and what it is of a memory space."""
 

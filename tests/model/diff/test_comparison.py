@@ -6,6 +6,7 @@ import os
 import random
 import re
 from collections import defaultdict
+from dataclasses import astuple
 from functools import cache
 from itertools import combinations, islice, pairwise
 from pathlib import Path
@@ -94,8 +95,8 @@ def _check(there: Comparison, back: Comparison) -> None:
     assert there.matched_peak_bytes_fraction == back.matched_peak_bytes_fraction
     _check_sums(there)
     for one, other in zip(there.memory_spaces, back.memory_spaces, strict=True):
-        for name in ("peak_live_bytes", "reserved_bytes", "padding_bytes"):
-            changes = [pair.change if (pair := space.exact(name)) else None for space in (one, other)]
+        for pairs in zip(astuple(one.exact), astuple(other.exact), strict=True):
+            changes = [pair.change if pair else None for pair in pairs]
             assert changes in ([None, None], [changes[0], -(changes[0] or 0)])
         for by in By:
             rows, back_rows = one.breakdowns[by], other.breakdowns[by]

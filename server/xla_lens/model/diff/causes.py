@@ -84,7 +84,8 @@ def causes(compared: Comparison) -> Iterator[ChangeCause]:
         if counts.change:
             yield ChangeCause(kind, counts)
     space = compared.space(DEFAULT_COLOR)
-    padding, unknown = (space and space.exact(name) for name in ("padding_bytes", "unknown_padding_bytes"))
+    exact = space.exact if space else None
+    padding, unknown = (exact.padding_bytes, exact.unknown_padding_bytes) if exact else (None, None)
     if padding and padding.change and unknown and not unknown.change:
         yield ChangeCause("padding", Pair(0, 0), padding)
     moved, unchanged = map(compared.values.count, (ValueClass.MOVED, ValueClass.UNCHANGED))

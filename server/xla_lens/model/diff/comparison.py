@@ -49,15 +49,18 @@ class SpaceSide:
         return self.reserved_bytes - self.peak_live_bytes
 
 
-_BOUNDS: Final = {
-    "peak_live_bytes": ("live_bound",),
-    "padding_bytes": ("live_bound",),
-    "unknown_padding_bytes": ("live_bound",),
-    "reserved_bytes": ("reserved_bound",),
-    "needed_bytes": ("reserved_bound",),
-    "free_bytes": ("live_bound", "reserved_bound"),
-}
-"""The bounds of the numbers of `SpaceSide`."""
+@dataclass(frozen=True, slots=True)
+class ExactNumbers:
+    """The numbers of a memory space in both dumps, as in `SpaceSide`. None unless both are known and exact."""
+
+    peak_live_bytes: Pair | None
+    needed_bytes: Pair | None
+    reserved_bytes: Pair | None
+    free_bytes: Pair | None
+    padding_bytes: Pair | None
+    unknown_padding_bytes: Pair | None
+    values: Pair | None
+    allocations: Pair | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,13 +97,28 @@ class SpaceComparison:
         """The reserved bytes without thread-local allocations."""
         return Pair(self.old.needed_bytes, self.new.needed_bytes)
 
-    def exact(self, name: str) -> Pair | None:
-        """Return a number of both sides by its name in `SpaceSide`; None if one of them is not exact."""
-        sides = self.old, self.new
-        old, new = (getattr(side, name) for side in sides)
-        bounds = (getattr(side, bound) for side in sides for bound in _BOUNDS.get(name, ()))
-        is_exact = None not in (old, new) and all(bound is Bound.EXACT for bound in bounds)
-        return Pair(old, new) if is_exact else None
+    @property
+    def exact(self) -> ExactNumbers:
+        """The numbers that are exact in both dumps."""
+        old, new = self.old, self.new
+        live, reserved = (
+            {*bounds} == {Bound.EXACT}
+            for bounds in ((old.live_bound, new.live_bound), (old.reserved_bound, new.reserved_bound))
+        )
+        return ExactNumbers(
+            peak_live_bytes=self.peak_live_bytes if live else None,
+            needed_bytes=self.needed_bytes if reserved else None,
+            reserved_bytes=self.reserved_bytes if reserved else None,
+            free_bytes=Pair(old.free_bytes, new.free_bytes) if live and reserved else None,
+            padding_bytes=_pair(old.padding_bytes, new.padding_bytes) if live else None,
+            unknown_padding_bytes=_pair(old.unknown_padding_bytes, new.unknown_padding_bytes) if live else None,
+            values=_pair(old.values, new.values),
+            allocations=_pair(old.allocations, new.allocations),
+        )
+
+
+def _pair(old: int | None, new: int | None) -> Pair | None:
+    return Pair(old, new) if old is not None and new is not None else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
