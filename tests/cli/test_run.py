@@ -101,9 +101,23 @@ def test_output_and_exit_status_are_those_of_the_program_and_the_report_follows(
     # Short enough for a terminal.
     assert len(report.splitlines()) < 60
     assert "Live at the host memory peak" not in report
-    *_, where, headline = report.splitlines()
+    *_, where, headline, failure = report.splitlines()
     assert where == "xla-lens: the dumps are in dumps. `xla-lens report dumps` shows the whole report."
     assert headline == f"xla-lens: jit_train_step needs {human(peak)} of host memory."
+    assert failure == "xla-lens: the program failed: exit status 42"
+
+
+def test_the_last_line_names_the_module_that_was_being_compiled(tmp_path: Path) -> None:
+    begun = 'touch "$folder/module_0003.jit_loss.before_optimizations.txt"'
+    done = run(tmp_path, "sh", "-c", f"{XLA}\n{begun}\nkill -KILL $$", options=("--out", "dumps"))
+    assert done.returncode == 137
+    last = done.stderr.splitlines()[-1]
+    assert last == "xla-lens: the program failed: exit status 137 (SIGKILL), while XLA compiled jit_loss"
+
+
+def test_a_program_that_succeeds_ends_with_what_it_needs(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", XLA, options=("--out", "dumps"))
+    assert done.stderr.splitlines()[-1].startswith("xla-lens: jit_train_step needs ")
 
 
 def test_the_last_run_of_the_same_program_is_compared(tmp_path: Path) -> None:
@@ -642,7 +656,7 @@ def test_whatever_a_program_makes_of_the_folder_the_report_follows(tmp_path: Pat
     done = run(tmp_path, "sh", "-c", f"{XLA}\n({change})\nexit 7", options=("--out", "dumps"))
     assert done.returncode == 7
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("xla-lens: jit_train_step needs ")
+    assert done.stderr.splitlines()[-2].startswith("xla-lens: jit_train_step needs ")
     assert not (tmp_path / "dumps" / "module_0009.x").exists()
 
 
@@ -658,7 +672,7 @@ def test_a_map_is_not_written_into_what_the_program_made_in_its_place(tmp_path: 
     change = f"{XLA}\nmkfifo a/memory-map.html; exit 5"
     done = run(tmp_path, "sh", "-c", change, options=("--open", "--out", "a"), environment={"BROWSER": "false"})
     assert done.returncode == 5
-    assert done.stderr.splitlines()[-1] == "xla-lens: a/memory-map.html: cannot be replaced: not a regular file"
+    assert done.stderr.splitlines()[-2] == "xla-lens: a/memory-map.html: cannot be replaced: not a regular file"
 
 
 def test_a_program_does_not_wait_where_it_made_a_fifo_of_a_note(tmp_path: Path) -> None:

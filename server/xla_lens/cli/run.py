@@ -6,18 +6,19 @@ What reports needs 0.2 s to import. That happens when the program has ended.
 import argparse
 import itertools
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from itertools import pairwise
 from pathlib import Path
 
 from xla_lens.cli.child import CannotStart, child_environment, run_program
 from xla_lens.cli.inside.sitecustomize import own_folder
 from xla_lens.cli.output import CannotRun, check_output, open_output, print_error
-from xla_lens.cli.run_folder import create_folder
+from xla_lens.cli.run_folder import RunFolder, create_folder
 
 
 def run_run(arguments: argparse.Namespace) -> int:
@@ -54,7 +55,19 @@ def run_run(arguments: argparse.Namespace) -> int:
     except Exception:
         # An error of ours, which must not change the exit status.
         traceback.print_exc()
+    if status:
+        # A report ends like that of a program that has done its work.
+        print_error(_failure(status, folder))
     return status
+
+
+def _failure(status: int, folder: RunFolder) -> str:
+    """How the program has failed, and the module that XLA was compiling."""
+    words = f"the program failed: exit status {status}"
+    with suppress(ValueError):
+        words += f" ({signal.Signals(status - 128).name})"
+    module = folder.unfinished_module()
+    return f"{words}, while XLA compiled {module}" if module else words
 
 
 def _default_folder(command: Sequence[str]) -> Path:

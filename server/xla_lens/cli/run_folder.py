@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.cli.output import CannotRun
-from xla_lens.disk.reading import SMALL_FILE, read_file, walk
+from xla_lens.disk.reading import SMALL_FILE, file_time, read_file, walk
 from xla_lens.syntax.file_names import FlagFile
 
 
@@ -64,6 +65,20 @@ class RunFolder(NamedTuple):
             if os.path.isdir(other):
                 yield _as_shown(Path(other))
 
+    def unfinished_module(self) -> str | None:
+        """Return the name of the module that XLA was compiling when the program ended, None if there is none. Its last
+        file is the module before optimizations.
+        """
+        found: list[tuple[float, str]] = []
+        for folder, _, names in chain.from_iterable(map(walk, self.dump_folders())):
+            assigned = [name for name in names if name.endswith("-buffer-assignment.txt")]
+            for name in names:
+                match = _MODULE.match(name)
+                if match and name.endswith(_BEFORE) and not any(match["module"] in other for other in assigned):
+                    found.append((file_time(Path(folder, name)), name[match.end() :].removesuffix(_BEFORE)))
+        last, module = max(found, default=(0.0, None))
+        return module if last >= self.started else None
+
     def tidy(self, *, is_everything_kept: bool) -> None:
         """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
         that are the only ones of their name.
@@ -78,7 +93,7 @@ class RunFolder(NamedTuple):
                     name, module = match.string, match["module"]
                     # XLA Lens takes a module without a buffer assignment for one from a compilation cache, unless the
                     # module is also there as it was before optimizations.
-                    is_before = name.endswith("before_optimizations.txt")
+                    is_before = name.endswith(_BEFORE)
                     if not (_NEEDED.search(name) or (is_before and not any(module in text for text in assigned))):
                         with suppress(OSError):
                             os.unlink(os.path.join(folder, name))
@@ -140,6 +155,9 @@ def create_folder(path: Path, chosen: Path | None) -> RunFolder:
 
 _MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.)")
 """The start of the names of all files and folders that XLA writes for a module."""
+
+_BEFORE: Final = ".before_optimizations.txt"
+"""The end of the name of the first file that XLA writes for a module."""
 
 _NEEDED: Final = re.compile(
     r"after_optimizations(-[a-z-]+)?\.txt$|\.(?:" + "|".join(map(re.escape, FlagFile)) + "|topology\\.textproto)$"
