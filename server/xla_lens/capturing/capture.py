@@ -180,7 +180,7 @@ class Peak:
     def _children(self, tree: Callable[[Sources], Node], name: str) -> Table:
         found = space_data(*self._part(Part.SOURCE)).sources
         children = tree(found).children if found else []
-        rows = ({"name": one.name, "size_bytes": one.size_bytes, "count": one.count} for one in children)
+        rows = ({"name": child.name, "size_bytes": child.size_bytes, "count": child.count} for child in children)
         return self._table(name, [*rows])
 
     def _table(self, name: str, rows: list[Json]) -> Table:
@@ -360,7 +360,7 @@ def read_captures(path: str | Path) -> tuple[Capture, ...]:
     Raises `NotADump` if there are none, and `OSError` if none can be read.
     """
     found = [Capture(files, load_set(files, {}, {})[1]) for files in find_sets(Path(path))]
-    unreadable = [reasons for one in found if (reasons := unreadable_files(one.analysis))]
+    unreadable = [reasons for dump in found if (reasons := unreadable_files(dump.analysis))]
     if len(unreadable) == len(found):
         raise OSError(unreadable[0][0])
-    return tuple(sorted(found, key=lambda one: -sum(space.peak_live_bytes for space in one.analysis.memory.spaces)))
+    return tuple(sorted(found, key=lambda dump: -sum(space.peak_live_bytes for space in dump.analysis.memory.spaces)))

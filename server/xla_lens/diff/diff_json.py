@@ -12,11 +12,11 @@ from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.matching import Confidence
 from xla_lens.words.json_types import Count, Files, JsonObject, Value, one_of
 
-_CHANGED: Final = [one for one in ValueClass if one is not ValueClass.UNCHANGED]
+_CHANGED: Final = [value_class for value_class in ValueClass if value_class is not ValueClass.UNCHANGED]
 
-_ValueClass: TypeAlias = Annotated[str, one_of(one.name.lower() for one in _CHANGED)]
-_Change: TypeAlias = Annotated[str, one_of(str(one.name).lower() for one in ChangeFlag)]
-_Confidence: TypeAlias = Annotated[str, one_of(one.name.lower() for one in Confidence)]
+_ValueClass: TypeAlias = Annotated[str, one_of(value_class.name.lower() for value_class in _CHANGED)]
+_Change: TypeAlias = Annotated[str, one_of(str(flag.name).lower() for flag in ChangeFlag)]
+_Confidence: TypeAlias = Annotated[str, one_of(confidence.name.lower() for confidence in Confidence)]
 
 
 class Run(JsonObject):

@@ -47,7 +47,7 @@ def runs_outline(modules: Sequence[ModuleInRuns], labels: Sequence[str], top: in
     same, more = len(modules) - len(shown), len(shown) - len(shown[:top])
     counts = ((same, "with the same sizes in all runs"), (more, "that changed and need less"))
     answer = tuple(f"{counted(count, 'more module')} {words}." for count, words in counts if count)
-    parts = tuple((_section(one, labels),) for one in shown[:top])
+    parts = tuple((_section(module, labels),) for module in shown[:top])
     return Outline(f"{counted(len(modules), 'module')} in {counted(len(labels), 'run')}", (), parts, answer)
 
 

@@ -95,7 +95,7 @@ def _capacity_in_logs(files: SetFiles) -> Capacity | None:
         found = [logged_capacity(_sizes_in(path, stamp_of(path)), files.module, str(path)) for path in logs]
     except OSError:
         return None
-    stated = [one for one in found if one]
+    stated = [capacity for capacity in found if capacity]
     return stated[0] if len({capacity.size_bytes for capacity in stated}) == 1 else None
 
 

@@ -150,7 +150,7 @@ def load_files(
             file = DumpFile(kinds[path], str(path), document, columns)
         loaded[path] = LoadedFile(file, stamp)
         read_bytes += len(document.data)
-    remaining = {path: one for path, one in loaded.items() if one.stamp or path in opened}
+    remaining = {path: file for path, file in loaded.items() if file.stamp or path in opened}
     return remaining or loaded
 
 

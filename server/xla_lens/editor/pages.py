@@ -147,7 +147,7 @@ def _live_set(report: Report, step: int) -> Outline:
         where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
         facts.append(("peak", linked(f"XLA prints the peak {where}", PRINTED_PEAK)))
     facts += _incomplete(report.warrants)
-    live = tuple(live_at_step_sections(report, one) for one, live in found if len(live.values))
+    live = tuple(live_at_step_sections(report, space) for space, live in found if len(live.values))
     return Outline(("Live at ", step_link(step, f"step {step}")), tuple(facts), live)
 
 

@@ -67,7 +67,7 @@ def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> 
     printed peak, the schedule entry of its instruction, and each operand in an instruction that reads it or passes it
     on.
     """
-    return (one for one in _all(dump, target) if file in (None, one.place.file))
+    return (mention for mention in _all(dump, target) if file in (None, mention.place.file))
 
 
 def _each(role: MentionRole, places: Iterable[Place | None]) -> Iterator[Occurrence]:
@@ -164,7 +164,7 @@ def references(
     if isinstance(target, HloInstruction | HloComputation):
         return list(islice(_of_module(dump, module, target), first, first + limit)) if module else []
     found = occurrences(dump, target)
-    shown = (one for one in found if has_declaration or not is_declaration(target, one.role))
+    shown = (mention for mention in found if has_declaration or not is_declaration(target, mention.role))
     # One place may have several adjacent words.
     places = (place for place, _ in groupby(shown, lambda occurrence: occurrence.place))
     return list(islice(chain(places, islice(_in_module(dump, module, target), first, None)), limit))

@@ -150,7 +150,7 @@ def _line(peak: PeakByLine, number: int, rows: list[LineBytes], owned: dict[int,
     return LineMemory(
         line=number,
         size_bytes=sum(row.size_bytes for row in rows),
-        buffers=tuple(sorted(groups, key=lambda one: -one.size_bytes)),
+        buffers=tuple(sorted(groups, key=lambda group: -group.size_bytes)),
         stacks=tuple(sorted((stack for row in rows for stack in row.stacks), key=lambda one: -one.size_bytes)),
         savings=tuple(saving for saving in savings if saving[1]),
     )
@@ -184,7 +184,7 @@ def functions_in(text: str) -> list[tuple[str, int, int]]:
     """Return the functions of a Python file: their names, first and last lines. Empty if it cannot be parsed."""
     try:
         tree = ast.parse(text) if len(text) <= _LONGEST_TEXT else None
-        return sorted(_functions_below(tree, ""), key=lambda one: one[1]) if tree else []
+        return sorted(_functions_below(tree, ""), key=lambda named: named[1]) if tree else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
@@ -275,8 +275,8 @@ def line_hover(
         found.append(f"{saving} {human(size_bytes)} of its buffers come from this line.")
     buffers = [_buffers(peak.dump, buffer, link_to) for buffer in line.buffers[:_MOST_BUFFERS]]
     if more := line.buffers[_MOST_BUFFERS:]:
-        count = counted(sum(len(one.values) for one in more), "other buffer")
-        buffers.append(f"{human(sum(one.size_bytes for one in more))} · {count}")
+        count = counted(sum(len(group.values) for group in more), "other buffer")
+        buffers.append(f"{human(sum(group.size_bytes for group in more))} · {count}")
     found.append("\n".join(f"- {words}" for words in buffers))
     named = [
         f"{links.source(code(short_frame(frame)), frame)}{_in(frame.function)} {human(size_bytes)}"

@@ -21,4 +21,4 @@ class InvalidParams(JsonRpcInvalidParams):
 
 
 def _line(message: str) -> str:
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in message)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in message)

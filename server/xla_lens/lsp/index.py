@@ -139,7 +139,7 @@ def worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[Inde
         over = over_bytes(space, capacity.size_bytes) if capacity else None
         return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
 
-    return sorted(sets, key=lambda one: (*worst(one.summary), one.summary.module, one.files.stem))
+    return sorted(sets, key=lambda each: (*worst(each.summary), each.summary.module, each.files.stem))
 
 
 def _load(

@@ -72,7 +72,7 @@ class Publisher(State, Events):
         if not self.settings.source_lines:
             return frozenset()
         named = await self.sources.named()
-        return frozenset(path for one in named for path in one.files)
+        return frozenset(path for file in named for path in file.files)
 
     def closed(self, dump_set: DumpSetState) -> None:
         """Withdraw the diagnostics of a set whose last document was closed."""
@@ -97,7 +97,7 @@ class Publisher(State, Events):
 
     def settings_changed(self, before: Settings) -> None:
         """Publish what new settings change."""
-        opened = (one.key for one in self.sets.open)
+        opened = (dump_set.key for dump_set in self.sets.open)
         for key in dict.fromkeys((*self.published, *self.indexed, *opened)):
             self._publish(key)
         self.client.refresh()
@@ -130,9 +130,9 @@ class Publisher(State, Events):
 
     def _publish(self, key: Path) -> None:
         """Publish the diagnostics of a set that have changed, and withdraw those of files that have none any more."""
-        opened = next((one for one in self.sets.open if one.key == key), None)
+        opened = next((dump_set for dump_set in self.sets.open if dump_set.key == key), None)
         found = self._of_open(opened) if opened else self._of_indexed(self.indexed.get(key))
-        versions = {one.uri: one.version for one in opened.open.values()} if opened else {}
+        versions = {document.uri: document.version for document in opened.open.values()} if opened else {}
         wanted = {uri: (diagnostics, versions.get(uri)) for uri, diagnostics in found.items() if diagnostics}
         before = self.published.pop(key, {})
         # An empty list withdraws what was published or pulled before.
@@ -155,7 +155,7 @@ class Publisher(State, Events):
         if dump_set.why_empty:
             line = lsp.Range(lsp.Position(0, 0), lsp.Position(1, 0))
             why = lsp.Diagnostic(line, dump_set.why_empty, lsp.DiagnosticSeverity.Information, source="xla-lens")
-            return {one.uri: [why] for one in dump_set.open.values()}
+            return {document.uri: [why] for document in dump_set.open.values()}
         convert = Converter(dump_set.open, self.client.capabilities.encoding)
         findings: dict[str, list[Finding]] = {}
         for finding in findings_of(dump_set.analysis, self.settings):

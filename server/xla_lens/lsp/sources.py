@@ -58,7 +58,7 @@ class Sources:
                 await state.settled()
         self._known = {state.key: self._known[state.key] for state in states if state.key in self._known}
         found = [named for state in states if state.has_files and (named := await self._named(state))]
-        return sorted(found, key=lambda one: -one.peak.space.peak_live_bytes)
+        return sorted(found, key=lambda memory: -memory.peak.space.peak_live_bytes)
 
     async def naming(self, path: Path, preferred: DumpSetState | None, *, is_search: bool) -> list[NamedFiles]:
         """Return the sets that name a file, the preferred one first, then that with the greatest peak. With
@@ -68,12 +68,14 @@ class Sources:
         found = [one for one in await self.named() if real in one.files]
         if not found and is_search:
             found = await self._search(real)
-        return sorted(found, key=lambda one: one.dump_set is not preferred)
+        return sorted(found, key=lambda memory: memory.dump_set is not preferred)
 
     async def _search(self, path: Path) -> list[NamedFiles]:
         await self._index.update()
         sets = (await self._index.sets_now()).values()
-        worst = sorted(sets, key=lambda one: -max((space.peak_live_bytes for space in one.summary.spaces), default=0))
+        worst = sorted(
+            sets, key=lambda indexed: -max((space.peak_live_bytes for space in indexed.summary.spaces), default=0)
+        )
         for one in worst[:_MOST_SEARCHED]:
             state = self._sets.load(one.files.stem, next(iter(one.files.paths.values())))
             await state.analysis_for(state.path)

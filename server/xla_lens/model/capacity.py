@@ -104,7 +104,7 @@ def capacity_of(space: MemorySpace, *candidates: Capacity | None) -> Capacity | 
     """
     if space.id.color != DEFAULT_COLOR or space.id.backend is Backend.CPU:
         return None
-    return next((one for one in candidates if one), None)
+    return next((capacity for capacity in candidates if capacity), None)
 
 
 def over_bytes(space: MemorySpace, limit_bytes: int) -> int | None:

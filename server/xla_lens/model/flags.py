@@ -65,7 +65,7 @@ def flags_in(texts: Mapping[FlagFile, str]) -> Flags:
     changed = files.get(FlagFile.DEBUG_OPTIONS)
     targets = [files[file] for file in (FlagFile.TARGET_CONFIG, FlagFile.TARGET_ARGUMENTS) if file in files]
     return Flags(
-        xla=FlagSet(*(None if one is None else _flags(one) for one in (changed, every))),
+        xla=FlagSet(*(None if flags is None else _flags(flags) for flags in (changed, every))),
         tpu=_tpu_flags(texts[FlagFile.TPU_ENVIRONMENT]) if FlagFile.TPU_ENVIRONMENT in texts else FlagSet(),
         effort=FlagSet(None, {name: value for name, value in _flags(configs[0]).items() if name in _EFFORT})
         if configs
@@ -134,7 +134,7 @@ def _tpu_flags(text: str) -> FlagSet:
 
 def _overrides(options: Message) -> dict[str, str]:
     """The options of one compilation: the keys are names of flags, the values have a field for their type."""
-    entries = (one for one in options.get("env_option_overrides", []) if isinstance(one, Message))
+    entries = (entry for entry in options.get("env_option_overrides", []) if isinstance(entry, Message))
     return {key: _joined(entry.message("value")) for entry in entries if (key := entry.text("key"))}
 
 
@@ -174,7 +174,7 @@ def flag_changes(old: Flags, new: Flags, backend: Backend | None) -> list[Settin
         for name, values in _changes(old.overrides, new.overrides).items():
             if name not in known:
                 changes[name] = Setting(name, *values)
-    return sorted(one for name, one in changes.items() if _may_matter(name, backend))
+    return sorted(change for name, change in changes.items() if _may_matter(name, backend))
 
 
 _Values: TypeAlias = tuple[str | None, str | None]
@@ -227,7 +227,7 @@ _OF_BACKEND: Final = {"xla_cpu_": Backend.CPU, "xla_gpu_": Backend.GPU, "xla_tpu
 
 
 def _may_matter(name: str, backend: Backend | None) -> bool:
-    of_backend = next((one for prefix, one in _OF_BACKEND.items() if name.startswith(prefix)), None)
+    of_backend = next((backend_name for prefix, backend_name in _OF_BACKEND.items() if name.startswith(prefix)), None)
     return not _ABOUT_OUTPUT.search(name) and (None in (of_backend, backend) or of_backend is backend)
 
 
@@ -249,5 +249,6 @@ def device_changes(old: Flags, new: Flags) -> list[Setting]:
     names = {name: name.partition(".")[2] or name for name in {*old.device, *new.device}}
     found = (Setting(short, old.device.get(name), new.device.get(name)) for name, short in names.items())
     return sorted(
-        (one for one in found if one.old != one.new), key=lambda one: (_FIRST.get(one.name, len(_FIRST)), one.name)
+        (change for change in found if change.old != change.new),
+        key=lambda change: (_FIRST.get(change.name, len(_FIRST)), change.name),
     )

@@ -41,7 +41,7 @@ ColorNumber: TypeAlias = Annotated[int, Meta(ge=-1)]
 AllocationKind: TypeAlias = Annotated[str, one_of(KIND_NAMES)]
 """One of `KIND_NAMES`."""
 
-Inexact: TypeAlias = Annotated[str, one_of(one for one in Bound if one is not Bound.EXACT)]
+Inexact: TypeAlias = Annotated[str, one_of(bound for bound in Bound if bound is not Bound.EXACT)]
 """A `Bound` other than `EXACT`."""
 
 Bounds: TypeAlias = Annotated[

@@ -122,7 +122,7 @@ async def check(arguments: Arguments) -> Any:
 async def explain(arguments: Arguments) -> Any:
     """Show and return the explanation of a code or a rule."""
     code = arguments.need("code", str)
-    codes: dict[str, Code | Rule] = {one: one for one in (*Code, *Rule)}
+    codes: dict[str, Code | Rule] = {code: code for code in (*Code, *Rule)}
     if code not in codes:
         raise InvalidParams(unknown_name("code", code, tuple(codes)))
     page = explanation_path(codes[code])

@@ -67,7 +67,7 @@ async def definition(snapshot: PageSnapshot, params: lsp.DefinitionParams) -> li
         start = lsp.Position(row, 0)
         return [lsp.Location(uri, lsp.Range(start, start))]
     others = snapshot.page.beside(link) if len(snapshot.page.sources) > 1 else []
-    return [snapshot.convert.location(one.place) for one in (link, *others) if one.place] or None
+    return [snapshot.convert.location(each.place) for each in (link, *others) if each.place] or None
 
 
 def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:

@@ -190,11 +190,14 @@ async def modules(arguments: Arguments) -> RawJson:
     index = arguments.state.index
     is_reading = index.start_reading()
     found, sets = await index.sets_now(), arguments.state.sets
-    is_loading, opened = any(one.analysis is None and one.is_loading for one in sets.open), sets.documents
+    is_loading, opened = (
+        any(dump_set.analysis is None and dump_set.is_loading for dump_set in sets.open),
+        sets.documents,
+    )
     given = given_capacity(arguments.state.settings.device_memory)
     convert = arguments.state.converter(opened)
     found_modules = await in_thread(
-        lambda: [_module(one, convert, opened, given) for one in worst_first(found.values(), given)]
+        lambda: [_module(indexed, convert, opened, given) for indexed in worst_first(found.values(), given)]
     )
     answer: contract.Modules = {
         "is_reading": is_reading or is_loading,

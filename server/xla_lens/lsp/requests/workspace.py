@@ -37,7 +37,7 @@ _KINDS: Final[Mapping[EntryKind, tuple[lsp.SymbolKind, Literal["module", "alloca
 async def workspace_symbol(state: State, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
     """Modules, allocations and values of the workspace by name and size."""
     await state.index.update()
-    summaries = [one.summary for one in (await state.index.sets()).values()]
+    summaries = [indexed.summary for indexed in (await state.index.sets()).values()]
     found = await in_thread(search, summaries, parse_query(params.query), SYMBOL_LIMIT)
     if found.is_truncated:
         state.report_truncated(lsp.WORKSPACE_SYMBOL, "", f"only the best {SYMBOL_LIMIT:,} matches are shown")
@@ -62,7 +62,7 @@ async def find_values(arguments: Arguments) -> contract.FoundValues:
     """Return what a query finds in the sets that have been read so far, and start reading the others."""
     state, query, limit = arguments.state, parse_query(arguments.get("query", str, "")), arguments.number("limit")
     is_reading = state.index.start_reading()
-    summaries = [one.summary for one in (await state.index.sets_now()).values()]
+    summaries = [indexed.summary for indexed in (await state.index.sets_now()).values()]
     found = await in_thread(search, summaries, query, _FIND_LIMIT if limit is None else limit)
     finders = [_source_of(state, symbol) for symbol in found.symbols]
     sources = await in_thread(lambda: [find() for find in finders])

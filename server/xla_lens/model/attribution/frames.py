@@ -85,7 +85,7 @@ class Origins:
         parameter. Both are rows of `DumpSet.values`.
         """
         derived = ((value, self.of_value(value).derived) for value in values)
-        names = ((value, self.dump.name_number(one.name.encode())) for value, one in derived if one)
+        names = ((value, self.dump.name_number(writer.name.encode())) for value, writer in derived if writer)
         found = ((value, self.dump.value_at(name, EMPTY_INDEX)) for value, name in names if name != NONE)
         return {value: parameter for value, parameter in found if parameter != NONE}
 
@@ -133,7 +133,10 @@ def _is_of_dump(module: HloModule, dump: DumpSet) -> bool:
     )
     common = [(quoted, module.instruction(row)) for quoted, row in sample if quoted and row != NONE]
     # An asynchronous operation has another opcode in the module.
-    same = [one and (one.shape, one.metadata()) == (quoted.shape, quoted.metadata()) for quoted, one in common]
+    same = [
+        written and (written.shape, written.metadata()) == (quoted.shape, quoted.metadata())
+        for quoted, written in common
+    ]
     return (len(same) - same.count(True)) * _MOST_DIFFERENT <= len(same)
 
 

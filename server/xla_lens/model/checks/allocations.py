@@ -250,8 +250,10 @@ def memory_spaces_agree(dump: DumpSet, context: Context) -> Findings:
         known &= ~np.isin(slices.id, dump.assignment.columns.other_color_values.id)
     # If an allocation holds a value of its own memory space, its header is right.
     is_shared = np.isin(owner, owner[known & (header == slices.color)])
-    for row in marked(known & np.logical_or.reduce([(one != slices.color) & (one != NONE) for one in printed])):
-        spaces = [one.item(row) for one in printed]
+    for row in marked(
+        known & np.logical_or.reduce([(colors != slices.color) & (colors != NONE) for colors in printed])
+    ):
+        spaces = [colors.item(row) for colors in printed]
         right = max(filter(NONE.__ne__, reversed(spaces)), key=spaces.count)
         wrong = next(at for at, space in enumerate(spaces) if space not in (right, NONE))
         space, problem, severity = spaces[wrong], Problem.SPACE_MISMATCH, Severity.ERROR

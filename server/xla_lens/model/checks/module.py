@@ -363,7 +363,9 @@ def live_ranges_match_module(graph: ModuleGraph, context: Context) -> Findings:
     known = (values.live_range != NONE) & (values.used_value != NONE) & (values.slice != NONE)
     known &= (graph.row[values.name] != NONE) & (step[values.name] != NONE)
     value, end = dump.value_of_live_range, _ends(graph, context, step)
-    late = [one for one in marked(known & (values.end_step > end)) if not _inherits_end(dump, one, end)]
+    late = [
+        late_value for late_value in marked(known & (values.end_step > end)) if not _inherits_end(dump, late_value, end)
+    ]
     facts = context.values_in(value), ranges.end_step, taken(end, value)
     rows, related = values.live_range[late].tolist(), _in_module(graph, ranges.name)
     yield from context.found(ranges, rows, Problem.LATE_END, *facts, severity=Severity.WARNING, related=related)
@@ -471,7 +473,7 @@ def differences_from_module(context: Context, module: HloModule, is_cancelled: I
         return []
     graph = ModuleGraph(context.dump, module)
     for group in _CHECKS:
-        found = [finding for one in group for finding in one(graph, context)]
+        found = [finding for check in group for finding in check(graph, context)]
         if is_cancelled():
             raise Cancelled
         if len(found) > _MAXIMUM_DIFFERENCES:

@@ -61,7 +61,7 @@ def live_values_do_not_overlap(dump: DumpSet, context: Context, memory: Memory) 
             partners.setdefault(other, {})[one] = None
     # The value with the most collisions comes first: a moved value lies on several others, each of which collides only
     # with it.
-    for value in sorted(partners, key=lambda one: -len(partners[one])):
+    for value in sorted(partners, key=lambda each: -len(partners[each])):
         others = [other for other in partners.pop(value) if other in partners]
         if not others:
             continue

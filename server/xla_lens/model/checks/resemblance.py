@@ -127,7 +127,7 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
                     if sum(bool(re.search(part, form)) for part in parts) >= least
                 )
             section = section_at(file, start)
-            row = min(known[form], key=lambda one: _SECTIONS.get(one) is not section, default=None)
+            row = min(known[form], key=lambda each: _SECTIONS.get(each) is not section, default=None)
             if row is None and section is DumpSection.USED_VALUES:
                 row = _row_of_value(dump, line)
         yield UnknownLine(file, start, end, row, is_part, start in broken)
@@ -197,7 +197,7 @@ _SAME: Final = 0.85
 def _is_attribute(text: bytes) -> bool:
     """Whether a part of a header is a damaged attribute whose loss changes numbers."""
     form = _DIGITS.sub(b"0", text[:_LONGEST]).decode("utf-8", "replace")
-    ratios = (difflib.SequenceMatcher(None, form, one).ratio() for one in _ATTRIBUTES)
+    ratios = (difflib.SequenceMatcher(None, form, attribute).ratio() for attribute in _ATTRIBUTES)
     return any(word in form for word in ("ShapeIndex", "shape |", "shape is |")) or max(ratios) >= _SAME
 
 

@@ -180,8 +180,8 @@ def _line_text(file: str, line: int) -> str:
 
 def _sums(side: Sequence[Owner], by: By) -> tuple[int, int, int, int]:
     """The bytes, the number of values, the value that owns most, and the bytes with a derived source."""
-    derived = sum(one.size_bytes for one in side if one.is_derived) if by in WITH_SOURCES else 0
-    return sum(one.size_bytes for one in side), len(side), side[0].value if side else NONE, derived
+    derived = sum(owner.size_bytes for owner in side if owner.is_derived) if by in WITH_SOURCES else 0
+    return sum(owner.size_bytes for owner in side), len(side), side[0].value if side else NONE, derived
 
 
 # ---------------------------------------------------------------- source lines that an edit of the program moved

@@ -209,8 +209,8 @@ def _fused_in(other: _Program, program: _Program, values: Column) -> Counter[str
             sizes[instruction.op_name, without_layout(shape)] += dump.values.size_bytes.item(value)
     for (op_name, shape), size_bytes in sizes.most_common(_MAX_OPERATIONS):
         here, there = (_operations(module, op_name, shape) for _, module in (program, other))
-        counts = [sum(one.opcode != b"fusion" for one in of_side) for of_side in (here, there)]
-        have_no_buffer = not any(other[0].instruction(other[0].name_number(one.name)) for one in there)
+        counts = [sum(read.opcode != b"fusion" for read in of_side) for of_side in (here, there)]
+        have_no_buffer = not any(other[0].instruction(other[0].name_number(read.name)) for read in there)
         if all(counts) and (have_no_buffer or counts[0] <= counts[1]):
             found[op_name] += size_bytes
     return found
@@ -221,7 +221,7 @@ def _operations(module: HloModule, op_name: str, shape: bytes) -> list[Instructi
     places = re.finditer(re.escape(b'op_name="%s"' % op_name.encode()), module.data)
     rows = [module.instruction_at(place.start()) for place in islice(places, _MAX_INSTRUCTIONS)]
     found = [module.instruction(row) for row in rows if row != NONE] if len(rows) < _MAX_INSTRUCTIONS else []
-    return [one for one in found if one and without_layout(one.shape) == shape]
+    return [read for read in found if read and without_layout(read.shape) == shape]
 
 
 # ---------------------------------------------------------------- numbers of each dump

@@ -136,9 +136,9 @@ class Comparison:
     def of(cls, old: Analysis, new: Analysis) -> Self:
         """Compare two dumps. The HLO modules only improve source lines; since jaxlib 0.8.2 only they have them."""
         numbers: dict[Hashable, int] = {}
-        sides = [(one.dump, read_traits(one.dump, numbers)) for one in (old, new)]
+        sides = [(side.dump, read_traits(side.dump, numbers)) for side in (old, new)]
         matching = match_values(*sides)
-        old_paths, new_paths = (frozenset(parameter_paths(one.dump).values()) for one in (old, new))
+        old_paths, new_paths = (frozenset(parameter_paths(side.dump).values()) for side in (old, new))
         # What only one module says of its dump is no difference between the two.
         modules = (old.module, new.module) if old.module and new.module else (None, None)
         spaces = space_sides(old, modules[0], new_paths), space_sides(new, modules[1], old_paths)

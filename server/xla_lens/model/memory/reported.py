@@ -85,14 +85,14 @@ def reported_spaces(dump: DumpSet) -> list[ReportedSpace]:
     if file is None:
         return []
     found = _by_tables(dump, file) if len(file.columns.report_spaces) else _by_headers(file)
-    return [one for one in found if one.color >= 0 and one.reserved.least >= 0]
+    return [space for space in found if space.color >= 0 and space.reserved.least >= 0]
 
 
 def reported_buffers(dump: DumpSet) -> list[ReportedBuffer]:
     """Return the buffers of a set that has a memory usage report but no buffer assignment, the largest first."""
     file = usage_report(dump)
     found = [buffer for buffer in (_buffers(file) if file else ()) if buffer.color >= 0 and buffer.values >= 0]
-    return sorted(found, key=lambda one: (-one.size_bytes.most, one.start))
+    return sorted(found, key=lambda buffer: (-buffer.size_bytes.most, buffer.start))
 
 
 # ---------------------------------------------------------------- tables without kinds
@@ -110,7 +110,7 @@ def _by_tables(dump: DumpSet, file: DumpFile) -> Iterator[ReportedSpace]:
             if len(buffers) == 1 and tables.rest[table] == NONE and _may_be_local(dump, buffers[0]):
                 perhaps_local += buffers[0].size_bytes
             else:
-                ends = (start + one.size_bytes.least for start, one in zip(offsets, buffers, strict=True))
+                ends = (start + buffer.size_bytes.least for start, buffer in zip(offsets, buffers, strict=True))
                 surely_needed += max(ends, default=0)
         # Then each allocation has a table.
         if len(here) <= MOST_TABLES and _is_whole(file):

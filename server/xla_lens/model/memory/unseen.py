@@ -68,8 +68,9 @@ def unseen_memory(dump: DumpSet, module: HloModule | None) -> tuple[Unseen, ...]
     """
     if dump.backend is not Backend.CPU:
         return ()
-    found = {one.instruction: one for one in (_in_module(module) if module else _in_quotes(dump))}
-    return tuple(sorted(found.values(), key=lambda one: -1 if one.size_bytes is None else -one.size_bytes))
+    instructions = _in_module(module) if module else _in_quotes(dump)
+    found = {each.instruction: each for each in instructions}
+    return tuple(sorted(found.values(), key=lambda each: -1 if each.size_bytes is None else -each.size_bytes))
 
 
 def much_unseen(unseen: Iterable[Unseen], needed_bytes: int, *, is_fused: bool = True) -> list[Unseen]:
