@@ -15,7 +15,7 @@ import xla_lens
 from cli.test_schema import printed_fields
 from commands import run
 from oom_texts import GPU_LIST, TPU_LIST, TPU_VMEM
-from samples import DUMPS, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
+from samples import DUMPS, FIELD, ROOT, SHARED_DUMPS, TPU, TPU_LOG, needs_shared_dumps
 
 FOLDER = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "mlp_train"
 """Has a module of the name in the message, which fits into a device easily."""
@@ -150,6 +150,8 @@ def test_json_matches_its_schema_and_prints_every_field(tmp_path: Path) -> None:
     log.write_text(TPU_LIST + GPU_LIST + TPU_VMEM)
     seen.update(printed_fields(data_of("oom", log)))
     seen.update(printed_fields(data_of("oom", TPU_LOG, FOLDER)))
+    seen.update(printed_fields(data_of("oom", FIELD / "tpu_compile_log.txt")))
+    seen.update(printed_fields(data_of("oom", FIELD / "command_buffer.txt")))
     seen.update(printed_fields(data_of("oom", TPU_LOG, FOLDER, "--part", "totals")))
     name = next(line for line in TPU.read_text().splitlines() if line.startswith(" value: <") and " @0>" in line)
     log.write_text(
@@ -168,7 +170,10 @@ def test_log_without_a_message_is_one_line_and_status_1(monkeypatch: pytest.Monk
     log = tmp_path / "log"
     for data in (b"", b"all is well\n", bytes(range(256)) * 50):
         log.write_bytes(data)
-        words = "no out-of-memory message of XLA found. Expected the log of the failed program"
+        words = (
+            "no out-of-memory message of XLA found. Looked for RESOURCE_EXHAUSTED and the sentences about memory of "
+            "compilers, runtimes and allocators of TPUs, GPUs and CPUs. Expected the log of the failed program"
+        )
         assert run("oom", log) == (1, "", f"xla-lens: {log}: {words}\n")
         assert run("oom", log, FOLDER) == (1, "", f"xla-lens: {log}: {words}\n")
         feed(monkeypatch, data)

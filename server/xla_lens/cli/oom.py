@@ -17,12 +17,20 @@ from xla_lens.disk.reading import log_blocks, open_file
 from xla_lens.disk.sets import SetFiles
 from xla_lens.model.analysis import Analysis
 from xla_lens.oom.candidates import Candidate
-from xla_lens.oom.explanation import messages_data, nothing_found, oom_outline, oom_report
+from xla_lens.oom.explanation import (
+    compiled_data,
+    compiled_outline,
+    messages_data,
+    nothing_found,
+    oom_outline,
+    oom_report,
+)
 from xla_lens.report import report_json
 from xla_lens.report.data import report_data
 from xla_lens.report.facts import Report
 from xla_lens.report.options import Part, ReportOptions, report_options
 from xla_lens.report.outline import report_outline
+from xla_lens.syntax.compile_log import CompiledProgram, keeping_compiler_lines, read_compile_log
 from xla_lens.syntax.oom import OomLog, read_oom_log
 
 
@@ -38,9 +46,9 @@ def run_oom(arguments: argparse.Namespace) -> int:
         raise CannotRun("-: standard input is either the log or a dump, not both")
     dumps = find_dumps(paths) if paths else GivenDumpSets((), {})
     label = "<stdin>" if log == STANDARD_INPUT else str(log)
-    found = read_log(log, label)
+    found, programs = read_log(log, label)
     if not found.messages:
-        print_error(nothing_found(label))
+        _print_programs(programs, label, arguments)
         return 1
     options = report_options(
         arguments.part or ADVICE_ONLY,
@@ -54,6 +62,18 @@ def run_oom(arguments: argparse.Namespace) -> int:
 
 ADVICE_ONLY: Final = frozenset({Part.ADVICE})
 """The parts of the dump's report that follow the message, unless others are chosen."""
+
+
+def _print_programs(programs: list[CompiledProgram], label: str, arguments: argparse.Namespace) -> None:
+    """Print what a log without a message says about programs, or what was looked for."""
+    if not programs:
+        print_error(nothing_found(label))
+    elif arguments.output_format == "json":
+        data = compiled_data(programs)
+        print_json(report_json.Oom(log=label, messages=[], programs=data, left_out=0, dumps=0, report=None))
+    else:
+        outline = compiled_outline(label, programs, arguments.top)
+        print_outlines([(outline, None)], arguments.output_format, arguments.color)
 
 
 def print_answer(
@@ -79,6 +99,7 @@ def print_answer(
             report_json.Oom(
                 log=answer.label,
                 messages=messages_data(answer),
+                programs=[],
                 left_out=answer.log.left_out,
                 dumps=len(answer.candidates),
                 report=report_data(last) if last else None,
@@ -91,14 +112,16 @@ def print_answer(
     return None if choice and choice.join.is_refuted else last
 
 
-def read_log(log: Path, label: str) -> OomLog:
-    """Read the messages in a log. Raises `CannotRun`."""
+def read_log(log: Path, label: str) -> tuple[OomLog, list[CompiledProgram]]:
+    """Read the messages in a log, and what the compiler for TPUs logged. Raises `CannotRun`."""
     if log == STANDARD_INPUT and (sys.stdin is None or sys.stdin.isatty()):
         raise CannotRun("no log given: name the file, or pipe the output of the program into this command")
     with reading(label):
         source = nullcontext(sys.stdin.buffer) if log == STANDARD_INPUT else open_file(log, is_named=True)
         with source as stream:
-            return read_oom_log(log_blocks(stream, label))
+            lines: list[bytes] = []
+            messages = read_oom_log(keeping_compiler_lines(log_blocks(stream, label), lines))
+            return messages, [*read_compile_log(b"\n".join(lines))]
 
 
 def _load(dumps: GivenDumpSets, files: SetFiles) -> Analysis:

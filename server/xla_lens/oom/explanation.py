@@ -12,6 +12,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.oom import oom_json
 from xla_lens.oom.candidates import Candidate, Choice, ChosenBy, choose_dumps
+from xla_lens.syntax.compile_log import CompiledProgram
 from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomLog, OomMessage, PrintedSize
 from xla_lens.words.json_types import identity
 from xla_lens.words.numbers import capitalized, counted, human
@@ -44,12 +45,49 @@ def oom_report(label: str, log: OomLog, candidates: Sequence[Candidate], top: in
     """
     dumps = choose_dumps(log.messages, candidates)
     main = min(log.messages, key=lambda message: (not message.is_failure, message not in dumps))
-    return OomReport(label, log, main, candidates, dumps, top)
+    return OomReport(label, log, _cause(main, log, dumps) or main, candidates, dumps, top)
+
+
+def _cause(main: OomMessage, log: OomLog, dumps: Mapping[OomMessage, Choice]) -> OomMessage | None:
+    """The warning that arguments and outputs alone are too big, if it explains a message and has as much to say."""
+    if main.kind in (OomKind.SHARED_MEMORY, OomKind.COMMAND_BUFFER):
+        return None
+    return next(
+        (
+            message
+            for message in log.messages
+            if message.kind is OomKind.ARGUMENTS
+            and (message.line < main.line or not main.is_failure)
+            and (message in dumps or main not in dumps)
+        ),
+        None,
+    )
 
 
 def nothing_found(label: str) -> str:
     """Return the sentence that a log has no message."""
-    return f"{label}: no out-of-memory message of XLA found. Expected the log of the failed program"
+    return (
+        f"{label}: no out-of-memory message of XLA found. Looked for RESOURCE_EXHAUSTED and the sentences about memory "
+        "of compilers, runtimes and allocators of TPUs, GPUs and CPUs. Expected the log of the failed program"
+    )
+
+
+def compiled_outline(label: str, programs: Sequence[CompiledProgram], top: int | None) -> Outline:
+    """Return what the compiler for TPUs logged about the programs of a log without a message, the biggest first."""
+    biggest = sorted(programs, key=lambda program: -program.uses[0].used.size_bytes)
+    fits = all(use.used.least_bytes <= use.capacity.size_bytes for program in programs for use in program.uses)
+    spaces = [*dict.fromkeys(use.space for program in programs for use in program.uses)]
+    rows = []
+    for program in biggest[:top]:
+        uses = {use.space: f"{size_text(use.used)} of {size_text(use.capacity)}" for use in program.uses}
+        module = _named(program.module, Role.NAME) or "not named"
+        rows.append((*(uses.get(space, "") for space in spaces), module))
+    shown = table(f"{' | '.join(spaces)} | <module", rows)
+    counts = counted(len(programs), "program")
+    verdict = "not all of which fit" if not fits else "which fits" if len(programs) == 1 else "which fit"
+    what = f"No out-of-memory message: {counts} compiled for a TPU, {verdict}"
+    section = Section(f"What the programs need, of what they may use{_first(len(rows), len(programs))}", (shown,))
+    return Outline(what, (("log", (Name(label, role=Role.PATH),)),), ((section,),))
 
 
 # ---------------------------------------------------------------- sentences
@@ -60,11 +98,25 @@ _WORDS: Final = {
     OomKind.COMPILE_TOTAL: (_COMPILED, "needed", "available"),
     OomKind.COMPILE_CORES: (_COMPILED, "needed", "available"),
     OomKind.COMPILE_ALLOCATION: ("one buffer is bigger than {space} when XLA compiled {module}", "needed", "available"),
+    OomKind.ESTIMATE: ("XLA stopped before it compiled {module}, which is unlikely to fit", "needed", "available"),
+    OomKind.ARGUMENTS: ("the arguments and outputs of {module} alone exceed what XLA may use", "needed", "limit"),
     OomKind.SCOPED: ("{subject} needs more scoped {space} than its limit", "needed", "limit"),
+    OomKind.SPARSECORE: ("a program of a SparseCore needs more {space} than its limit", "needed", "limit"),
     OomKind.LOAD_PROGRAM: ("{space} has no room for {module}, which was compiled", "requested", "available"),
     OomKind.ALLOCATE: ("a buffer could not be allocated in {space} while the program ran", "requested", "available"),
     OomKind.ALLOCATOR_WARNING: ("an allocator warned that it was out of memory", "requested", "available"),
-    OomKind.SHARED_MEMORY: ("a kernel needs more shared memory than the GPU has", "needed", "available"),
+    OomKind.COMMAND_BUFFER: (
+        "the driver had no memory for a CUDA graph (command buffer) while the program ran",
+        "requested",
+        "available",
+    ),
+    OomKind.PINNED_HOST: (
+        "host memory could not be pinned; this is not the memory of the GPU",
+        "requested",
+        "available",
+    ),
+    OomKind.EMBEDDING: ("a buffer of TPU embedding could not be allocated", "requested", "available"),
+    OomKind.SHARED_MEMORY: ("{subject} needs more shared memory than the GPU has", "needed", "available"),
     OomKind.REMATERIALIZATION: (
         "rematerialization did not reach its limit when XLA compiled {module}",
         "reached",
@@ -74,7 +126,18 @@ _WORDS: Final = {
 }
 """What each kind of message says, and what its two numbers are."""
 
-_SPACE_WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "host": "host memory", None: "device memory"}
+_SPACE_WORDS: Final = {
+    "hbm": "HBM",
+    "vmem": "VMEM",
+    "smem": "SMEM",
+    "cmem": "CMEM",
+    "sflag": "memory for sync flags",
+    "tilespmem": "TileSpmem",
+    "spmem": "Spmem",
+    "scs": "SMEM of its sequencer",
+    "host": "host memory",
+    None: "device memory",
+}
 
 
 def oom_outline(report: OomReport) -> Outline:
@@ -87,6 +150,7 @@ def oom_outline(report: OomReport) -> Outline:
     more = f"; {counted(count, 'other message')}" if count else ""
     place = Name(report.label, role=Role.PATH), f", line {message.line:,}{times}{code}{more}"
     sections = (
+        _meaning_section(message, others),
         _dump_section(report, message, choice),
         _fact_section(choice.join.facts if choice else message.facts, choice),
         _buffer_section(choice.join.buffers if choice else message.buffers, message, choice, report.top),
@@ -97,7 +161,9 @@ def oom_outline(report: OomReport) -> Outline:
 
 
 def _what(message: OomMessage) -> str:
-    space, module, subject = message.space, message.module or "the program", message.subject or "a kernel"
+    space, module = message.space, message.module or "the program"
+    # The name itself must not begin the sentence, which begins with a capital letter.
+    subject = f"kernel {message.subject}" if message.subject else "a kernel"
     words = _WORDS[message.kind][0]
     return capitalized(words.format(space=_SPACE_WORDS.get(space, space), module=module, subject=subject))
 
@@ -108,19 +174,21 @@ def _numbers(message: OomMessage) -> Iterator[tuple[str, Text]]:
     for title, size in ((need, needed), (limit, capacity), ("free", message.free), ("short by", excess)):
         if size:
             yield title, size_text(size)
-    if not excess and needed and capacity and (short_bytes := short_by_bytes(message)):
+    available = message.free or capacity
+    if not excess and needed and available and (short_bytes := short_by_bytes(message)):
         # The message does not print it. The difference of two rounded numbers is no more exact than they are.
-        about = "" if needed.is_exact and capacity.is_exact else "about "
+        about = "" if needed.is_exact and available.is_exact else "about "
         yield "short by", f"{about}{human(short_bytes)}"
 
 
 def short_by_bytes(message: OomMessage) -> int | None:
-    """By how much the needed size exceeds the available one: as the message gives it, or else the difference of both;
-    None if it does not.
+    """By how much the needed size exceeds the available one, or what is free: as the message gives it, or else the
+    difference of both; None if it does not.
     """
     if message.excess:
         return message.excess.size_bytes
-    short_bytes = message.needed.size_bytes - message.capacity.size_bytes if message.needed and message.capacity else 0
+    available = message.free or message.capacity
+    short_bytes = message.needed.size_bytes - available.size_bytes if message.needed and available else 0
     return short_bytes if short_bytes > 0 else None
 
 
@@ -133,6 +201,79 @@ def size_text(size: PrintedSize | None) -> str:
 
 
 _DIGITS: Final = re.compile(r"([\d.,]+)\s?([KMGTPE])")
+
+# ---------------------------------------------------------------- what it means, and what to do
+
+
+def _meaning_section(message: OomMessage, others: Sequence[OomMessage]) -> Section | None:
+    """What the numbers alone do not say."""
+    sentences = [*_meaning(message)]
+    if message.kind is OomKind.ARGUMENTS:
+        later = [other for other in others if other.kind in _FOLLOWS]
+        sentences += [f"The message in line {other.line:,} follows from this." for other in later[:1]]
+        if any(other.kind is OomKind.REMATERIALIZATION for other in others):
+            sentences.append("Rematerialization cannot help.")
+    return Section("What this means", (*sentences,)) if sentences else None
+
+
+_FOLLOWS: Final = (OomKind.ALLOCATE, OomKind.ALLOCATOR_WARNING)
+
+_FEWER_ARGUMENTS: Final = "Pass fewer or smaller arguments, donate those that outputs can replace, or shard them."
+
+
+def _meaning(message: OomMessage) -> Iterator[Text]:
+    needed, available = message.needed, message.capacity
+    match message.kind:
+        case OomKind.ARGUMENTS:
+            yield "Arguments and outputs are in memory as a whole, so nothing inside the program helps."
+            yield _FEWER_ARGUMENTS
+        case OomKind.REMATERIALIZATION:
+            over = next((fact.size for fact in message.facts if fact.name == "over the limit"), None)
+            if over:
+                yield f"What must stay is already {size_text(over)} over the limit before any temporary."
+            elif available and not available.size_bytes:
+                yield "Nothing is left for temporaries: what must stay takes all that XLA may use."
+            if over or (available and not available.size_bytes):
+                yield f"Rematerialization cannot help. {_FEWER_ARGUMENTS}"
+        case OomKind.ESTIMATE:
+            yield "This is an estimate before compilation."
+            if needed and available and needed.size_bytes > _ABSURD * available.size_bytes:
+                yield "A size in the program is wrong by orders of magnitude."
+            yield (
+                "To compile anyway, and get a detailed message: ",
+                _command("--xla_tpu_impure_oom_fast_exit_threshold=-1"),
+            )
+        case OomKind.COMMAND_BUFFER:
+            yield "Either give the driver more memory: lower ", _command("XLA_CLIENT_MEM_FRACTION"), "."
+            yield "Or switch command buffers off: ", _command("XLA_FLAGS=--xla_gpu_enable_command_buffer=")
+        case OomKind.PINNED_HOST:
+            yield (
+                "The driver refused page-locked memory of the host, which other processes, a container's limit, or the "
+                "program's own data may have used up. Less memory on the GPU does not help."
+            )
+        case OomKind.LOAD_PROGRAM | OomKind.ALLOCATE if "Attempting to" in message.sentence:
+            yield f"The {size_text(needed)} must be free in one piece."
+            if not message.free:
+                yield "How much was free is not said: the message is quoted without its end."
+        case OomKind.ALLOCATOR_WARNING if message.free and needed:
+            sizes = {fact.name: fact.size for fact in message.facts if fact.group}
+            in_use = f"{size_text(sizes['InUse'])} of the limit of {size_text(sizes['Limit'])} are in use"
+            block = sizes.get("LargestFreeBlock")
+            largest = f", and the largest free block has {size_text(block)}" if block else ""
+            yield f"{in_use}, so {size_text(message.free)} are free{largest}."
+            if message.free.size_bytes < needed.size_bytes:
+                yield "The memory is full: the request would not fit in one piece either."
+            else:
+                yield "The memory is fragmented: enough is free, but in no block that is big enough."
+
+
+_ABSURD: Final = 1000
+"""From this multiple of the available memory, no program is meant."""
+
+
+def _command(text: str) -> Name:
+    return Name(text, role=Role.COMMAND)
+
 
 # ---------------------------------------------------------------- one message
 
@@ -178,7 +319,7 @@ def _fact_section(facts: Sequence[OomFact], choice: Choice | None) -> Section | 
     """The numbers of a message, and what they are in its dump."""
     rows = [
         (
-            size_text(fact.size) or "unknown",
+            (size_text(fact.size) or "unknown") if fact.count is None else f"{fact.count:,}",
             " ".join(filter(None, (fact.group and f"{fact.group}:", fact.name, fact.note))),
             *([_in_dump(fact, choice)] if choice else []),
         )
@@ -279,18 +420,38 @@ _MATCHED: Final = {
 
 
 def _others_section(others: Sequence[OomMessage], report: OomReport) -> Section | None:
+    limits = ["limit"] if any(other.capacity for other in others[: report.top]) else []
+    titles = " | ".join(("line", "times", "size", *limits, "<message"))
     rows = [
-        (f"{other.line:,}", f"{other.times:,}", size_text(other.needed), _what(other)) for other in others[: report.top]
+        (
+            f"{other.line:,}",
+            f"{other.times:,}",
+            size_text(other.needed),
+            *(size_text(other.capacity) for _ in limits),
+            _what(other),
+        )
+        for other in others[: report.top]
     ]
     more = _first(len(rows), len(others) + report.log.left_out)
-    return (
-        Section(f"Other messages in the log{more}", (table("line | times | size | <message", rows),))
-        if others
-        else None
-    )
+    return Section(f"Other messages in the log{more}", (table(titles, rows),)) if others else None
 
 
 # ---------------------------------------------------------------- JSON
+
+
+def compiled_data(programs: Sequence[CompiledProgram]) -> list[oom_json.CompiledProgram]:
+    """Return what the compiler for TPUs logged about programs as JSON."""
+    return [
+        oom_json.CompiledProgram(
+            program.module,
+            [oom_json.SpaceUse(use.space.lower(), _printed(use.used), _printed(use.capacity)) for use in program.uses],
+        )
+        for program in programs
+    ]
+
+
+def _printed(size: PrintedSize) -> oom_json.Size:
+    return oom_json.Size(size.text, size.size_bytes, size.least_bytes, size.most_bytes)
 
 
 def messages_data(oom: OomReport) -> list[oom_json.Message]:
@@ -324,7 +485,7 @@ def _message_data(message: OomMessage, choice: Choice | None, top: int | None) -
 
 
 def _size_data(size: PrintedSize | None) -> oom_json.Size | None:
-    return oom_json.Size(size.text, size.size_bytes, size.least_bytes, size.most_bytes) if size else None
+    return _printed(size) if size else None
 
 
 def _fact_data(fact: OomFact) -> oom_json.Fact:
@@ -332,6 +493,7 @@ def _fact_data(fact: OomFact) -> oom_json.Fact:
         group=fact.group,
         name=fact.name,
         size=_size_data(fact.size),
+        count=fact.count,
         note=fact.note,
         equals=[*fact.equals],
         meant=fact.meant,

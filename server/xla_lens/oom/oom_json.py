@@ -33,7 +33,9 @@ class Fact(JsonObject):
     name: str
     """The name of the number in the message."""
     size: Size | None
-    """The number; null if the message calls it unknown."""
+    """The number; null if the message calls it unknown, and for counts."""
+    count: int | None
+    """The number, if it counts something, such as graphs."""
     note: str | None
     """What the message adds in brackets."""
     equals: list[DumpSum]
@@ -113,6 +115,26 @@ class Dump(JsonObject):
     """The sums over the allocations in the memory space of the message."""
 
 
+class SpaceUse(JsonObject):
+    """What a program needs of a memory space."""
+
+    memory_space: str
+    """The memory space in the words of the log, such as `hbm` or `vmem`."""
+    used: Size
+    """What the program needs."""
+    capacity: Size
+    """What it may use."""
+
+
+class CompiledProgram(JsonObject):
+    """What the compiler for TPUs logged about a program."""
+
+    module: str | None
+    """The name of the HLO module; null if the log does not name it."""
+    uses: list[SpaceUse]
+    """The memory spaces, HBM first."""
+
+
 class Message(JsonObject):
     """An out-of-memory message. What the message does not say is null."""
 
@@ -133,13 +155,13 @@ class Message(JsonObject):
     capacity: Size | None
     """The size that was available, or the limit."""
     short_by_bytes: int | None
-    """By how much `needed` exceeds `capacity`: as the message gives it, or else their difference, which is no more
-    exact than they are; null if it does not.
+    """By how much `needed` exceeds `capacity`, or `free`: as the message gives it, or else their difference, which is
+    no more exact than they are; null if it does not.
     """
     excess: Size | None
     """The difference of the two, if the message gives it."""
     free: Size | None
-    """The size that was free."""
+    """The size that was free. For an allocator that printed its statistics, its limit without what is in use."""
     facts: list[Fact]
     """The numbers with names, in the order of the message."""
     buffers: list[Buffer]

@@ -14,7 +14,7 @@ from xla_lens.model.memory.alive import Reason
 from xla_lens.model.memory.donation import Fit
 from xla_lens.model.memory.unseen import UnseenKind
 from xla_lens.model.warrants import Cause, Quantity
-from xla_lens.oom.oom_json import Message
+from xla_lens.oom.oom_json import CompiledProgram, Message
 from xla_lens.report.options import Part
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.words.json_types import (
@@ -889,8 +889,10 @@ class Oom(JsonObject):
 
     log: str
     """The path of the log."""
-    messages: Annotated[list[Message], Meta(min_length=1)]
-    """The messages, in the order of the log, each once."""
+    messages: list[Message]
+    """The messages, in the order of the log, each once; none if the log only has `programs`."""
+    programs: list[CompiledProgram]
+    """What the compiler for TPUs logged about programs, in the order of the log; empty if there are messages."""
     left_out: Count
     """The number of messages beyond the first 1,000."""
     dumps: Count

@@ -11,22 +11,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 # ---------------------------------------------------------------- sizes
 from xla_lens.syntax.columns import Rows
 
 _SIZE: Final = (
-    r"\d[\d,]{0,25}(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|B)\b)?"
-    r"(?:\s\(\s*(?:rounded\sto\s)?\d[\d,]{0,25}(?:\s?bytes|B)?\))?"
+    r"\d(?:[\d,]{0,25}\d)?(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|words|B)\b)?"
+    r"(?:\s\(\s*(?:rounded\sto\s|-)?\d[\d,]{0,25}(?:\s?bytes|B)?\))?"
 )
-"""A size in powers of 1024, which may have the exact one behind it: ``15.75G``, ``3.39GiB (3640655872B)``."""
+"""A size in powers of 1024, which may have the exact one behind it: ``15.75G``, ``3.39GiB (3640655872B)``. Words of
+SparseCores have 4 bytes.
+"""
 
 _PARTS_OF_SIZE: Final = re.compile(
-    r"(?:[^(]*\((?:\s*|rounded\sto\s)(?=\d[\d,]{0,25}(?:\s?bytes|B)?\)))?"
-    r"(?P<text>(?P<digits>\d[\d,]{0,25})(?:\.(?P<fraction>\d{1,9}))?"
-    r"(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|B)\b)?)"
+    r"(?:[^(]*\((?:\s*|rounded\sto\s|-)(?=\d[\d,]{0,25}(?:\s?bytes|B)?\)))?"
+    r"(?P<text>(?P<digits>\d(?:[\d,]{0,25}\d)?)(?:\.(?P<fraction>\d{1,9}))?"
+    r"(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|(?P<words>words)|B)\b)?)"
 )
 
 
@@ -60,6 +62,8 @@ def printed_size(text: str | None) -> PrintedSize | None:
     unit, fraction = 1024 ** " KMGTPE".index(match["unit"] or " "), match["fraction"] or ""
     value = Decimal(f"{match['digits'].replace(',', '')}.{fraction}") * unit
     error = Decimal(unit).scaleb(-len(fraction)) if unit > 1 or fraction else Decimal(0)
+    if match["words"]:
+        value *= 4
     return PrintedSize(match["text"], round(value), max(0, int(value - error / 2)), int(value + error))
 
 
@@ -73,10 +77,16 @@ class OomKind(StrEnum):
     COMPILE_TOTAL = "compile-total"
     COMPILE_CORES = "compile-cores"
     COMPILE_ALLOCATION = "compile-allocation"
+    ESTIMATE = "estimate"
+    ARGUMENTS = "arguments"
     SCOPED = "scoped"
+    SPARSECORE = "sparsecore"
     LOAD_PROGRAM = "load-program"
     ALLOCATE = "allocate"
     ALLOCATOR_WARNING = "allocator-warning"
+    COMMAND_BUFFER = "command-buffer"
+    PINNED_HOST = "pinned-host"
+    EMBEDDING = "embedding"
     SHARED_MEMORY = "shared-memory"
     REMATERIALIZATION = "rematerialization"
     LIST = "list"
@@ -97,7 +107,8 @@ class DumpSum(StrEnum):
 @dataclass(frozen=True, slots=True)
 class OomFact:
     """A number in a message. `group` is the heading that it is under, None in the sentence itself. `size` is None
-    where the message says that it is unknown. `note` is what the message adds in brackets.
+    where the message says that it is unknown, and for a `count`, such as that of graphs. `note` is what the message
+    adds in brackets.
 
     `join_oom` fills in the rest: `equals` are the sums of the dump that the number may be, within the rounding of the
     message, and `meant` is the sum that its name stands for, None if the name stands for none.
@@ -107,6 +118,7 @@ class OomFact:
     name: str
     size: PrintedSize | None
     note: str | None = None
+    count: int | None = None
     equals: tuple[DumpSum, ...] = ()
     meant: DumpSum | None = None
 
@@ -155,6 +167,12 @@ class OomBuffer:
     is_other_size: bool = False
 
 
+WARNINGS: Final = frozenset(
+    {OomKind.ALLOCATOR_WARNING, OomKind.REMATERIALIZATION, OomKind.ARGUMENTS, OomKind.PINNED_HOST}
+)
+"""The kinds that do not end a program by themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class OomMessage:
     """An out-of-memory message.
@@ -162,6 +180,7 @@ class OomMessage:
     `line` is the line of the log where it begins, `times` how often the log has it. `sentence` is its first sentence.
     `code` is an error code such as E1000, `space` the memory space in XLA's words, `module` the HLO module, `subject`
     the instruction or allocator it is about. `needed`, `capacity`, `excess` and `free` are the numbers of the sentence.
+    For an allocator that printed its statistics, `free` is its limit without what is in use.
     `is_cut_off` is whether the list of buffers stops in the middle of a buffer.
     """
 
@@ -184,7 +203,7 @@ class OomMessage:
     @property
     def is_failure(self) -> bool:
         """Whether the program failed; XLA's warnings come before other errors, or before none."""
-        return self.kind not in (OomKind.ALLOCATOR_WARNING, OomKind.REMATERIALIZATION)
+        return self.kind not in WARNINGS
 
     @property
     def hbm_capacity(self) -> PrintedSize | None:
@@ -207,7 +226,8 @@ def read_oom_log(blocks: Iterable[bytes]) -> OomLog:
     found: dict[object, OomMessage] = {}
     left_out = 0
     for message in chain.from_iterable(map(_messages, _passages(blocks))):
-        key = (message.kind, message.space, message.module, message.needed, message.capacity, message.free)
+        sizes = (size and size.size_bytes for size in (message.needed, message.capacity, message.free))
+        key = (message.kind, message.space, message.module, *sizes)
         if before := found.get(key):
             # Python prints an exception twice, and each process of a job prints its own. One copy may be cut off.
             best = max(before, message, key=lambda one: (len(one.buffers), len(one.facts)))
@@ -225,28 +245,55 @@ _SENTENCES: Final = r"""
 scoped: Ran out of memory in memory space <space> while allocating on stack for %?<subject>(?: = <shape>)?
   (?:(?:(?!Ran out of)[\s\S]){0,9000}? Scoped allocation with size <needed> and limit <capacity> exceeded
   scoped \w+ limit(?: by <excess>)?)?
+scoped: Ran out of memory in memory space <space>\.? (?:(?!Ran out of|Used \d)[\s\S]){0,200}?Scoped allocation with
+  size <needed> and limit <capacity> exceeded scoped \w+ limit(?: by <excess>)?
 scoped: Scoped allocation with size <needed> and limit <capacity> exceeded scoped <space> limit(?: by <excess>)?
+scoped: SparseCore async scoped (?P<space>VMEM) allocation \(<needed>\) exceeds limit \(<capacity>\)(?: at
+  instruction %?<subject>)?
+sparsecore: current allocation offset upper bound \(<needed>\) exceeds the legitimate user allocatable offset upper
+  bound \(<capacity>\)(?: in memory space <space>)?(?: when allocating <last_allocation>)?
+sparsecore: (?P<space>TileSpmem|Smem) high-water mark exceeds memory capacity
+sparsecore: (?P<space>SCS) high-Smem usage exceeds Smem capacity(?: <capacity>)?
+sparsecore: Row pointers would exceed available (?P<space>SCS) Smem(?: \(<needed> > <capacity>\))?
 compile: Ran out of memory in memory space <space>\.?(?: Used <needed> of <capacity>
-  \w+(?:\. Exceeded \w+ capacity by <excess>)?)?
+  \w+(?:\. Exceeded \w+ capacity by <excess>)?)?(?:\. HLO module: <module>)?
+compile: Used <needed> of <capacity> (?P<space>hbm|vmem|smem|cmem|sflag)\b(?:\. Exceeded \w+ capacity by <excess>)?
+  (?:\. HLO module: <module>)?
+compile: Exceeded (?P<space>hbm|vmem|smem|cmem|sflag) capacity by <excess>
 compile-total: (?:Ran out of memory on \w+, the total memory required for )?<named> \(<needed>\)
   exceeds available <space> \(<capacity>\)(?:\. HLO module: <module>)?
 compile-cores: TPU TensorCore (?P<space>Hbm) usage: <TensorCore_usage>, SparseCore Hbm usage:? <SparseCore_usage>,
   exceeding available bytes: <capacity>
 compile-allocation: Allocation \(size=<needed>\) would exceed memory \(size=<capacity>\)(?: :: #\w+
   \[shape = '<shape>', space=<space>(?:, size = 0x[\da-f]+)?(?:, tag = '<tag>')?)?
+estimate: (?:Aborting compilation early because it's )?unlikely to have enough device memory\.?(?: Requires <needed>
+  (?:, has <capacity> available)?)?
+arguments: The byte size of input/output arguments \(<needed>\)(?: exceeds the base limit(?: \(<capacity>\))?)?
 load-program: Error loading program(?: '<module>')?: Attempting to (?:reserve|allocate) <needed>(?: at the bottom
-  of memory)?\. That was not possible\. There are <free> free(?:, <reserved> reserved, and <reservable> reservable)?
-allocate: (?:Error allocating device buffer: )?Attempting to (?:allocate|reserve) <needed>(?: at the bottom
-  of memory)?\. That was not possible\. There are <free> free(?:, <reserved> reserved, and <reservable> reservable)?
-  (?:\. The largest contiguous region of free memory is <largest_free_block>)?
+  of memory)?(?:\. That was not possible)?(?:\. There are <free> free(?:, <reserved> reserved, and
+  <reservable> reservable)?)?
+allocate: Error allocating device buffer: Attempting to (?:allocate|reserve) <needed>(?: at the bottom
+  of memory)?(?:\. That was not possible)?(?:\. There are <free> free(?:, <reserved> reserved, and
+  <reservable> reservable)?)?(?:\. The largest contiguous region of free memory is <largest_free_block>)?
+allocate: Attempting to (?:allocate|reserve) <needed>(?: at the bottom
+  of memory)?\. That was not possible(?:\. There are <free> free(?:, <reserved> reserved, and
+  <reservable> reservable)?)?(?:\. The largest contiguous region of free memory is <largest_free_block>)?
+embedding: TPU embedding: out of memory allocating <needed>
 allocate: Out of (?:(?P<space>host) )?memory (?:while trying to allocate|allocating) <needed>(?: with
   allocator <subject> on device \d+)?(?:\.?\s*\[executable_name='<module>'\])?
+pinned-host: [Ff]ailed to alloc(?:ate)? (?:an? )?<needed>(?: on host\b|\W{1,3}(?:byte )?(?:of )?(?:pinned )?host\b)
+pinned-host: could not allocate pinned host memory of size:? <needed>
+pinned-host: Failed to allocate an? <needed>-byte pinned host
+pinned-host: OOM in pinned host allocator
+command-buffer: ran out of memory trying to instantiate (?:command buffer|(?:CUDA )?graph)(?: with <commands>
+  (?: nodes and <conditionals> conditionals)?)?(?: \(total of <alive_graphs> alive)?
 allocator-warning: Allocator \(<subject>\) ran out of memory trying to allocate <needed>
 allocate: Failed to allocate request for <needed> on device ordinal \d+
 allocator-warning: (?:(?P<subject>cuMemAllocAsync) )?failed to allocate <needed>(?: from device)?(?=[:\s]|$)
-shared-memory: Shared memory size limit exceeded: requested <needed>, available: <capacity>
-rematerialization: Can't reduce memory use below <capacity> by rematerialization; only reduced to <needed>(?:,
-  down from <before_rematerialization>)?
+shared-memory: Shared memory size limit exceeded: requested <needed>(?:, available: <capacity>)?
+  (?:, context: \[?<subject>)?
+rematerialization: Can't reduce memory use below (?:<capacity>|-<over_the_limit>) by rematerialization
+  (?:; only reduced to <needed>)?(?:, down from <before_rematerialization>)?
 list: Total <space> usage >= [^:]{1,40}:
 list: Largest program allocations in <space>:
 list: BufferAssignment OOM Debugging\.
@@ -255,7 +302,8 @@ list: BufferAssignment OOM Debugging\.
 wrap lines. Indented lines go on, joined without a blank if they begin with a bracket. Where two forms match at the same
 place, the first one counts. A list without a sentence is a message of its own only if no message precedes it.
 
-`<name>` is a part: a field of the message, or the name that we give a number. By default it is a size.
+Whatever people leave out when they quote a sentence is optional. `<name>` is a part: a field of the message, or the
+name that we give a number. By default it is a size.
 """
 
 _NAME: Final = r"[\w.-]{1,500}"
@@ -269,20 +317,26 @@ _TEXTS: Final = {
 }
 """The parts that are no sizes."""
 
+_COUNTS: Final = ("commands", "conditionals", "alive_graphs")
+"""The parts that are counts."""
+
 _NUMBERS: Final = ("needed", "capacity", "excess", "free")
 """The sizes that are fields of the message. The others are facts."""
 
 
 def _pattern(sentence: str) -> re.Pattern[str]:
     spaced = re.sub(r"\s+", r"\\s+", re.sub(r"\n\s+(?=\()", "", sentence))
-    return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{_TEXTS.get(name[1], _SIZE)})", spaced))
+    parts = _TEXTS | dict.fromkeys(_COUNTS, r"\d{1,9}")
+    return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{parts.get(name[1], _SIZE)})", spaced))
 
 
 _FORMS: Final = {
     _pattern(sentence): OomKind(kind)
     for kind, sentence in (row.split(": ", 1) for row in re.split(r"\n(?! )", _SENTENCES.strip()))
 }
-_CODE: Final = re.compile(r"(?s)RESOURCE_EXHAUSTED(?!.*RESOURCE_EXHAUSTED).*\b(E\d{4}):")
+_CODE: Final = re.compile(
+    r"(?s)(?:RESOURCE_EXHAUSTED(?!.*RESOURCE_EXHAUSTED).*|(?<![A-Z_])(?=E\d{4}:\s+(?:Compile|Run)[Tt]ime\w+:))\b(E\d{4}):"
+)
 """An error code, such as E1000, shortly before a sentence."""
 
 
@@ -306,30 +360,47 @@ def _messages(lines: "_Passage") -> Iterator[OomMessage]:
 def _message(match: re.Match[str], line: int, code: str | None, below: str) -> OomMessage:
     kind = _FORMS[match.re]
     words = {name: " ".join(text.split()) for name, text in match.groupdict().items() if text}
-    sizes = {name: printed_size(text) for name, text in words.items() if name not in _TEXTS}
+    counts = [OomFact(None, _spaced(name), None, count=int(words[name])) for name in _COUNTS if name in words]
+    sizes = {name: printed_size(text) for name, text in words.items() if name not in (*_TEXTS, *_COUNTS)}
     needed, capacity, excess, free = map(sizes.get, _NUMBERS)
-    buffers, outside, is_cut_off = _buffers(below)
-    own = {name.replace("_", " "): size for name, size in sizes.items() if name not in _NUMBERS}
+    buffers, outside, is_cut_off = _buffers(_in_lines(below))
+    own = {_spaced(name): size for name, size in sizes.items() if name not in _NUMBERS}
     own |= {words["named"]: needed} if "named" in words else {}
-    facts = (*(OomFact(None, name, size) for name, size in own.items()), *_facts(outside))
+    facts = (*(OomFact(None, name, size) for name, size in own.items()), *counts, *_facts(outside))
     hbm = next((fact.size for fact in facts if fact.name == "HBM capacity"), None)
-    space = words.get("space") or next(iter(_SPACE.findall(outside)), "hbm" if hbm else None)
+    is_host = kind is OomKind.PINNED_HOST
+    space = words.get("space") or next(iter(_SPACE.findall(outside)), "hbm" if hbm else "host" if is_host else None)
     return OomMessage(
         kind=kind,
         line=line,
         sentence=" ".join(match[0].split()),
         code=code,
-        space=space.lower() if space else None,
+        space=_SPACE_NUMBERS.get(space, space.lower()) if space else None,
         module=words.get("module", "").rstrip(".") or None,
         subject=words.get("subject"),
         needed=needed,
         capacity=capacity or hbm,
         excess=excess,
-        free=free,
+        free=free or _not_in_use(facts),
         facts=facts,
         buffers=(*_buffer_of_sentence(kind, words, needed), *buffers),
         is_cut_off=is_cut_off,
     )
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+_SPACE_NUMBERS: Final = {"0": "smem", "201": "tilespmem", "202": "spmem", "203": "hbm", "204": "sflag"}
+"""The memory spaces of SparseCores, from `docs/errors/error_3000.md` of XLA."""
+
+
+def _not_in_use(facts: Iterable[OomFact]) -> PrintedSize | None:
+    """The part of its limit that an allocator has left, from its statistics; None if the message has none."""
+    sizes = {fact.name: fact.size.size_bytes for fact in facts if fact.group == "Stats" and fact.size}
+    free_bytes = max(0, sizes["Limit"] - sizes["InUse"]) if {"Limit", "InUse"} <= sizes.keys() else None
+    return printed_size(None if free_bytes is None else str(free_bytes))
 
 
 def _buffer_of_sentence(kind: OomKind, words: Mapping[str, str], needed: PrintedSize | None) -> Iterator[OomBuffer]:
@@ -356,8 +427,10 @@ _SPACE: Final = re.compile(
 )
 _GROUP: Final = re.compile(
     r"(Total \w+ usage(?= >=)|Program \w+ requirement|BufferAssignment stats|HBM capacity|Heap allocator status"
-    rf"|Persistent allocations include some or all of)(?: >=)?\s*({_SIZE}|unknown(?: size)?)?\s*:"
+    rf"|Persistent allocations include some or all of|(?<=\] )Stats|^Stats)(?: >=)?\s*({_SIZE}|unknown(?: size)?)?\s*:"
 )
+_STATISTICS: Final = ("Limit", "InUse", "MaxInUse", "MaxAllocSize", "Reserved", "PeakReserved", "LargestFreeBlock")
+"""The sizes in the statistics of an allocator of GPUs. The other numbers are counts."""
 _FACT: Final = re.compile(
     r"([A-Za-z_][\w -]{1,40}?(?:\s?\([^()]{1,60}\))?)(?::\s+|\s{2,}|(?<=\))\s)"
     rf"({_SIZE}|unknown(?: size)?)\s*([(\[].*)?$"
@@ -378,12 +451,44 @@ def _facts(text: str) -> Iterator[OomFact]:
             yield OomFact(None, "Output size", printed_size(match[1]))
             if match[2]:
                 yield OomFact(None, "Output shared with arguments", printed_size(match[2]))
-        elif group and (match := _FACT.search(line)):
+        elif group and (match := _FACT.search(line)) and (group != "Stats" or match[1] in _STATISTICS):
             yield OomFact(group, match[1], printed_size(match[2]), match[3])
 
 
+_NAMES_OF_TOTALS: Final = (
+    r"(?:reserved|program|arguments|global|scoped|overlays|HLO temp"
+    r"|(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation"
+    r"|(?:preallocated temp|total) fragmentation)"
+)
+_ITEM: Final = re.compile(
+    r"(?:\d{1,9}\. )?Size: \d|Buffer \d{1,9}:|Operator: |(?:Entry Parameter Sub)?[Ss]hape: |Unpadded size: "
+    r"|Extra memory due to padding: |XLA [Ll]abel: |Allocation type: |Tag: |={8,}|Output size |Peak buffers"
+    r"|Total \w+ usage >=|Program \w+ requirement|Largest program allocations in|BufferAssignment stats"
+    rf"|{_NAMES_OF_TOTALS}:?\s+(?={_SIZE}|unknown size)"
+)
+"""What begins a line below a sentence."""
+
+_TOTAL: Final = re.compile(rf"(?<=\n)({_NAMES_OF_TOTALS})\s+(?={_SIZE}|unknown size)")
+
+
+def _in_lines(text: str) -> str:
+    """A text with its lines as XLA prints them, where a shell, a chat or a traceback has joined them with blanks."""
+    lines = text.split("\n")
+    for row, line in enumerate(lines):
+        if len(line) <= _LONGEST_JOINED and len(starts := [item.start() for item in _ITEM.finditer(line)]) > 1:
+            parts = [line[start:end].strip() for start, end in pairwise((0, *starts, len(line)))]
+            lines[row] = _TOTAL.sub(r"\1  ", "\n" + "\n".join(filter(None, parts)))
+    return "\n".join(lines)
+
+
+_LONGEST_JOINED: Final = 1 << 18
+"""The longest line that may be a whole list. The longest real message is 20 KB long."""
+
 _ENTRY: Final = re.compile(r"(?m)^.*?(?:\bBuffer (?=\d{1,9}:)|(?<!\S)(?=\d{1,9}\.[ \t]+Size: \d))(\d{1,9})[:.]")
 _END: Final = re.compile(r"\n.*={8}.*")
+_LAST_FIELD: Final = re.compile(r"Allocation type: \S|(?:XLA Label: .*\s+Shape|Subshape): .*\n\s*\Z")
+"""The last field of a buffer in the lists of TPUs and of GPUs."""
+
 _FIELDS: Final = {
     "Size": "size",
     "Operator": "operator",
@@ -412,7 +517,8 @@ def _buffers(text: str) -> tuple[list[OomBuffer], str, bool]:
     is_cut_off = False
     for number, entry in zip(entries[::2], entries[1::2], strict=True):
         inside, *after = _END.split(entry, maxsplit=1)
-        is_cut_off = not after
+        # The last field shows that only the line below the buffer is missing.
+        is_cut_off = not after and not _LAST_FIELD.search(inside)
         outside += "".join(after)
         buffers.append(_buffer(int(number), inside))
     return buffers, outside, is_cut_off
@@ -441,7 +547,8 @@ are without colors, carriage returns, and whatever loggers, clusters and termina
 _NEEDLES: Final = (
     b"ut of memory|RESOURCE_EXHAUSTED|exceed memory|Attempting to |was not possible|reduce memory use"
     b"|Largest program alloc|OOM Debugging|exceeds available|Hbm usage|Scoped allocation|ailed to allocate"
-    b"|size limit exceeded"
+    b"|size limit exceeded|base limit|enough device memory|pinned host|input/output arg|Used |exceeds limit"
+    b"|memory capacity|capacity by|legitimate user|SCS Smem|high-Smem"
 ).split(b"|")
 """Each message contains one of these in its first lines, however it is wrapped. Logs have hundreds of megabytes, so
 blocks without any of them are skipped as a whole.
@@ -450,9 +557,13 @@ blocks without any of them are skipped as a whole.
 _BODY: Final = re.compile(
     r"Size:|Operator:|[Ss]hape:|XLA [Ll]abel|Allocation type|Unpadded size|Extra memory|={8}|Tag:|Buffer \d|"
     r"allocation:|fragmentation|usage >=|requirement|stats:|[Pp]eak buffers|Output size|"
+    r"bfc_allocator\.cc|\b(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|Reserved|PeakReserved|LargestFreeBlock):\s|"
     r"^\s*(?:reserved|program|arguments|global|scoped|HLO temp)\s{2}"
 )
 """The lines that may follow the sentence of a message."""
+
+_CHUNK: Final = re.compile(rb"bfc_allocator\.cc:\d+\] (?:InUse|Free|Bin|Chunk|Next region)\b")
+"""The lines between a warning of an allocator and its statistics. There may be a hundred thousand."""
 
 _IDLE_LINES: Final = 12
 """A passage ends after so many lines that belong to no message."""
@@ -502,6 +613,8 @@ def _passages(blocks: Iterable[bytes]) -> Iterator[_Passage]:
             whole, rest = ([*whole, rest], b"") if lines or has_needle else (whole, rest[-_LONGEST_NEEDLE:])
         for place, line in enumerate(whole, number) if lines or has_needle else ():
             is_needle = has_needle and _has_needle(line)
+            if lines and _CHUNK.search(line):
+                continue
             if lines or is_needle:
                 lines.append((place, line))
                 size += len(line)

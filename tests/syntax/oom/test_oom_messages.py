@@ -11,7 +11,16 @@ import pytest
 
 from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
-from xla_lens.syntax.oom import MOST_MESSAGES, OomBuffer, OomKind, OomMessage, PrintedSize, printed_size, read_oom_log
+from xla_lens.syntax.oom import (
+    MOST_MESSAGES,
+    WARNINGS,
+    OomBuffer,
+    OomKind,
+    OomMessage,
+    PrintedSize,
+    printed_size,
+    read_oom_log,
+)
 
 
 def _sentences() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -45,7 +54,7 @@ def test_sentence_is_read(text: str, expected: dict[str, Any]) -> None:
     (message,) = read(f"step 1\nstep 2\n{text}\nTraceback follows\n")
     assert fields_of(message, set(expected)) == expected
     assert message.line in (3, 4)
-    assert message.is_failure is (message.kind not in (OomKind.ALLOCATOR_WARNING, OomKind.REMATERIALIZATION))
+    assert message.is_failure is (message.kind not in WARNINGS)
 
 
 @pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
@@ -145,6 +154,32 @@ def test_a_wrapped_label_is_joined() -> None:
     assert "224, custom-call.241), kind=kOutput" in message.buffers[0].label
 
 
+@pytest.mark.parametrize("text", [TPU_LIST, GPU_LIST, TPU_TENSORFLOW], ids=["tpu", "gpu", "tensorflow"])
+def test_a_list_on_a_single_line_is_read_as_its_lines_are(text: str) -> None:
+    """Chats, shells and tracebacks join lines with blanks."""
+    found, expected = read(" ".join(text.split()))[-1], read(text)[-1]
+    assert found.facts == expected.facts
+    assert found.buffers == expected.buffers
+    assert not found.is_cut_off
+
+
+def test_statistics_of_an_allocator_are_read_behind_many_chunks() -> None:
+    chunk = (
+        "2024-07-12 14:40:46.380606: I xla/tsl/framework/bfc_allocator.cc:1095] InUse at 7f0000 of size 256 next 3\n"
+    )
+    warning = (
+        "bfc_allocator.cc:485] Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.00GiB (rounded to 10)\n"
+    )
+    stats = "bfc_allocator.cc:1114] Stats: \nLimit:      100\nInUse:       97\nNumAllocs:    5\nLargestFreeBlock: 2\n"
+    (message,) = read(warning + chunk * 50_000 + stats)
+    assert [(fact.name, text_of(fact.size)) for fact in message.facts] == [
+        ("Limit", "100"),
+        ("InUse", "97"),
+        ("LargestFreeBlock", "2"),
+    ]
+    assert text_of(message.free) == "3"
+
+
 # ---------------------------------------------------------------- hostile logs
 
 
@@ -153,8 +188,10 @@ def test_log_may_stop_anywhere(cut: int) -> None:
     text = TPU_LIST[:cut]
     messages = read(text)
     assert len(messages) == ("Ran out of memory in memory space hbm" in text)
-    entries = text.count("Size: ") - text.count("==========================")
-    assert all(message.is_cut_off is (entries > 0) for message in messages)
+    # The last field and the line below a buffer show that it is whole.
+    last = text.rpartition("Size: ")[2]
+    is_whole = "Size: " not in text or "Allocation type: H" in last or "========" in last
+    assert all(message.is_cut_off is not is_whole for message in messages)
 
 
 def test_log_may_begin_in_the_middle() -> None:
