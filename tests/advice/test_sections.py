@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from samples import TPU, analysis_of
+from samples import TPU, analysis_of, module_of
 from xla_lens.advice.actions import Advice, Budget
 from xla_lens.advice.advise import advise
 from xla_lens.advice.sections import advice_sections
@@ -21,7 +21,7 @@ def _sentences(advice: Advice) -> list[str]:
 
 def _advice(count: int) -> Advice:
     """The advice for a program that needs 12.05 MiB, as if it had `count` actions."""
-    advice = advise(analysis_of(TPU), None)
+    advice = advise(analysis_of(TPU), module_of(TPU))
     assert advice
     return replace(advice, actions=advice.actions[:1] * count, all_needed_bytes=advice.needed_bytes - 5 * MIB)
 

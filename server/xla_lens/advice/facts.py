@@ -279,7 +279,19 @@ class Facts:
         """What effects are about: their buffers at the peak, and the function that computes most of these. If
         `is_part`, it is a part of the forward pass.
         """
-        return Subject(self.dump, self._groups(effects), self.call(effects, is_part=is_part))
+        return Subject(self.dump, self._groups(effects), self.call(effects, is_part=is_part), self._jit)
+
+    @cached_property
+    def _jit(self) -> str | None:
+        """What compiles the program, by the files on its call stacks, or by the names of its arguments. None if Keras
+        does.
+        """
+        text = self.origins.module.data if self.origins.module else b""
+        if _KERAS in text:
+            return None
+        paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
+        by_name = "nnx.jit" if any(_NNX_STATE in path for path in paths) else "jax.jit"
+        return next((jit for file, jit in _JITS.items() if file in text), by_name)
 
     def _groups(self, effects: Sequence[Effect]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape."""
@@ -359,6 +371,15 @@ _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """Files of what programs are written with: nobody changes these."""
+
+_JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
+"""The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
+
+_NNX_STATE: Final = ".states["
+"""A part of the paths that `nnx.jit` gives to the states of its arguments."""
+
+_KERAS: Final = b"/keras/src/backend/"
+"""A part of the paths of Keras, which compiles its own training step."""
 
 _CHECKPOINTS: Final = {"flax.linen.remat": "/flax/linen/", "flax.nnx.remat": "/flax/nnx/"}
 """What computes values again in modules of Flax, and a part of the paths of their files."""

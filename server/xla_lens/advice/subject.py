@@ -49,12 +49,13 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
-    is unknown.
+    is unknown. `jit` is what compiles the program, None if a library does, so that there is no code to change.
     """
 
     dump: DumpSet
     groups: tuple[Buffers, ...]
     call: Call | None
+    jit: str | None
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

@@ -8,6 +8,7 @@ from typing import Final
 from xla_lens.advice.actions import Advice, Certainty
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
@@ -23,7 +24,11 @@ def donate(facts: Facts) -> Iterator[Effect]:
     an argument is live only until it is read for the last time.
     """
     dump, color = facts.dump, facts.space.color
-    rows = [row for row in missed_donations(dump) if dump.values.space[row.parameter] == color]
+    rows = [
+        row
+        for row in missed_donations(dump, updated_arguments(facts.origins))
+        if dump.values.space[row.parameter] == color
+    ]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     # What reads an argument while it writes the output, but not in place, reads a copy then.
     copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]
@@ -40,14 +45,21 @@ def donate(facts: Facts) -> Iterator[Effect]:
 
 
 def _what(subject: Subject) -> Inlines:
-    return ("Donate ", *listed(subject.argument_names(_root_of) or ("arguments",)))
+    names = subject.argument_names(_root_of)
+    # Equinox gives one name to all arguments.
+    return (
+        ("Donate ", *listed(names)) if names and _EQUINOX not in names else ("Donate the arguments that are updated",)
+    )
 
 
 def _snippet(subject: Subject) -> str | None:
     names = subject.argument_names(_root_of)
+    if subject.jit is None or not names:
+        return None
     if _EQUINOX in names:
-        return 'step = equinox.filter_jit(step, donate="all")'
-    return f"step = jax.jit(step, donate_argnames={names!r})" if names else None
+        # It donates all arguments, or all but the first, which may be a tuple.
+        return f'step = {subject.jit}(step, donate="all-except-first")  # step(what_stays, what_is_updated)'
+    return f"step = {subject.jit}(step, donate_argnames={names!r})"
 
 
 def _root_of(path: str) -> str:

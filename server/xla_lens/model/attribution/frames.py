@@ -47,7 +47,7 @@ class Origins:
     def __init__(self, dump: DumpSet, module: HloModule | None, *, through_loops: bool = True) -> None:
         self.dump, self.module = dump, module if module and _is_of_dump(module, dump) else None
         self._calls = Calls(self.module.frames if self.module else metadata_frames)
-        self._writers = Writers(self.module, self._calls, through_loops=through_loops) if self.module else None
+        self.writers = Writers(self.module, self._calls, through_loops=through_loops) if self.module else None
         self._own: dict[int, Origin] = {}
         self._of_value: dict[int, Origin] = {}
 
@@ -55,7 +55,7 @@ class Origins:
         """Return the origin of a row of `DumpSet.values`."""
         if value not in self._of_value:
             own = self.of_name(self.dump.name_of(value))
-            self._of_value[value] = self._derived(self._writers, value, own) if self._writers else own
+            self._of_value[value] = self._derived(self.writers, value, own) if self.writers else own
         return self._of_value[value]
 
     def _derived(self, writers: Writers, value: int, own: Origin) -> Origin:
@@ -92,7 +92,7 @@ class Origins:
     def of_name(self, name: int) -> Origin:
         """Return the origin of an instruction by its own metadata."""
         if name not in self._own:
-            instruction, writers = self.dump.instruction(name), self._writers
+            instruction, writers = self.dump.instruction(name), self.writers
             metadata: Metadata = instruction.metadata() if instruction else {}
             op_name = metadata.get("op_name")
             if writers and name != NONE and not any(field in metadata for field in SOURCE_FIELDS):

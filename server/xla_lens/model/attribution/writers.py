@@ -63,7 +63,7 @@ class ReadInstruction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Position:
+class Position:
     """An instruction, or an element of its result. `callers` are the instructions that call the computations around it,
     outermost first, as far as the search came through them.
     """
@@ -88,7 +88,7 @@ class Writers:
         not say.
         """
         loops = {loop: self.read(loop).line for loop in self.loops_around(row)}
-        return _Search(self, loops).find(_Position(row, index))
+        return _Search(self, loops).find(Position(row, index))
 
     def read(self, row: int) -> ReadInstruction:
         """Read the instruction of a row."""
@@ -98,14 +98,14 @@ class Writers:
             self._read[row] = ReadInstruction(own, operands, metadata, self._calls.of(metadata)[1])
         return self._read[row]
 
-    def operand(self, position: _Position, number: int, index: tuple[int, ...]) -> _Position | None:
+    def operand(self, position: Position, number: int, index: tuple[int, ...]) -> Position | None:
         """An element of an operand, None if the module lacks it."""
         names = self.read(position.row).operands
         row, element = self.module.operand(names[number]) if 0 <= number < len(names) else (NONE, b"")
         if row == NONE or self.module.computation_of(row) != self.module.computation_of(position.row):
             return None
         path = tuple(map(integer, element[1:-1].split(b","))) if element else ()
-        return _Position(row, (*path, *index), position.callers)
+        return Position(row, (*path, *index), position.callers)
 
     def called(self, row: int, *attributes: bytes) -> list[int]:
         """The computations that some attributes name, NONE for those that the module lacks."""
@@ -148,19 +148,19 @@ class _Search:
         self._is_slice = False
         """Whether the value is a slice that a loop takes out of what another one has stacked."""
 
-    def find(self, position: _Position | None) -> Writer | None:
+    def find(self, position: Position | None) -> Writer | None:
         """Follow a value to its writer."""
         if self._depth == _MOST_DEPTH:
             return None
         self._depth += 1
-        found: _Position | Writer | None = position
-        while isinstance(found, _Position) and self._left:
+        found: Position | Writer | None = position
+        while isinstance(found, Position) and self._left:
             self._left -= 1
             found = self._next(found)
         self._depth -= 1
         return found if isinstance(found, Writer) else None
 
-    def _next(self, position: _Position) -> _Position | Writer | None:
+    def _next(self, position: Position) -> Position | Writer | None:
         of, row, index = self._of, position.row, position.index
         read = of.read(row)
         own, opcode = read.own, read.own.opcode
@@ -193,16 +193,16 @@ class _Search:
             return of.operand(position, 0, index)
         return self._own(position) or self._of_operand(position)
 
-    def _own(self, position: _Position) -> Writer | None:
+    def _own(self, position: Position) -> Writer | None:
         return self._writer(position.row) if self._of.read(position.row).has_source else None
 
     def _writer(self, row: int) -> Writer:
         return Writer(row, decode(self._of.module.name(row)), None if self._is_slice else self._stored)
 
-    def _is_fused(self, position: _Position) -> bool:
+    def _is_fused(self, position: Position) -> bool:
         return bool(position.callers) and self._of.read(position.callers[-1]).own.opcode == b"fusion"
 
-    def _of_operand(self, position: _Position) -> Writer | None:
+    def _of_operand(self, position: Position) -> Writer | None:
         """What an instruction without metadata copies, or computes within a fusion: what its first operand with a
         writer holds.
         """
@@ -218,20 +218,20 @@ class _Search:
 
     # ------------------------------------------------------------ computations
 
-    def _into(self, position: _Position, *attributes: bytes) -> _Position | None:
+    def _into(self, position: Position, *attributes: bytes) -> Position | None:
         """The root of the first computation that some attributes name."""
         computation = next(iter(self._of.called(position.row, *attributes)), NONE)
         root = self._of.module.root(computation) if computation != NONE else NONE
-        return _Position(root, position.index, (*position.callers, position.row)) if root != NONE else None
+        return Position(root, position.index, (*position.callers, position.row)) if root != NONE else None
 
-    def _parameter(self, position: _Position) -> _Position | Writer | None:
+    def _parameter(self, position: Position) -> Position | Writer | None:
         of, row, index, callers = self._of, position.row, position.index, position.callers
         if of.module.is_in_entry(row):
             return self._writer(row) if "op_name" in of.read(row).metadata else None
         caller = callers[-1] if callers else of.caller(row)
         if caller == NONE:
             return None
-        number, outer = of.read(row).own.parameter_number, _Position(caller, (), callers[:-1])
+        number, outer = of.read(row).own.parameter_number, Position(caller, (), callers[:-1])
         match of.read(caller).own.opcode:
             case b"while":
                 return self._loop(replace(outer, index=index))
@@ -245,7 +245,7 @@ class _Search:
                 return of.operand(outer, number, index) if number is not None else None
         return None
 
-    def _loop(self, position: _Position) -> _Position | Writer | None:
+    def _loop(self, position: Position) -> Position | Writer | None:
         """An element of what a loop carries: what its body writes, else what is in it before the loop."""
         of, row, index = self._of, position.row, position.index
         if not of.through_loops:
@@ -257,7 +257,7 @@ class _Search:
         self._loops[row] = of.read(row).line
         return self._into(position, b"body")
 
-    def _called(self, position: _Position) -> Writer | None:
+    def _called(self, position: Position) -> Writer | None:
         """What a fusion or a call writes: the root of its computation. Its own metadata count if it is one array and
         not stacked by a loop.
         """
@@ -267,7 +267,7 @@ class _Search:
             return own
         return self.find(self._into(position, *_CALLS)) or own
 
-    def _start(self, position: _Position) -> _Position | Writer | None:
+    def _start(self, position: Position) -> Position | Writer | None:
         """The start of an asynchronous operation. Its result has the operands, the result and more, in this order; that
         of a `copy-start` has the copy first.
         """
@@ -279,7 +279,7 @@ class _Search:
 
     # ------------------------------------------------------------ what loops store
 
-    def _store(self, position: _Position) -> None:
+    def _store(self, position: Position) -> None:
         update = self._of.operand(position, 1, ())
         if self._stored or not update:
             return

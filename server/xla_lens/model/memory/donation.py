@@ -126,9 +126,25 @@ def find_donation(dump: DumpSet) -> Donation:
     return Donation(tuple(donated), missed_donations(dump), tuple(kept_apart), is_known)
 
 
-def missed_donations(dump: DumpSet) -> tuple[Missed, ...]:
-    """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes."""
-    return tuple(sorted(_missed(dump) if _is_known(dump) else (), key=lambda row: (-row.size_bytes, row.output)))
+def missed_donations(dump: DumpSet, updates: Mapping[int, int] | None = None) -> tuple[Missed, ...]:
+    """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes.
+
+    `updates` are the parameters that outputs are to be matched with, None for all that fit. Both are rows of
+    `DumpSet.values`.
+    """
+    if not _is_known(dump):
+        return ()
+    found = _missed(dump) if updates is None else _missed_updates(dump, updates)
+    return tuple(sorted(found, key=lambda row: (-row.size_bytes, row.output)))
+
+
+def candidates(dump: DumpSet) -> dict[int, list[int]]:
+    """Return for each output in a buffer of its own the parameters that are not donated and could hold it: those of the
+    same shape and size. All are rows of `DumpSet.values`.
+    """
+    outputs = [output for _, output in _outputs(dump)]
+    parameters = _candidates(dump, outputs)
+    return {output: parameters[_key(dump, output)] for output in outputs}
 
 
 def _is_known(dump: DumpSet) -> bool:
@@ -191,11 +207,7 @@ def _without_space(text: bytes) -> ArrayShape | None:
 def _missed(dump: DumpSet) -> Iterator[Missed]:
     """Match each output with at most one parameter of the same shape and size, the surest fits first."""
     outputs = list(_outputs(dump))
-    parameters: dict[_Key, list[int]] = {_key(dump, output): [] for _, output in outputs}
-    for value, _ in parameters_of(dump):
-        here = parameters.get(_key(dump, value))
-        if here is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
-            here.append(value)
+    parameters = _candidates(dump, [output for _, output in outputs])
     last_read = _last_reads(dump, [value for values in parameters.values() for value in values])
     waiting = {key: [value for value in values if value in last_read] for key, values in parameters.items()}
     for sure in (Fit.FREE, Fit.SHARED, Fit.READ_LATER):
@@ -206,7 +218,7 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
         matched = set[int]()
         for birth, output, maker, first in births:
             rest = free[_key(dump, output)]
-            in_place = next((value for value in rest.read_last_at(birth) if _may_write_over(dump, value, maker)), None)
+            in_place = next((value for value in rest.read_last_at(birth) if may_write_over(dump, value, maker)), None)
             # A parameter that is read to make the output is most likely its previous version.
             parameter = rest.first_before(None if sure is Fit.READ_LATER else birth) if in_place is None else in_place
             if parameter is None or (sure is not Fit.FREE and not _may_move(dump, output)):
@@ -219,6 +231,31 @@ def _missed(dump: DumpSet) -> Iterator[Missed]:
             yield Missed(parameter, output, first, step if step != NONE else None, birth, fit, size_bytes)
         outputs = [row for row in outputs if row[1] not in matched]
         waiting = {key: [value for value in values if value not in free[key].taken] for key, values in waiting.items()}
+
+
+def _missed_updates(dump: DumpSet, updates: Mapping[int, int]) -> Iterator[Missed]:
+    """Match outputs with the parameters that they are updates of."""
+    last_read = _last_reads(dump, [*updates.values()])
+    for first, output in _outputs(dump):
+        parameter = updates.get(output, NONE)
+        if parameter not in last_read:
+            continue
+        last = last_read[parameter]
+        fit = _fit(dump, parameter, last, first)
+        maker = first
+        if fit is None and _may_move(dump, output):
+            maker, fit = output, Fit.SHARED if _fit(dump, parameter, last, output) else Fit.READ_LATER
+        if fit is not None:
+            birth, size_bytes = dump.values.start_step.item(maker), _allocated_bytes(dump, output)
+            yield Missed(parameter, output, first, last if last != NONE else None, birth, fit, size_bytes)
+
+
+def _fit(dump: DumpSet, parameter: int, last_read: int, maker: int) -> Fit | None:
+    """How a parameter fits if its buffer is overwritten by the instruction that defines a value."""
+    birth = dump.values.start_step.item(maker)
+    if last_read < birth:
+        return Fit.FREE
+    return Fit.IN_PLACE if last_read == birth and may_write_over(dump, parameter, maker) else None
 
 
 class _Free:
@@ -257,6 +294,16 @@ def _key(dump: DumpSet, value: int) -> _Key:
     return dump.shape(value), _allocated_bytes(dump, value)
 
 
+def _candidates(dump: DumpSet, outputs: Sequence[int]) -> dict[_Key, list[int]]:
+    """The parameters that are not donated, by what they have in common with some outputs."""
+    parameters: dict[_Key, list[int]] = {_key(dump, output): [] for output in outputs}
+    for value, _ in parameters_of(dump):
+        here = parameters.get(_key(dump, value))
+        if here is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
+            here.append(value)
+    return parameters
+
+
 def _outputs(dump: DumpSet) -> Iterator[tuple[int, int]]:
     """The first value and the output in each allocation of an output without a parameter. Tuples, which are tables of
     pointers, are left out.
@@ -284,16 +331,16 @@ def _last_reads(dump: DumpSet, parameters: list[int]) -> dict[int, int]:
     return dict(pairs(values[is_known], last[is_known]))
 
 
-def _may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
-    """Whether the instruction that defines a value reads a parameter and may do so in place."""
+def may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
+    """Return whether the instruction that defines a value reads a parameter and may do so in place."""
     name, uses = dump.name_of(made), dump.uses_of(dump.values.used_value.item(parameter))
-    return name in dump.uses.name[uses] and _opcode(dump, name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
+    return name in dump.uses.name[uses] and _opcode(dump, name) in ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
 
 
 def _may_move(dump: DumpSet, value: int) -> bool:
     """Whether a value could be in another buffer than earlier values; not true of results of loops and updates."""
     opcode = _opcode(dump, dump.name_of(value))
-    return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
+    return opcode in ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
 
 
 def _opcode(dump: DumpSet, name: int) -> bytes | None:
@@ -304,7 +351,7 @@ def _opcode(dump: DumpSet, name: int) -> bytes | None:
     return _LOOP_FUSION if instruction and any(map(instruction.has_text, kinds)) else opcode
 
 
-_ELEMENTWISE: Final = frozenset(
+ELEMENTWISE: Final = frozenset(
     b"""abs add and atan2 cbrt ceil clamp compare convert copy cosine divide erf exponential exponential-minus-one floor
     log log-plus-one logistic maximum minimum multiply negate not or popcnt power remainder round-nearest-afz
     round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign sine sqrt subtract tan

@@ -1,0 +1,268 @@
+"""Which arguments of the program an output is the update of: what it is computed from element by element.
+
+New weights are the old ones plus something, a new moment is most of the old one plus something, a new cache is the old
+one with a slice written over. What an output merely has in common with other arguments is its shape: the weights of a
+frozen model are read by products, and reach the output through these only.
+
+An argument is *kept* in an output if it is a summand of it, with a constant factor of more than one half. It is
+*scaled* if it passes through another operation on its elements, as weights do whose decay is added to a gradient.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final, NamedTuple
+
+from xla_lens.advice.facts import is_backward
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.writers import Position, Writers, is_path
+from xla_lens.model.hlo.dataflow import index_path
+from xla_lens.model.memory.donation import ELEMENTWISE, candidates, may_write_over
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.numbers import integer
+
+
+def updated_arguments(origins: Origins) -> dict[int, int]:
+    """Return the argument that an output is the update of, for outputs that have a buffer of their own, and arguments
+    that could hold them. Both are rows of `DumpSet.values`. An output is left out if it is the update of none, or if
+    several come into question.
+
+    Without an HLO module, which shows what fusions compute, those arguments count that the instruction reads that makes
+    the output, if it may write over them. It might add a part of them to a gradient: only its op_name tells that it
+    does not.
+    """
+    dump, writers = origins.dump, origins.writers
+    flow = _Flow(dump, writers) if writers else None
+    kept, scaled = dict[int, frozenset[int]](), dict[int, frozenset[int]]()
+    for output, arguments in candidates(dump).items():
+        if _is_copy_of_any(dump, output, arguments):
+            continue
+        if flow is None:
+            op_name = origins.of_name(dump.name_of(output)).op_name
+            may_update = is_path(op_name) and not is_backward(op_name)
+            read = (argument for argument in arguments if may_write_over(dump, argument, output))
+            kept[output] = frozenset(read if may_update else ())
+        else:
+            sources = flow.sources(output)
+            kept[output] = sources.kept.intersection(arguments)
+            scaled[output] = sources.scaled.intersection(arguments) if not kept[output] else frozenset()
+    return _certain(scaled, _certain(kept, {}))
+
+
+def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
+    """Whether an output is a copy of an argument. A program that swaps two arguments needs more copies once both are
+    donated.
+    """
+    is_copy = dump.opcode(dump.name_of(output)) == b"copy"
+    return is_copy and any(may_write_over(dump, argument, output) for argument in arguments)
+
+
+def _certain(arguments: Mapping[int, frozenset[int]], known: Mapping[int, int]) -> dict[int, int]:
+    """Add to the known updates those that are certain: an output has only one argument left that comes into question,
+    or as many outputs have the same ones.
+    """
+    updates = dict(known)
+    while True:
+        taken, groups = {*updates.values()}, dict[frozenset[int], list[int]]()
+        for output, found in arguments.items():
+            if output not in updates and found - taken:
+                groups.setdefault(found - taken, []).append(output)
+        group = next((left for left, outputs in groups.items() if len(outputs) >= len(left)), None)
+        if group is None:
+            return updates
+        updates.update(zip(groups[group], sorted(group), strict=False))
+
+
+class _Sources(NamedTuple):
+    """The arguments that an output keeps, and those that it has scaled; both are rows of `DumpSet.values`."""
+
+    kept: frozenset[int]
+    scaled: frozenset[int]
+
+
+class _Flow:
+    """The data flow in a module from arguments to outputs, element by element."""
+
+    def __init__(self, dump: DumpSet, writers: Writers) -> None:
+        self.dump, self.writers = dump, writers
+
+    def sources(self, output: int) -> _Sources:
+        """Return what an output is computed from element by element. Nothing if that takes too many instructions."""
+        row = self._row(self.dump.name_of(output))
+        if row == NONE:
+            return _NO_SOURCES
+        begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
+        # What is reached without scaling comes first.
+        order, waiting = count(), [(False, 0, begin)]
+        passed, found = set[Position](), dict[int, bool]()
+        while waiting:
+            is_scaled, _, position = heappop(waiting)
+            if position in passed:
+                continue
+            if len(passed) == _MOST_STEPS:
+                return _NO_SOURCES
+            passed.add(position)
+            if self._is_argument(position):
+                found.setdefault(self._value(position), is_scaled)
+                continue
+            for scales, before in self._before(position):
+                if before:
+                    heappush(waiting, (is_scaled or scales, next(order), before))
+        rows = {position.row for position in passed}
+        return _Sources(
+            frozenset(value for value, is_scaled in found.items() if not is_scaled),
+            # A weight that is also used elsewhere is a part of its gradient if the loss has its decay.
+            frozenset(value for value, is_scaled in found.items() if is_scaled and self._is_read_in(value, rows)),
+        )
+
+    def _row(self, name: int) -> int:
+        return self.writers.module.row_of(self.dump.names[name]) if name != NONE else NONE
+
+    def _is_argument(self, position: Position) -> bool:
+        own = self.writers.read(position.row).own
+        return own.opcode == b"parameter" and self.writers.module.is_in_entry(position.row)
+
+    def _value(self, position: Position) -> int:
+        index = self.dump.index_number(b"{%s}" % b",".join(b"%d" % number for number in position.index))
+        return self.dump.value_at(self.dump.name_number(self.writers.module.name(position.row)), index)
+
+    def _is_read_in(self, value: int, rows: set[int]) -> bool:
+        """Whether all that reads a value is among some instructions, which only compute on its elements."""
+        used = self.dump.values.used_value.item(value) if value != NONE else NONE
+        names = {*self.dump.uses.name[self.dump.uses_of(used)].tolist()} if used != NONE else set()
+        readers = [(self.dump.opcode(name), self._row(name)) for name in names]
+        computing = [(opcode, row) for opcode, row in readers if opcode not in _VIEWS]
+        return all(row in rows and (opcode == b"fusion" or opcode in ELEMENTWISE) for opcode, row in computing)
+
+    # ------------------------------------------------------------ what an element is computed from
+
+    def _before(self, position: Position) -> Iterator[tuple[bool, Position | None]]:
+        """Yield what an element is computed from, and whether the instruction scales it."""
+        of, index = self.writers, position.index
+        read = of.read(position.row)
+        own = read.own
+        match own.opcode:
+            case b"parameter":
+                yield from ((False, before) for before in self._outside(position))
+            case b"tuple":
+                yield False, of.operand(position, index[0], index[1:]) if index else None
+            case b"get-tuple-element":
+                element = _INDEX.search(own.text, own.operands_end, own.end)
+                yield False, of.operand(position, 0, (integer(element[1]), *index)) if element else None
+            case b"while" | b"conditional" | b"fusion" | b"call":
+                yield from ((False, root) for root in self._roots(position, index))
+            case b"async-start" | b"slice-start" | b"dynamic-slice-start":
+                # The result has the operands, the result and more, in this order.
+                yield from ((False, root) for root in self._roots(position, index[1:]))
+            case b"async-done" | b"async-update" | b"slice-done" | b"dynamic-slice-done":
+                yield False, of.operand(position, 0, (1, *index))
+            case b"add" | b"maximum" | b"minimum" | b"concatenate" | b"dynamic-update-slice" | b"select":
+                # What is selected by has too few bits to be an argument of the shape.
+                yield from ((False, of.operand(position, number, ())) for number in range(len(read.operands)))
+            case b"clamp":
+                yield False, of.operand(position, 1, ())
+            case b"subtract":
+                yield False, of.operand(position, 0, ())
+                yield True, of.operand(position, 1, ())
+            case b"multiply":
+                for number in (0, 1):
+                    factor = self._constant(of.operand(position, 1 - number, ()))
+                    yield factor is None or factor <= _LEAST_KEPT, of.operand(position, number, ())
+            case b"custom-call" if own.has_text(_JOINING):
+                yield from ((False, of.operand(position, number, ())) for number in range(len(read.operands)))
+            case b"custom-call":
+                aliased = {_path(match[1]): match for match in _ALIASED.finditer(own.text, own.operands_end, own.end)}
+                if match := aliased.get(index):
+                    yield False, of.operand(position, integer(match[2]), _path(match[3]))
+            case opcode if opcode in _PASSING:
+                yield (
+                    False,
+                    of.operand(position, index[0] if index and opcode == b"all-reduce" else 0, _passed(opcode, index)),
+                )
+            case opcode if opcode in ELEMENTWISE:
+                yield from ((True, of.operand(position, number, ())) for number in range(len(read.operands)))
+
+    def _outside(self, position: Position) -> Iterator[Position | None]:
+        """What a parameter of a called computation stands for."""
+        of, index, callers = self.writers, position.index, position.callers
+        row = callers[-1] if callers else of.caller(position.row)
+        if row == NONE:
+            return
+        caller = Position(row, (), callers[:-1])
+        own, number = of.read(caller.row).own, of.read(position.row).own.parameter_number
+        if own.opcode == b"while":
+            yield of.operand(caller, 0, index)
+            yield from self._roots(caller, index)
+        elif own.opcode == b"conditional":
+            here = of.module.computation_of(position.row)
+            branches = of.called(caller.row, *_BRANCHES)
+            yield from (of.operand(caller, 1 + at, index) for at, branch in enumerate(branches) if branch == here)
+        elif number is not None:
+            yield of.operand(caller, number, index)
+
+    def _roots(self, position: Position, index: tuple[int, ...]) -> Iterator[Position]:
+        """An element of the roots of the computations that an instruction calls."""
+        for computation in self.writers.called(position.row, *_CALLS, *_BRANCHES):
+            root = self.writers.module.root(computation) if computation != NONE else NONE
+            if root != NONE:
+                yield Position(root, index, (*position.callers, position.row))
+
+    def _constant(self, position: Position | None) -> float | None:
+        """The number that all elements have, None if it is not a constant."""
+        for _ in range(_MOST_TO_CONSTANT):
+            if position is None:
+                return None
+            own = self.writers.read(position.row).own
+            if own.opcode == b"constant":
+                number = _NUMBER.match(own.text, own.operands_start, own.end)
+                return float(number[0]) if number else None
+            if own.opcode == b"parameter":
+                position = next(self._outside(position), None)
+            else:
+                position = self.writers.operand(position, 0, ()) if own.opcode in _SPREADING else None
+        return None
+
+
+def _path(numbers: bytes) -> tuple[int, ...]:
+    """The numbers of a shape index: (0, 1) for ``0, 1``."""
+    return tuple(map(integer, _DIGITS.findall(numbers)))
+
+
+def _passed(opcode: bytes, index: tuple[int, ...]) -> tuple[int, ...]:
+    """The index in the operand of what passes its operand on: tuples keep theirs."""
+    return index if opcode in (b"opt-barrier", b"optimization-barrier", b"domain", b"add-dependency") else ()
+
+
+_NO_SOURCES: Final = _Sources(frozenset(), frozenset())
+
+_MOST_STEPS: Final = 2000
+"""Maximum number of instructions that an output is followed through: many times as many as those of an optimizer."""
+
+_MOST_TO_CONSTANT: Final = 20
+"""Maximum number of instructions between a constant and the product with it."""
+
+_LEAST_KEPT: Final = 0.5
+"""An average that keeps less than this of an argument is not the update of it."""
+
+_PASSING: Final = frozenset(
+    b"""
+    all-gather all-gather-done all-gather-start all-reduce all-reduce-done all-reduce-start add-dependency bitcast
+    bitcast-convert convert copy copy-done copy-start domain dynamic-slice opt-barrier optimization-barrier pad
+    reduce-precision reshape scatter slice transpose
+    """.split()
+)
+"""Instructions whose elements are those of their first operand, moved, cast, or with others added."""
+
+_JOINING: Final = b'custom_call_target="ConcatBitcast"'
+"""How a TPU joins the slices in which it has copied an array to VMEM."""
+
+_SPREADING: Final = frozenset((b"bitcast", b"broadcast", b"convert", b"copy", b"reshape"))
+_VIEWS: Final = frozenset((b"bitcast", b"get-tuple-element", b"tuple"))
+_CALLS: Final = (b"body", b"calls", b"to_apply")
+_BRANCHES: Final = (b"branch_computations", b"true_computation", b"false_computation")
+_ALIASED: Final = re.compile(rb"\{([0-9, ]*)\}: \(([0-9]{1,9}), \{([0-9, ]*)\}")
+_DIGITS: Final = re.compile(rb"[0-9]{1,9}")
+_INDEX: Final = re.compile(rb"[, ]index=([0-9]{1,9})")
+_NUMBER: Final = re.compile(rb"[0-9.]{1,20}(?:e[-+]?[0-9]{1,3})?(?=\))")

@@ -1,0 +1,112 @@
+"""Which arguments the advice donates: those that outputs are computed from, never those that merely have their shape.
+
+The programs of `cpu-jaxlib0.10.2/donate_*` are traps: donated by its shape, an argument would be deleted that the
+program still uses.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, analysis_of, module_of
+from xla_lens.advice.actions import Action
+from xla_lens.advice.advise import advise
+from xla_lens.advice.codes import Rule
+
+
+def _dump(program: str) -> Path:
+    return next((DUMPS / "cpu-jaxlib0.10.2" / program).glob("*-buffer-assignment.txt"))
+
+
+def _donation(path: Path, *, has_module: bool = True) -> Action | None:
+    advice = advise(analysis_of(path), module_of(path) if has_module else None)
+    assert advice
+    return next((action for action in advice.actions if action.rule is Rule.DONATE), None)
+
+
+@pytest.mark.parametrize(
+    ("program", "names"),
+    [
+        # A frozen reference model is used again in the next step.
+        ("donate_preference", "'params', 'momentum'"),
+        # The loss has the distance from it, so that the new weights are computed from both element by element.
+        ("donate_near_reference", "'params',"),
+        ("donate_lora", "'adapters',"),
+        # The averaged weights make the target, too.
+        ("donate_averaged", "'params', 'ema'"),
+        ("donate_target_only", "'target',"),
+        # The decay of the weights is in their gradients, which are no weights.
+        ("donate_gradients", None),
+        # Both donated, XLA copies both.
+        ("donate_swap", None),
+    ],
+)
+def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | None) -> None:
+    path = _dump(program)
+    wanted = f"step = jax.jit(step, donate_argnames=({names}))" if names else None
+    action = _donation(path)
+    assert (action.snippet if action else None) == wanted
+
+
+@pytest.mark.parametrize(
+    ("program", "names"),
+    [
+        ("donate_preference", "'params', 'momentum'"),
+        ("donate_averaged", "'params', 'ema'"),
+        # What fusions compute is not seen, and both arguments come into question.
+        ("donate_near_reference", None),
+        ("donate_target_only", None),
+        ("donate_gradients", None),
+    ],
+)
+def test_without_a_module_only_what_the_last_fusion_surely_updates_is_donated(program: str, names: str | None) -> None:
+    action = _donation(_dump(program), has_module=False)
+    wanted = f"step = jax.jit(step, donate_argnames=({names}))" if names else None
+    assert (action.snippet if action else None) == wanted
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        # With `jax.jit`, a program of NNX would not be trained any more, without any error.
+        ("/flax/nnx/transforms/compilation.py", "step = nnx.jit(step, donate_argnames=('params', 'momentum'))"),
+        ("/keras/src/backend/jax/trainer.py", None),
+        ("/train.py", "step = jax.jit(step, donate_argnames=('params', 'momentum'))"),
+    ],
+)
+def test_the_code_is_that_of_the_framework(tmp_path: Path, file: str, code: str | None) -> None:
+    path = _dump("donate_preference")
+    shutil.copytree(path.parent, tmp_path, dirs_exist_ok=True)
+    module = next(tmp_path.glob("*_optimizations.txt"))
+    text = module.read_text().replace("/home/user/programs/donations.py", f"/lib/site-packages{file}")
+    module.write_text(text)
+    action = _donation(tmp_path / path.name)
+    assert action
+    assert action.snippet == code
+
+
+def test_without_a_module_nnx_is_known_by_the_names_of_arguments(tmp_path: Path) -> None:
+    path = _dump("donate_preference")
+    for file in path.parent.iterdir():
+        text = file.read_text().replace('op_name="params', 'op_name="model.states[0]')
+        (tmp_path / file.name).write_text(text)
+    action = _donation(tmp_path / path.name, has_module=False)
+    assert action
+    assert action.snippet == "step = nnx.jit(step, donate_argnames=('model', 'momentum'))"
+
+
+def test_equinox_keeps_the_first_argument(tmp_path: Path) -> None:
+    path = _dump("donate_preference")
+    for file in path.parent.iterdir():
+        text = (
+            file.read_text()
+            .replace('op_name="params', 'op_name="dynamic_nodonate[0]')
+            .replace('op_name="momentum', 'op_name="dynamic_nodonate[1]')
+        )
+        (tmp_path / file.name).write_text(text.replace("/home/user/programs/donations.py", "/equinox/_jit.py"))
+    action = _donation(tmp_path / path.name)
+    assert action
+    assert action.snippet
+    assert action.snippet.startswith('step = equinox.filter_jit(step, donate="all-except-first")')
+    assert "".join(map(str, action.what)) == "Donate the arguments that are updated"
