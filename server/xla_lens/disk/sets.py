@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from xla_lens.disk.reading import (
     SMALL_FILE,
@@ -40,10 +40,6 @@ from xla_lens.syntax.file_names import (
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, IsCancelled, document_of_file
-
-if TYPE_CHECKING:
-    pass
-
 
 HEAD: Final = 4096
 
@@ -257,12 +253,6 @@ def is_part_of_a_dump(path: Path) -> bool:
         return kind_of_content(head) is not None or has_files(head)
     except (OSError, DamagedFile):
         return False
-
-
-# ---------------------------------------------------------------- dumps that are being written
-
-
-# ---------------------------------------------------------------- the device
 
 
 # ---------------------------------------------------------------- files

@@ -10,6 +10,7 @@ indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indi
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntFlag
+from functools import cache
 from itertools import accumulate
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
 
@@ -51,7 +52,13 @@ class Columns:
         dataclass(frozen=True, eq=False)(cls)
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+        return len(getattr(self, _first_column(type(self))))
+
+
+@cache
+def _first_column(table: type[Columns]) -> str:
+    # The length of a table is asked for hundreds of times per dump, and `fields` looks at all of its columns.
+    return fields(table)[0].name  # type: ignore[arg-type]
 
 
 class FileTable(Columns):
