@@ -56,9 +56,9 @@ class Columns:
 
 
 @cache
-def _first_column(table: type[Columns]) -> str:
+def _first_column(table: type[Any]) -> str:
     # The length of a table is asked for hundreds of times per dump, and `fields` looks at all of its columns.
-    return fields(table)[0].name  # type: ignore[arg-type]
+    return fields(table)[0].name
 
 
 class FileTable(Columns):
