@@ -288,6 +288,9 @@ pinned-host: OOM in pinned host allocator
 command-buffer: ran out of memory trying to instantiate (?:command buffer|(?:CUDA )?graph)(?: with <commands>
   (?: nodes and <conditionals> conditionals)?)?(?: \(total of <alive_graphs> alive)?
 allocator-warning: Allocator \(<subject>\) ran out of memory trying to allocate <needed>
+allocate: Failed to allocate <needed> (?:of aligned|for) (?P<space>host)
+allocate: OOM when allocating (?:temporary )?tensor with shape\s?\[[\d,]*\](?: and type \w+ on \S+ by allocator
+  <subject>)?
 allocate: Failed to allocate request for <needed> on device ordinal \d+
 allocator-warning: (?:(?P<subject>cuMemAllocAsync) )?failed to allocate <needed>(?: from device)?(?=[:\s]|$)
 shared-memory: Shared memory size limit exceeded: requested <needed>(?:, available: <capacity>)?
@@ -547,8 +550,8 @@ are without colors, carriage returns, and whatever loggers, clusters and termina
 _NEEDLES: Final = (
     b"ut of memory|RESOURCE_EXHAUSTED|exceed memory|Attempting to |was not possible|reduce memory use"
     b"|Largest program alloc|OOM Debugging|exceeds available|Hbm usage|Scoped allocation|ailed to allocate"
-    b"|size limit exceeded|base limit|enough device memory|pinned host|input/output arg|Used |exceeds limit"
-    b"|memory capacity|capacity by|legitimate user|SCS Smem|high-Smem"
+    b"|size limit exceeded|base limit|enough device memory|pinned host|input/output arg|SparseCore async"
+    b"|mark exceeds|OOM when|capacity by|legitimate user|SCS Smem|high-Smem|G hbm|M hbm|M vmem|M smem|K smem"
 ).split(b"|")
 """Each message contains one of these in its first lines, however it is wrapped. Logs have hundreds of megabytes, so
 blocks without any of them are skipped as a whole.
