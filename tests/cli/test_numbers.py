@@ -19,7 +19,7 @@ from xla_lens.words.numbers import as_given, human, parse_size
 
 OLD, NEW = (DUMPS / release / "donation" for release in ("cpu-jaxlib0.4.20", "cpu-jaxlib0.6.2"))
 
-_UNITS = {"B", "KiB", "MiB", "GiB", "TiB", "GB"}
+_UNITS = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "GB"}
 
 _SUMMED_UP = re.compile(r"\(smaller\)|other shapes|\d more |\d others$|… and")
 """Rows for what the text leaves out."""
@@ -88,7 +88,7 @@ def test_the_saving_of_a_policy_is_in_the_json() -> None:
     assert _missing("advise", path, budget="10MiB") == []
 
 
-@pytest.mark.parametrize("path", sorted(FIELD.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(filter(Path.is_dir, FIELD.iterdir())), ids=lambda path: path.name)
 def test_numbers_of_unusual_dumps_are_in_the_json(path: Path) -> None:
     assert _missing("report", path, "--all") == []
 
@@ -98,6 +98,10 @@ def test_numbers_of_comparisons_are_in_the_json(paths: tuple[Path, ...]) -> None
     assert _missing("diff", *paths) == []
 
 
-@pytest.mark.parametrize("log", [TPU_LOG, *sorted((DUMPS.parent / "logs").glob("*.txt"))], ids=lambda log: log.name)
+@pytest.mark.parametrize(
+    "log",
+    [TPU_LOG, *sorted((DUMPS.parent / "logs").glob("*.txt")), *sorted(FIELD.glob("*.txt"))],
+    ids=lambda log: log.name,
+)
 def test_numbers_of_messages_are_in_the_json(log: Path) -> None:
     assert _missing("oom", log, DUMPS) == []
