@@ -8,12 +8,14 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from xla_lens.blocks.blocks import Outline, Section, Table, command
 from xla_lens.blocks.markdown import markdown_text, shortened
+from xla_lens.blocks.terminal import Terminal
 from xla_lens.blocks.text import terminal_lines, text_lines
 from xla_lens.cli.json_output import print_json_list
 from xla_lens.cli.output import CannotRun, print_lines, print_unfiltered
@@ -45,7 +47,9 @@ from xla_lens.report.ranking import RankedModule, Ranking, is_selected, ranked_m
 from xla_lens.report.ranking_table import ranking_outline
 from xla_lens.report.report_json import Report as ReportJson
 from xla_lens.report.sections import sections_of_advice
-from xla_lens.words.numbers import counted
+from xla_lens.words.numbers import counted, human
+
+Form = TypeVar("Form")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,8 @@ def print_reports(found: GivenDumpSets, request: ReportRequest) -> tuple[int, Re
     of each if the request says so. As HTML, print a page with the maps of the modules.
 
     Returns the exit status, which is 1 for errors, and the report of the worst module unless other ones were printed.
-    At most two sets are in memory at a time: all are loaded for the ranking, and again if each is reported.
+    At most two sets are in memory at a time, and a small one in each other process: all are loaded for the ranking, and
+    again if each is reported.
     """
     if request.output_format == "html":
         return _print_maps(found, request), None
@@ -152,55 +157,87 @@ def print_reports(found: GivenDumpSets, request: ReportRequest) -> tuple[int, Re
     is_short = request.is_short and not is_alone and not request.reports_all
     if is_short:
         options = replace(options, parts=SHORT_PARTS, top=min(_SHORT_TOP, options.top or _SHORT_TOP))
-    if request.reports_all and not is_alone:
-        in_order = replace(found, files=tuple(ranked.files[module] for module in ranked.ranking.modules))
-        reports: Iterable[Report] = (report_of(loaded, options) for loaded in in_order.load(share=OVERVIEW_SHARE))
-    else:
-        worst = report_of(ranked.worst, options)
+    if is_alone or not request.reports_all:
+        worst = report_of(ranked.worst or found.load_one(ranked.in_order[0], share=OVERVIEW_SHARE), options)
         if options.at_step is not None and not worst.has_step:
             raise CannotRun(f"--at {options.at_step}: {missing_step(worst, options.at_step)}")
-        reports = [worst]
     # Errors that only the HLO module shows are not in the ranking.
     are_sound = [not module.error_count for module in ranked.ranking.modules]
-    reports = _noted(reports, are_sound)
+
+    def printed(form: Callable[[Report], Form]) -> Iterator[Form]:
+        """The reports as they are printed. Notes whether each dump is sound."""
+        if worst is not None:
+            are_sound.append(worst.analysis.is_sound)
+            yield form(worst)
+            return
+        in_order = replace(found, files=ranked.in_order)
+        make = partial(_report_in_form, options=options, form=form)
+        for _, (made, is_sound) in in_order.map(make, share=OVERVIEW_SHARE):
+            are_sound.append(is_sound)
+            yield made
+
     if request.output_format == "json":
-        _print_json(ranked, reports)
+        _print_json(ranked, printed(report_data))
     else:
-        _print_texts(ranked, reports, request, _short_outline if is_short else report_outline)
+        outline_of = _short_outline if is_short else report_outline
+        terminal = find_terminal(request.color)
+        lines_of = partial(_report_lines, outline_of=outline_of, output_format=request.output_format, terminal=terminal)
+        _print_texts(ranked, printed(lines_of), request, terminal)
     return int(not all(are_sound)), worst
 
 
-def _noted(reports: Iterable[Report], are_sound: list[bool]) -> Iterator[Report]:
-    """Pass reports on, and note whether each dump is sound."""
-    for made in reports:
-        are_sound.append(made.analysis.is_sound)
-        yield made
+def _report_in_form(loaded: LoadedSet, options: ReportOptions, form: Callable[[Report], Form]) -> tuple[Form, bool]:
+    """The report of a set as it is printed, and whether the dump is sound."""
+    made = report_of(loaded, options)
+    return form(made), made.analysis.is_sound
 
 
 class _Ranked(NamedTuple):
-    """The ranking of all modules, with the files of each and, for JSON, a summary of each. `worst` is the first one."""
+    """The ranking of all modules, with the files of each in that order, and, for JSON, a summary of each that is not
+    reported. `worst` is the first one, None if another process has loaded it.
+    """
 
     ranking: Ranking
-    files: Mapping[RankedModule, SetFiles]
+    in_order: tuple[SetFiles, ...]
     summaries: Mapping[RankedModule, ReportJson]
-    worst: LoadedSet
+    worst: LoadedSet | None
 
 
 def _rank(found: GivenDumpSets, request: ReportRequest) -> _Ranked:
-    """Load all sets, one after another, and rank them. Keeps only the worst."""
+    """Load all sets and rank them. Keeps only the worst."""
     is_alone = len(found.files) == 1
+    has_summaries = request.output_format == "json" and not is_alone and not request.reports_all
     files: dict[RankedModule, SetFiles] = {}
     summaries: dict[RankedModule, ReportJson] = {}
-    worst: tuple[RankedModule, LoadedSet] | None = None
-    for loaded in found.load(share=1 if is_alone else OVERVIEW_SHARE):
-        module = _ranked_module(loaded.analysis, loaded, request)
-        files[module] = loaded.files
-        if request.output_format == "json" and not is_alone:
-            summaries[module] = report_data(report_of(loaded, ReportOptions(parts=frozenset(), has_answer=False)))
+    worst: tuple[RankedModule, LoadedSet | None] | None = None
+
+    def worst_so_far() -> str:
+        if worst is None or worst[0].peak_bytes is None:
+            return ""
+        return f", worst so far: {worst[0].name}, {human(worst[0].peak_bytes)}"
+
+    measure = partial(_measured, request=request, has_summary=has_summaries)
+    for loaded, (module, found_files, summary) in found.map(
+        measure, share=1 if is_alone else OVERVIEW_SHARE, note=worst_so_far
+    ):
+        files[module] = found_files
+        if summary:
+            summaries[module] = summary
         if worst is None or sort_key(module, request.sort) < sort_key(worst[0], request.sort):
             worst = module, loaded
     assert worst is not None, "there is at least one set"
-    return _Ranked(_ranking(files, request), files, summaries, worst[1])
+    ranked = _ranking(files, request)
+    return _Ranked(ranked, tuple(files[module] for module in ranked.modules), summaries, worst[1])
+
+
+def _measured(
+    loaded: LoadedSet, request: ReportRequest, *, has_summary: bool
+) -> tuple[RankedModule, SetFiles, ReportJson | None]:
+    """What is kept of a set for the ranking."""
+    summary = None
+    if has_summary:
+        summary = report_data(report_of(loaded, ReportOptions(parts=frozenset(), has_answer=False)))
+    return _ranked_module(loaded.analysis, loaded, request), loaded.files, summary
 
 
 def _ranked_module(analysis: Analysis, loaded: LoadedSet, request: ReportRequest) -> RankedModule:
@@ -212,41 +249,44 @@ def _ranking(modules: Iterable[RankedModule], request: ReportRequest) -> Ranking
     return ranking(modules, request.sort, top, request.tiny)
 
 
-def _print_json(ranked: _Ranked, reports: Iterable[Report]) -> None:
-    """Print the report of one module. Of several, print a summary of each in their order, or its report."""
-    if len(ranked.files) == 1:
-        print_json_list(map(report_data, reports))
+def _print_json(ranked: _Ranked, reports: Iterator[ReportJson]) -> None:
+    """Print the report of one module. Of several, print the reports of the first ones, and summaries of the others."""
+    modules = ranked.ranking.modules
+    if len(modules) == 1:
+        print_json_list(reports)
         return
-    full = {tuple(made.files.values()): report_data(made) for made in reports}
-    ranks = enumerate(ranked.ranking.modules, 1)
     print_json_list(
-        ranked_data(full.get(module.files, ranked.summaries[module]), module, rank) for rank, module in ranks
+        ranked_data(next(reports, None) or ranked.summaries[module], module, rank)
+        for rank, module in enumerate(modules, 1)
     )
 
 
 def _print_texts(
-    ranked: _Ranked, reports: Iterable[Report], request: ReportRequest, outline_of: Callable[[Report], Outline]
+    ranked: _Ranked, reports: Iterable[Sequence[str]], request: ReportRequest, terminal: Terminal | None
 ) -> None:
     """Print reports as text or Markdown, those of several modules below their ranking."""
-    outlines: Iterable[tuple[Outline, DumpSet | None]] = ((outline_of(made), made.dump) for made in reports)
-    if len(ranked.files) > 1:
+    if len(ranked.in_order) > 1:
         overview = ranking_outline(ranked.ranking, request.title, request.options.budget_bytes, request.show_all)
-        outlines = chain([(overview, None)], outlines)
-    print_outlines(outlines, request.output_format, request.color)
+        reports = chain([_lines(overview, None, request.output_format, terminal)], reports)
+    _print_lines_of(reports, request.output_format, terminal)
 
 
 def _print_maps(found: GivenDumpSets, request: ReportRequest) -> int:
     """Print one page with the maps of all modules that the ranking shows, and return the exit status."""
     is_alone = len(found.files) == 1
-    maps: dict[RankedModule, str] = {}
-    for loaded in found.load(share=1 if is_alone else OVERVIEW_SHARE):
-        analysis = loaded.with_module()
-        maps[_ranked_module(analysis, loaded, request)] = packed_map(memory_map_data(analysis))
+    measured = found.map(partial(_mapped, request=request), share=1 if is_alone else OVERVIEW_SHARE)
+    maps = dict(mapped for _, mapped in measured)
     ranked = _ranking(maps, request)
     title = f"{ranked.modules[0].name}: memory map" if is_alone else f"{request.title}: memory maps"
     index = () if is_alone else tuple(ranking_html(ranked, request.title, request.options.budget_bytes))
     print_unfiltered(memory_maps_page(title, index, [maps[module] for module in ranked.shown], *page_sources()))
     return int(any(module.error_count for module in ranked.modules))
+
+
+def _mapped(loaded: LoadedSet, request: ReportRequest) -> tuple[RankedModule, str]:
+    """The row of a set in the ranking, and its map."""
+    analysis = loaded.with_module()
+    return _ranked_module(analysis, loaded, request), packed_map(memory_map_data(analysis))
 
 
 # ---------------------------------------------------------------- text
@@ -256,24 +296,35 @@ def print_outlines(outlines: Iterable[tuple[Outline, DumpSet | None]], output_fo
     """Print reports of dumps one after another as text, fitted to the terminal if there is one, or as Markdown, all
     together short enough for a comment on GitHub.
     """
-    is_markdown, terminal = output_format == "markdown", find_terminal(color)
+    terminal = find_terminal(color)
+    texts = (_lines(outline, dump, output_format, terminal) for outline, dump in outlines)
+    _print_lines_of(texts, output_format, terminal)
 
-    def lines_of_reports() -> Iterator[str]:
-        for number, (outline, dump) in enumerate(outlines):
-            if number:
-                yield ""
-            if is_markdown:
-                yield from markdown_text(outline)
-            elif terminal:
-                yield from terminal_lines(outline, dump, terminal)
-            else:
-                yield from (line.text for line in text_lines(outline, _WIDTH_OF_FILES))
 
-    lines = lines_of_reports()
-    if terminal and not is_markdown:
+def _report_lines(
+    report: Report, outline_of: Callable[[Report], Outline], output_format: str, terminal: Terminal | None
+) -> Sequence[str]:
+    return _lines(outline_of(report), report.dump, output_format, terminal)
+
+
+def _lines(outline: Outline, dump: DumpSet | None, output_format: str, terminal: Terminal | None) -> Sequence[str]:
+    """The lines of a report as text, fitted to the terminal if there is one, or as Markdown."""
+    if output_format == "markdown":
+        return [*markdown_text(outline)]
+    if terminal:
+        return [*terminal_lines(outline, dump, terminal)]
+    return [line.text for line in text_lines(outline, _WIDTH_OF_FILES)]
+
+
+def _print_lines_of(texts: Iterable[Sequence[str]], output_format: str, terminal: Terminal | None) -> None:
+    """Print texts one after another, Markdown only as long as a comment on GitHub may be."""
+    lines = chain.from_iterable(["", *text] if number else text for number, text in enumerate(texts))
+    if output_format == "markdown":
+        print_lines(shortened(lines))
+    elif terminal:
         print_unfiltered(lines)
     else:
-        print_lines(shortened(lines) if is_markdown else lines)
+        print_lines(lines)
 
 
 _WIDTH_OF_FILES: Final = 200

@@ -5,22 +5,26 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
+from itertools import compress
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, TextIO, TypeVar
 
 from xla_lens.cli.output import CannotRun, print_error, unfiltered
+from xla_lens.cli.processes import core_count, results_of_processes
 from xla_lens.disk.loading import is_being_written, load_module_or_finding, load_set, unreadable_files
-from xla_lens.disk.reading import GZIP, ZSTD, DamagedFile, unpacked
+from xla_lens.disk.reading import GZIP, ZSTD, DamagedFile, file_size, is_compressed, unpacked
 from xla_lens.disk.sets import NotADump, SetFiles, find_set, find_sets, is_output, printed_files, read_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.file_names import FileKind, uncompressed_name
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.printable import printable
 from xla_lens.words.numbers import counted
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,9 +79,43 @@ class GivenDumpSets:
             loaded.reject_unreadable(loaded.analysis)
             yield loaded
 
-    def load_one(self, files: SetFiles, *, is_shown: bool = True) -> LoadedSet:
+    def map(
+        self, function: Callable[[LoadedSet], Result], *, share: int = 1, note: Callable[[], str] = str
+    ) -> Iterator[tuple[LoadedSet | None, Result]]:
+        """Load one set after another like `load`, and yield each with what a function returns for it. If many sets are
+        small, other processes load these: they come without the set, and the function and its results are pickled.
+        `note` returns the end of the title of the progress bar.
+        """
+        are_elsewhere, process_count = self._shared_out()
+        elsewhere = results_of_processes(
+            partial(_result_elsewhere, function, share), compress(self.files, are_elsewhere), process_count
+        )
+        draw, erase = progress_bar(sys.stderr)
+        with closing(elsewhere):
+            for number, (files, is_elsewhere) in enumerate(zip(self.files, are_elsewhere, strict=True)):
+                draw_part = partial(draw, f"Reading {files.stem.name}{note()}", number, len(self.files))
+                try:
+                    draw_part(0.0)
+                    received = next(elsewhere) if is_elsewhere else None
+                    loaded = None if received else self._load(files, draw_part, share, is_checked=False)
+                finally:
+                    erase()
+                if received:
+                    yield None, received[0]
+                elif loaded:
+                    loaded.reject_unreadable(loaded.analysis)
+                    yield loaded, function(loaded)
+
+    def _shared_out(self) -> tuple[list[bool], int]:
+        """Whether each set is loaded by another process, and the number of these processes."""
+        costs = [_cost(files) for files in self.files]
+        are_elsewhere = [not self.opened and cost <= _GREATEST_COST_ELSEWHERE for cost in costs]
+        process_count = min(core_count(), sum(compress(costs, are_elsewhere)) // _COST_OF_PROCESS)
+        return (are_elsewhere, process_count) if process_count > 1 else ([False] * len(costs), 0)
+
+    def load_one(self, files: SetFiles, *, is_shown: bool = True, share: int = 1) -> LoadedSet:
         """Load one of the sets like `load`."""
-        return next(replace(self, files=(files,)).load(is_shown=is_shown))
+        return next(replace(self, files=(files,)).load(is_shown=is_shown, share=share))
 
     def _load(self, files: SetFiles, draw: Callable[[float], None], share: int, *, is_checked: bool) -> LoadedSet:
         """Load a set; again while XLA seems to be writing it, for at most half a minute."""
@@ -99,6 +137,33 @@ class GivenDumpSets:
 _LONGEST_WAIT: Final = 30.0
 _BETWEEN_LOADS: Final = 0.1
 """Seconds to wait for a dump that is being written, in all and between two loads."""
+
+
+_COST_OF_PROCESS: Final = 64 << 20
+"""Another process is started for each so many bytes of dumps, which take longer to load than it takes to start."""
+
+_GREATEST_COST_ELSEWHERE: Final = 16 << 20
+"""Sets of more bytes are loaded by the process of the command: they take much memory, and an interrupt waits for what
+others load.
+"""
+
+_LEAST_COST: Final = 512 << 10
+"""A small set takes as long as so many bytes of a big one."""
+
+_UNPACKED: Final = 16
+"""How many times bigger a compressed file is, about."""
+
+
+def _cost(files: SetFiles) -> int:
+    """About how long it takes to load a set, in bytes that take as long."""
+    sizes = (file_size(path) * (_UNPACKED if is_compressed(path) else 1) for path in files.paths.values())
+    return max(_LEAST_COST, sum(sizes))
+
+
+def _result_elsewhere(function: Callable[[LoadedSet], Result], share: int, files: SetFiles) -> Result:
+    """Load one of several sets in another process, and return what a function returns for it."""
+    sets = GivenDumpSets((files,), {}, are_several=True)
+    return function(sets._load(files, lambda _: None, share, is_checked=False))
 
 
 def find_dumps(paths: Sequence[Path]) -> GivenDumpSets:

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import quote
 
 from xla_lens.blocks.terminal import NARROWEST, StyledTexts, Terminal, painted, wrapped
@@ -48,18 +48,19 @@ def _width() -> int:
 
 
 def _links() -> Callable[[str, int | None], str | None]:
-    """Return what finds the link to a file that exists, and to a line, in the form that the terminal understands."""
+    """Return what finds the link to a file that exists, and to a line, in the form that the terminal understands. It is
+    picklable, for reports that other processes make.
+    """
     environment = os.environ
-    host = os.uname().nodename if hasattr(os, "uname") else ""
+    if environment.get("TERM_PROGRAM") == "vscode":
+        return partial(_url_of, "vscode://file", ":")
+    is_kitty = "KITTY_WINDOW_ID" in environment or environment.get("TERM", "").startswith("xterm-kitty")
+    return partial(_url_of, f"file://{os.uname().nodename if hasattr(os, 'uname') else ''}", "#" if is_kitty else None)
 
-    @lru_cache(maxsize=4096)
-    def url_of(path: str, line: int | None) -> str | None:
-        if not os.path.isfile(path) or path.endswith(".gz"):
-            return None
-        absolute = quote(os.fsencode(os.path.abspath(path)))
-        if environment.get("TERM_PROGRAM") == "vscode":
-            return f"vscode://file{absolute}" + (f":{line}" if line is not None else "")
-        is_kitty = "KITTY_WINDOW_ID" in environment or environment.get("TERM", "").startswith("xterm-kitty")
-        return f"file://{host}{absolute}" + (f"#{line}" if is_kitty and line is not None else "")
 
-    return url_of
+@lru_cache(maxsize=4096)
+def _url_of(start: str, line_mark: str | None, path: str, line: int | None) -> str | None:
+    if not os.path.isfile(path) or path.endswith(".gz"):
+        return None
+    absolute = quote(os.fsencode(os.path.abspath(path)))
+    return f"{start}{absolute}" + (f"{line_mark}{line}" if line_mark and line is not None else "")
