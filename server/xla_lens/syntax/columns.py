@@ -10,9 +10,8 @@ indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indi
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntFlag
-from functools import cache
 from itertools import accumulate
-from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
+from typing import Any, ClassVar, Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,17 +47,15 @@ class Kind(IntFlag):
 class Columns:
     """Columns of equal length. Each subclass is a frozen dataclass."""
 
+    _first_column: ClassVar[str]
+    """Kept, because the length of a table is asked for hundreds of times per dump."""
+
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, eq=False)(cls)
+        cls._first_column = fields(cls)[0].name  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        return len(getattr(self, _first_column(type(self))))
-
-
-@cache
-def _first_column(table: type[Any]) -> str:
-    # The length of a table is asked for hundreds of times per dump, and `fields` looks at all of its columns.
-    return fields(table)[0].name
+        return len(getattr(self, self._first_column))
 
 
 class FileTable(Columns):
