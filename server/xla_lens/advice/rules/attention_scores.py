@@ -34,7 +34,8 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
     told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
-    for value in (value for value, shape in shapes.items() if shape.lengths in scores):
+    # A mask of the same lengths, of integers or `pred`, is no score.
+    for value in (value for value, shape in shapes.items() if shape.lengths in scores and shape.type in FLOATS):
         whole = Effect(value, (facts.piece(value, facts.start[value], facts.end[value]),))
         effect = stored.get(value, whole)
         pieces = (piece._replace(size_bytes=piece.size_bytes // _BLOCKS) for piece in effect.pieces)
@@ -50,12 +51,16 @@ def _is_square(facts: Facts, shape: Dimensions) -> bool:
 def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
     origin = facts.origins.of_value(value)
     text = f"{origin.op_name} {origin.line.function if origin.line else None}"
-    is_told = _ATTENTION.search(text) or (len(shape.lengths) > 2 and _SOFTMAX.search(origin.op_name or ""))
-    return bool(is_told) and not _KERNEL.search(text)
+    # What has no dimension of heads may be any array whose width is the length of a sequence.
+    words = _ATTENTION_OR_SOFTMAX if len(shape.lengths) >= _RANK_WITH_HEADS else _ATTENTION
+    return bool(words.search(text)) and not _KERNEL.search(text)
 
 
-_ATTENTION: Final = re.compile(r"attention|attn|softmax|attend", re.IGNORECASE)
-_SOFTMAX: Final = re.compile(r"/(?:exp|reduce_max)$")
+_RANK_WITH_HEADS: Final = 4
+"""The rank of scores with dimensions of a batch and of heads."""
+
+_ATTENTION: Final = re.compile(r"attention|attn|attend", re.IGNORECASE)
+_ATTENTION_OR_SOFTMAX: Final = re.compile(r"attention|attn|attend|softmax|/(?:exp|reduce_max)(?: |$)", re.IGNORECASE)
 _KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
 
 

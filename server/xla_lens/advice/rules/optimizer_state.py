@@ -1,6 +1,7 @@
 """`optimizer-state`: the optimizer keeps its state in f32."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from xla_lens.advice.codes import Rule
@@ -8,32 +9,80 @@ from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.attribution.parameters import moment_of, told_path
+from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+
+_FIRST_MOMENT: Final = re.compile(
+    r".*?(?:\.(?:mu|m|trace|momentum|exp_avg)|\['(?:mu|m|trace|momentum|exp_avg)'\])(?=[.\[]|$)"
+    r"|(?:mu|momentum|exp_avg)(?=[.\[]|$)"
+)
+"""The start of the path of a first moment, by the names that optimizers give it. Second moments, sums of squares and
+averages of the weights have others, and need their precision.
+"""
+
+
+def first_moment_of(path: str) -> str:
+    """Return the tree of first moments that a path is in, such as ``opt_state[0].mu``, empty if it is in none."""
+    match = _FIRST_MOMENT.match(path)
+    return match[0] if match else ""
 
 
 def optimizer_state(facts: Facts) -> Iterator[Effect]:
-    """Yield the first moment of the optimizer in bfloat16: the first of several trees of optimizer state, or the only
-    one.
+    """Yield the first moments of the optimizer in bfloat16: those with a name, else the first of two like trees without
+    names, as programs that write Adam themselves have them: `state[1]` and `state[2]`.
     """
-    state = [value for value in facts.idle_arguments if (shape := facts.dimensions(value)) and shape.type == "f32"]
     trees: dict[str, list[int]] = {}
-    for value in sorted(state):
-        trees.setdefault(moment_of(told_path(facts.op_name(facts.name[value])) or ""), []).append(value)
-    names = sorted(name for name in trees if name)
-    for value in trees[names[0]] if names else ():
+    for value in sorted(facts.idle_arguments):
+        shape, path = facts.dimensions(value), told_path(facts.op_name(facts.name[value]))
+        if shape and shape.type == "f32" and path is not None:
+            trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
+    found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
+    for value in (value for tree in found for value in trees[tree]):
         for other in facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist():
             yield facts.divided(other, 2)
 
 
+def _first_of_two(facts: Facts, trees: Mapping[str, list[int]]) -> list[str]:
+    """The first of two trees of one argument that have the same arrays, none if there are others."""
+    names = sorted(trees)
+    if len(names) != 2 or not all(map(_NUMBERED.fullmatch, names)):
+        return []
+    first, second = (sorted(map(str, map(facts.dimensions, trees[name]))) for name in names)
+    roots = {name.partition("[")[0] for name in names}
+    return names[:1] if first == second and len(roots) == 1 else []
+
+
+_NUMBERED: Final = re.compile(r"\w+\[\d+\]")
+
+
+def _names(subject: Subject) -> tuple[str, ...]:
+    # Outputs share the buffers, and have the op_names of what computes them.
+    named = filter(None, subject.argument_names(first_moment_of))
+    return tuple(named) or tuple(filter(_NUMBERED.fullmatch, subject.argument_names(argument_of)))
+
+
 def _what(subject: Subject) -> Inlines:
-    names = subject.argument_names(moment_of)
+    names = _names(subject)
     if not names:
         return ("Keep the first moment of the optimizer in bfloat16",)
     return ("Keep ", *listed(names), ", the first moment of the optimizer, in bfloat16")
 
 
-def _snippet(_subject: Subject) -> str:
-    return "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)"
+def _snippet(subject: Subject) -> str | None:
+    """The argument of the optimizer in Optax, whose states are named tuples; None for others."""
+    names = _names(subject)
+    if any(name.endswith(".trace") for name in names):
+        return "optimizer = optax.sgd(learning_rate, momentum, accumulator_dtype=jnp.bfloat16)"
+    if not any(name.endswith(".mu") for name in names):
+        return None
+    optimizer = "adamw" if _has_second_moment(subject.dump) else "lion"
+    return f"optimizer = optax.{optimizer}(learning_rate, mu_dtype=jnp.bfloat16)"
+
+
+def _has_second_moment(dump: DumpSet) -> bool:
+    parameters = (dump.instruction(name) for name in (dump.parameter_numbers != NONE).nonzero()[0].tolist())
+    return any(".nu" in (parameter.op_name or "") for parameter in parameters if parameter)
 
 
 ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet)
