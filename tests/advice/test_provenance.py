@@ -13,6 +13,7 @@ from samples import DUMPS, analysis_of, module_of
 from xla_lens.advice.actions import Action
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.blocks.blocks import plain_text
 
 
 def _dump(program: str) -> Path:
@@ -110,3 +111,17 @@ def test_equinox_keeps_the_first_argument(tmp_path: Path) -> None:
     assert action.snippet
     assert action.snippet.startswith('step = equinox.filter_jit(step, donate="all-except-first")')
     assert "".join(map(str, action.what)) == "Donate the arguments that are updated"
+
+
+def test_an_argument_with_a_part_that_stays_is_not_donated_as_a_whole(tmp_path: Path) -> None:
+    """The frozen weights may be in the same argument as those that are trained."""
+    path = _dump("donate_preference")
+    for file in path.parent.iterdir():
+        text = file.read_text().replace('op_name="ref_params[', "op_name=\"params[\\'frozen\\'][")
+        (tmp_path / file.name).write_text(text)
+    action = _donation(tmp_path / path.name)
+    assert action
+    assert action.snippet == "step = jax.jit(step, donate_argnames=('momentum',))"
+    title = plain_text(action.what)
+    assert "Donate" in title
+    assert "params['w1']" in title

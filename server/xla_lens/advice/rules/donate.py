@@ -12,11 +12,12 @@ from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.memory.donation import Fit, missed_donations
+from xla_lens.model.attribution.parameters import told_path
+from xla_lens.model.memory.donation import Fit, missed_donations, parameters_of
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Kind
 
 
 def donate(facts: Facts) -> Iterator[Effect]:
@@ -47,9 +48,11 @@ def donate(facts: Facts) -> Iterator[Effect]:
 def _what(subject: Subject) -> Inlines:
     names = subject.argument_names(_root_of)
     # Equinox gives one name to all arguments.
-    return (
-        ("Donate ", *listed(names)) if names and _EQUINOX not in names else ("Donate the arguments that are updated",)
-    )
+    if not names or _EQUINOX in names:
+        return ("Donate the arguments that are updated",)
+    whole = _whole_arguments(subject)
+    parts = subject.argument_names(lambda path: root if (root := _root_of(path)) in whole else path)
+    return ("Donate ", *listed(parts))
 
 
 def _snippet(subject: Subject) -> str | None:
@@ -59,7 +62,26 @@ def _snippet(subject: Subject) -> str | None:
     if _EQUINOX in names:
         # It donates all arguments, or all but the first, which may be a tuple.
         return f'step = {subject.jit}(step, donate="all-except-first")  # step(what_stays, what_is_updated)'
-    return f"step = {subject.jit}(step, donate_argnames={names!r})"
+    whole = _whole_arguments(subject)
+    donated = tuple(name for name in names if name in whole)
+    return f"step = {subject.jit}(step, donate_argnames={donated!r})" if donated else None
+
+
+def _whole_arguments(subject: Subject) -> set[str]:
+    """The arguments all of whose arrays are to be donated, or are. An argument is donated as a whole, and a part of it
+    that stays, such as the frozen weights beside those that are trained, would be gone for the next step.
+    """
+    dump = subject.dump
+    advised = {value for group in subject.groups for value in group.values}
+    kept, roots = set[str](), set[str]()
+    for parameter, _ in parameters_of(dump):
+        instruction = dump.instruction(dump.name_of(parameter))
+        if path := told_path(instruction.op_name) if instruction else None:
+            is_donated = dump.allocations.kind[dump.values.allocation[parameter]] & int(Kind.MAYBE_LIVE_OUT)
+            roots.add(_root_of(path))
+            if not (is_donated or parameter in advised):
+                kept.add(_root_of(path))
+    return roots - kept
 
 
 def _root_of(path: str) -> str:
