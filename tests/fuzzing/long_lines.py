@@ -34,6 +34,7 @@ _KNOWN: Final = (
     (b"fusion(%", b"a["),
     (b"f32[", b"a["),
     (b", maybe-live-out", b", maybe-live"),
+    (b", maybe-live-out", b", m 4"),
 )
 """A text in a dump, and the text to repeat after it."""
 _WORD: Final = re.compile(rb"[\w.-]+|.", re.DOTALL)

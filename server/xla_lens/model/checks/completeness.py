@@ -173,6 +173,9 @@ def _gaps(finding: Finding) -> Iterator[Gap]:
         if facts.get("reserved_bytes", 0) < facts.get("printed_bytes", 0):
             bound = Bound.AT_LEAST
         parts = [(bound, _OF_PROBLEM.get(problem, _OF_CODE.get(code, ())))]
+        if code is Code.UNKNOWN_INSTRUCTION and section_at(file, finding.place.start) is DumpSection.BUFFER_LIVE_RANGES:
+            # Another value lacks its live range.
+            parts.append((Bound.AT_LEAST, (LIVE,)))
         if problem is Problem.TOTAL_MISMATCH and not rounded_size_confirms(file, file.columns.totals, 0):
             parts.append((Bound.UNKNOWN, (TOTAL,)))
     elif problem is Problem.MISSING_HEADER and facts["header"].startswith("Total"):

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -107,18 +108,27 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
     broken = dict.fromkeys(allocations.start[allocations.index == NONE].tolist(), DamagedRow.ALLOCATION)
     broken |= dict.fromkeys(used.start[used.id == NONE].tolist(), DamagedRow.USED_VALUE)
     known: dict[bytes, tuple[DamagedRow, ...]] = {}
+    attributes: dict[bytes, bool] = {}
+    parts: Counter[int] = Counter()
     for start, end in cells(unknown.start, unknown.end):
         line_start, line_end = document.line_at(start)
-        line = document.data[line_start:end]
-        is_part = bool(document.data[line_start:start].strip())
+        # A line may have a hundred thousand unknown parts, so none of them may look at all of it.
+        parts[line_start] += 1
+        if parts[line_start] > _MOST_PARTS:
+            continue
+        is_part = _NOT_BLANK.search(document.data, line_start, start) is not None
         row: DamagedRow | None
         if is_part and document.data.startswith(b"allocation ", line_start):
-            row = DamagedRow.ATTRIBUTE if _is_attribute(document.data[start:end]) else None
+            form = _DIGITS.sub(b"0", document.data[start : min(end, start + _LONGEST)])
+            if form not in attributes:
+                attributes[form] = _is_attribute(form)
+            row = DamagedRow.ATTRIBUTE if attributes[form] else None
         elif is_part:
             row = DamagedRow.STACK_TRACE if _MEASURES.search(document.data, start, line_end) else None
         elif start in broken:
             row = broken[start]
         else:
+            line = document.data[line_start:end]
             form = _DIGITS.sub(b"0", line[:_LONGEST])
             if form not in known:
                 known[form] = tuple(
@@ -141,7 +151,11 @@ def section_at(file: DumpFile, offset: int) -> DumpSection | None:
 
 
 _LONGEST: Final = 1 << 10
+_MOST_PARTS: Final = 100
+"""The most unknown parts of a line that are listed. The header of an allocation has ten attributes at most."""
+
 _DIGITS: Final = re.compile(rb"\d+")
+_NOT_BLANK: Final = re.compile(rb"\S")
 
 
 _FORMS: Final[tuple[tuple[DamagedRow, int, *tuple[bytes, ...]], ...]] = (
@@ -194,11 +208,11 @@ _SAME: Final = 0.85
 """The ratio of `difflib` from which a text counts as a damaged form of another one."""
 
 
-def _is_attribute(text: bytes) -> bool:
-    """Whether a part of a header is a damaged attribute whose loss changes numbers."""
-    form = _DIGITS.sub(b"0", text[:_LONGEST]).decode("utf-8", "replace")
-    ratios = (difflib.SequenceMatcher(None, form, attribute).ratio() for attribute in _ATTRIBUTES)
-    return any(word in form for word in ("ShapeIndex", "shape |", "shape is |")) or max(ratios) >= _SAME
+def _is_attribute(form: bytes) -> bool:
+    """Whether a part of a header, with each number replaced by 0, is a damaged attribute whose loss changes numbers."""
+    text = form.decode("utf-8", "replace")
+    ratios = (difflib.SequenceMatcher(None, text, attribute).ratio() for attribute in _ATTRIBUTES)
+    return any(word in text for word in ("ShapeIndex", "shape |", "shape is |")) or max(ratios) >= _SAME
 
 
 # ---------------------------------------------------------------- positions and uses
