@@ -69,7 +69,7 @@ def _unknown_lines(file: DumpFile) -> Iterator[UnknownText]:
     document, unknown = file.document, file.columns.unknown_lines
     for start, end in cells(unknown.start, unknown.end):
         line_start = document.line_at(start)[0]
-        is_part = bool(document.data[line_start:start].strip())
+        is_part = not document.begins_line(start)
         form = _form(document.data[start if is_part else line_start : end])
         kind = TextKind.PART if is_part else TextKind.LINE
         yield UnknownText(kind, section_at(file, start), form, Place(file, start, end))

@@ -31,18 +31,33 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     instructions = columns.used_values.touching(start, end, "instruction_start", "instruction_end")
     # Whether a line is unknown depends on the lines around it, some of which are not parsed here: the columns decide.
     unknown = columns.unknown_lines.touching(start, end)
-    lines = [span for span in unknown if not data[_line_start(data, span[0]) : span[0]].strip()]
+    lines = _beginning_lines(data, start, unknown)
     found, starts = [("unknown_line", *span) for span in lines], [span[0] for span in lines]
     for word in _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions))):
         before = bisect_right(starts, word[1]) - 1
         if before >= 0 and word[1] < lines[before][1]:
             continue
         is_row = word[0] == "unknown_line" and all(word[1] != first for first, _ in unknown)
-        line = _line_start(data, word[1]), word[2]
-        found += _words_below(parse_parts(data, [line])) if is_row else [word]
+        found += _words_below(parse_parts(data, [(_line_start(data, word[1]), word[2])])) if is_row else [word]
     for instruction in instructions:
         found += instruction_words(data, *instruction)
     return sorted(found, key=itemgetter(1))
+
+
+def _beginning_lines(data: bytes, start: int, spans: list[Span]) -> list[Span]:
+    """The spans, from the start of a line on, before which their lines have only blanks. Looks at each byte once: a line
+    may have a hundred thousand spans.
+    """
+    found, line_start, before = list[Span](), start, start
+    for span in spans:
+        line_start = data.rfind(b"\n", before, span[0]) + 1 or line_start
+        before = span[0]
+        if not _NOT_BLANK.search(data, line_start, before):
+            found.append(span)
+    return found
+
+
+_NOT_BLANK: Final = re.compile(rb"\S")
 
 
 def _line_start(data: bytes, place: int) -> int:

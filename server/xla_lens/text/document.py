@@ -5,6 +5,7 @@ answers are converted for the editor. Lines end as the Language Server Protocol 
 """
 
 import codecs
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,6 +85,10 @@ class Document:
         """Return the bytes of the line that contains an offset, without its line end."""
         return self.line_span(self.row(offset))
 
+    def begins_line(self, offset: int) -> bool:
+        """Whether only blanks stand before an offset in its line. Looks at no more of the line than those."""
+        return _NOT_BLANK.search(self.data, self.line_at(offset)[0], offset) is None
+
     def line_span(self, row: int) -> Span:
         """Return the start and the end of a line without its line end. Clamps rows outside of the text."""
         starts = self.line_starts
@@ -115,6 +120,9 @@ def document_of_file(data: bytes) -> Document:
     document = Document(data)
     document.__dict__["wide_rows"] = np.zeros(0, np.int64)
     return document
+
+
+_NOT_BLANK: Final = re.compile(rb"\S")
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -116,7 +116,7 @@ def _of_file(dump: DumpSet, file: DumpFile) -> Iterator[UnknownLine]:
         parts[line_start] += 1
         if parts[line_start] > _MOST_PARTS:
             continue
-        is_part = _NOT_BLANK.search(document.data, line_start, start) is not None
+        is_part = not document.begins_line(start)
         row: DamagedRow | None
         if is_part and document.data.startswith(b"allocation ", line_start):
             form = _DIGITS.sub(b"0", document.data[start : min(end, start + _LONGEST)])
@@ -155,7 +155,6 @@ _MOST_PARTS: Final = 100
 """The most unknown parts of a line that are listed. The header of an allocation has ten attributes at most."""
 
 _DIGITS: Final = re.compile(rb"\d+")
-_NOT_BLANK: Final = re.compile(rb"\S")
 
 
 _FORMS: Final[tuple[tuple[DamagedRow, int, *tuple[bytes, ...]], ...]] = (
