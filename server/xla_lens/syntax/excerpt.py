@@ -45,7 +45,7 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
 
 
 def _beginning_lines(data: bytes, start: int, spans: list[Span]) -> list[Span]:
-    """The spans, from the start of a line on, before which their lines have only blanks. Looks at each byte once: a line
+    """The spans, from the start of a line on, that only blanks precede in their lines. Looks at each byte once: a line
     may have a hundred thousand spans.
     """
     found, line_start, before = list[Span](), start, start
