@@ -40,7 +40,7 @@ def _check(file: DumpFile) -> None:
     whole = _words_below(Parser(XLA_DUMP).parse(text).root_node)
     without_value = [word for word in whole if word[0] == "instruction" and word[1:] not in instructions]
     for start, end in _windows(text):
-        found = words(text, file.columns, start, end)
+        found = words(file.document, file.columns, start, end)
         assert found == sorted(found, key=itemgetter(1))
         first = text.rfind(b"\n", 0, start) + 1
         last = (text + b"\n").index(b"\n", end)
@@ -77,6 +77,6 @@ def test_lines_of_standard_output_belong_to_their_file() -> None:
         text += b"*** Begin %s ***\n%s*** End %s ***\n" % (name, content, name)
     file = dump_file(text)
     _check(file)
-    found = [text[start:end] for _, start, end in words(text, file.columns, 0, len(text))]
+    found = [text[start:end] for _, start, end in words(file.document, file.columns, 0, len(text))]
     assert b"a" in found
     assert b"b" not in found

@@ -79,7 +79,7 @@ def _by_chunks(document: Document, span: Span, limit: int, find: Callable[[int, 
 
 def _in_dump(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
     dump, memory = analysis.dump, analysis.memory
-    for kind, first, last in words(file.document.data, file.columns, start, end):
+    for kind, first, last in words(file.document, file.columns, start, end):
         mention = mention_at(dump, file, first) if kind in _NAMES else None
         value = mention.target.row if mention and isinstance(mention.target, Value) else NONE
         token_type = "variable" if value != NONE else _TYPES.get(kind)

@@ -17,21 +17,22 @@ from tree_sitter import Node
 from xla_lens.syntax.hlo.words import Word, instruction_words
 from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
-from xla_lens.text.document import Span
+from xla_lens.text.document import Document, Span
 
 
-def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]:
+def words(document: Document, columns: FileColumns, start: int, end: int) -> list[Word]:
     """Return the words of the lines of a file that bytes `start` to `end` are on, in the order of the text, and those
     of further lines of the same row. Keywords of the format have their text in quotation marks as kind and exclude the
     punctuation around them. A name includes the index attached to it, and within an instruction its `%`.
     """
+    data = document.data
     rows = [(start, end), *columns.stack_traces.touching(start, end)]
     start, end = _line_start(data, min(rows)[0]), data.find(b"\n", max(last for _, last in rows))
     end = end if end >= 0 else len(data)
     instructions = columns.used_values.touching(start, end, "instruction_start", "instruction_end")
     # Whether a line is unknown depends on the lines around it, some of which are not parsed here: the columns decide.
     unknown = columns.unknown_lines.touching(start, end)
-    lines = _beginning_lines(data, start, unknown)
+    lines = [span for span in unknown if document.begins_line(span[0])]
     found, starts = [("unknown_line", *span) for span in lines], [span[0] for span in lines]
     for word in _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions))):
         before = bisect_right(starts, word[1]) - 1
@@ -42,22 +43,6 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     for instruction in instructions:
         found += instruction_words(data, *instruction)
     return sorted(found, key=itemgetter(1))
-
-
-def _beginning_lines(data: bytes, start: int, spans: list[Span]) -> list[Span]:
-    """The spans, from the start of a line on, that only blanks precede in their lines. Looks at each byte once: a line
-    may have a hundred thousand spans.
-    """
-    found, line_start, before = list[Span](), start, start
-    for span in spans:
-        line_start = data.rfind(b"\n", before, span[0]) + 1 or line_start
-        before = span[0]
-        if not _NOT_BLANK.search(data, line_start, before):
-            found.append(span)
-    return found
-
-
-_NOT_BLANK: Final = re.compile(rb"\S")
 
 
 def _line_start(data: bytes, place: int) -> int:
