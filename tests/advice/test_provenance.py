@@ -55,7 +55,7 @@ def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | 
     [
         ("donate_preference", "'params', 'momentum'"),
         ("donate_averaged", "'params', 'ema'"),
-        # What fusions compute is not seen, and both arguments come into question.
+        # Nothing shows what fusions compute, so either argument may be the one that is updated.
         ("donate_near_reference", None),
         ("donate_target_only", None),
         ("donate_gradients", None),

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.advice.facts import is_backward
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.writers import Position, Writers, is_path
+from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX, Position, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.donation import ELEMENTWISE, candidates, may_write_over
 from xla_lens.model.tables.dump_set import DumpSet
@@ -149,7 +149,7 @@ class _Flow:
             case b"tuple":
                 yield False, of.operand(position, index[0], index[1:]) if index else None
             case b"get-tuple-element":
-                element = _INDEX.search(own.text, own.operands_end, own.end)
+                element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
                 yield False, of.operand(position, 0, (integer(element[1]), *index)) if element else None
             case b"while" | b"conditional" | b"fusion" | b"call":
                 yield from ((False, root) for root in self._roots(position, index))
@@ -197,14 +197,14 @@ class _Flow:
             yield from self._roots(caller, index)
         elif own.opcode == b"conditional":
             here = of.module.computation_of(position.row)
-            branches = of.called(caller.row, *_BRANCHES)
+            branches = of.called(caller.row, *BRANCHES)
             yield from (of.operand(caller, 1 + at, index) for at, branch in enumerate(branches) if branch == here)
         elif number is not None:
             yield of.operand(caller, number, index)
 
     def _roots(self, position: Position, index: tuple[int, ...]) -> Iterator[Position]:
         """An element of the roots of the computations that an instruction calls."""
-        for computation in self.writers.called(position.row, *_CALLS, *_BRANCHES):
+        for computation in self.writers.called(position.row, *_CALLS, *BRANCHES):
             root = self.writers.module.root(computation) if computation != NONE else NONE
             if root != NONE:
                 yield Position(root, index, (*position.callers, position.row))
@@ -261,8 +261,6 @@ _JOINING: Final = b'custom_call_target="ConcatBitcast"'
 _SPREADING: Final = frozenset((b"bitcast", b"broadcast", b"convert", b"copy", b"reshape"))
 _VIEWS: Final = frozenset((b"bitcast", b"get-tuple-element", b"tuple"))
 _CALLS: Final = (b"body", b"calls", b"to_apply")
-_BRANCHES: Final = (b"branch_computations", b"true_computation", b"false_computation")
 _ALIASED: Final = re.compile(rb"\{([0-9, ]*)\}: \(([0-9]{1,9}), \{([0-9, ]*)\}")
 _DIGITS: Final = re.compile(rb"[0-9]{1,9}")
-_INDEX: Final = re.compile(rb"[, ]index=([0-9]{1,9})")
 _NUMBER: Final = re.compile(rb"[0-9.]{1,20}(?:e[-+]?[0-9]{1,3})?(?=\))")

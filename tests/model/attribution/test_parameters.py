@@ -9,7 +9,7 @@ import pytest
 
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps, space_facts
 from xla_lens.model.attribution.breakdowns import BytesNode, bytes_by_op
-from xla_lens.model.attribution.parameters import argument_of, folded_paths, moment_of, path_parts
+from xla_lens.model.attribution.parameters import argument_of, folded_paths, path_parts
 
 _PARAMETER = re.compile(r"^ *%?(\S+) = [^\n]* parameter\((\d+)\)[^\n]*op_name=\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)
 _ALLOCATION = re.compile(
@@ -179,18 +179,3 @@ def test_arguments_of_the_paths_of_frameworks(path: str) -> None:
 )
 def test_what_counts_as_a_layer(paths: list[str], folded: set[str]) -> None:
     assert set(folded_paths(paths).values()) == folded
-
-
-@pytest.mark.parametrize(
-    ("path", "moment"),
-    [
-        ("opt_state[0].mu['layers'][3]['w']", "opt_state[0].mu"),
-        ("state.opt_state[1][0].nu['Dense_0']['kernel']", "state.opt_state[1][0].nu"),
-        ("state['m']['w']", "state['m']"),
-        ("state.v", "state.v"),
-        ("state[1]['mlp']['w']", "state[1]"),
-        ("momentum['w']", "momentum"),
-    ],
-)
-def test_moments_of_one_optimizer_are_told_apart(path: str, moment: str) -> None:
-    assert moment_of(path) == moment

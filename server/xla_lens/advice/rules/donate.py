@@ -12,8 +12,8 @@ from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.attribution.parameters import told_path
-from xla_lens.model.memory.donation import Fit, missed_donations, parameters_of
+from xla_lens.model.attribution.parameters import parameter_paths
+from xla_lens.model.memory.donation import Fit, missed_donations
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
@@ -72,15 +72,13 @@ def _whole_arguments(subject: Subject) -> set[str]:
     that stays, such as the frozen weights beside those that are trained, would be gone for the next step.
     """
     dump = subject.dump
-    advised = {value for group in subject.groups for value in group.values}
+    advised = {dump.values.allocation.item(value) for group in subject.groups for value in group.values}
     kept, roots = set[str](), set[str]()
-    for parameter, _ in parameters_of(dump):
-        instruction = dump.instruction(dump.name_of(parameter))
-        if path := told_path(instruction.op_name) if instruction else None:
-            is_donated = dump.allocations.kind[dump.values.allocation[parameter]] & int(Kind.MAYBE_LIVE_OUT)
-            roots.add(_root_of(path))
-            if not (is_donated or parameter in advised):
-                kept.add(_root_of(path))
+    for allocation, path in parameter_paths(dump).items():
+        roots.add(_root_of(path))
+        is_donated = dump.allocations.kind[allocation] & int(Kind.MAYBE_LIVE_OUT)
+        if not is_donated and allocation not in advised:
+            kept.add(_root_of(path))
     return roots - kept
 
 

@@ -9,9 +9,7 @@ from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.attribution.parameters import argument_of, told_path
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
+from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
 
 _FIRST_MOMENT: Final = re.compile(
     r".*?(?:\.(?:mu|m|trace|momentum|exp_avg)|\['(?:mu|m|trace|momentum|exp_avg)'\])(?=[.\[]|$)"
@@ -76,13 +74,9 @@ def _snippet(subject: Subject) -> str | None:
         return "optimizer = optax.sgd(learning_rate, momentum, accumulator_dtype=jnp.bfloat16)"
     if not any(name.endswith(".mu") for name in names):
         return None
-    optimizer = "adamw" if _has_second_moment(subject.dump) else "lion"
+    has_second = any(".nu" in path for path in parameter_paths(subject.dump).values())
+    optimizer = "adamw" if has_second else "lion"
     return f"optimizer = optax.{optimizer}(learning_rate, mu_dtype=jnp.bfloat16)"
-
-
-def _has_second_moment(dump: DumpSet) -> bool:
-    parameters = (dump.instruction(name) for name in (dump.parameter_numbers != NONE).nonzero()[0].tolist())
-    return any(".nu" in (parameter.op_name or "") for parameter in parameters if parameter)
 
 
 ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet)

@@ -113,15 +113,6 @@ def argument_of(path: str) -> str:
     return match[0] if match else path
 
 
-def moment_of(path: str) -> str:
-    """Return the moment of the optimizer in a path, such as ``opt_state[0].mu`` or ``state['m']``, or else its argument
-    as of `argument_of`.
-    """
-    match = _MOMENT.match(path)
-    return match[0] if match else argument_of(path)
-
-
-_MOMENT: Final = re.compile(r".*?(?:\.|\[')(?:mu|nu|m|v|exp_avg|exp_avg_sq)(?:'\])?(?=[.\[]|$)")
 _ARGUMENT: Final = re.compile(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
 _PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", re.DOTALL)
 

@@ -168,14 +168,14 @@ class _Search:
             case b"tuple":
                 return of.operand(position, index[0], index[1:]) if index else None
             case b"get-tuple-element":
-                element = _INDEX.search(own.text, own.operands_end, own.end)
+                element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
                 return of.operand(position, 0, (integer(element[1]), *index)) if element else None
             case b"parameter":
                 return self._parameter(position)
             case b"while":
                 return self._loop(position)
             case b"conditional":
-                return self._own(position) or self._into(position, *_BRANCHES)
+                return self._own(position) or self._into(position, *BRANCHES)
             case b"fusion" | b"call":
                 return self._called(position)
             case b"dynamic-update-slice" if self._loops and read.line in (None, *self._loops.values()):
@@ -236,7 +236,7 @@ class _Search:
             case b"while":
                 return self._loop(replace(outer, index=index))
             case b"conditional":
-                branches = of.called(caller, *_BRANCHES)
+                branches = of.called(caller, *BRANCHES)
                 here = of.module.computation_of(row)
                 return of.operand(outer, 1 + branches.index(here), index) if here in branches else None
             case b"fusion" if self._is_within_fusion:
@@ -315,6 +315,10 @@ _SAME: Final = frozenset((b"async-update", b"bitcast", b"opt-barrier", b"add-dep
 """Instructions that pass on their first operand."""
 
 _CALLS: Final = (b"calls", b"to_apply", b"called_computation")
-_BRANCHES: Final = (b"branch_computations", b"true_computation", b"false_computation")
-_INDEX: Final = re.compile(rb"[, ]index=([0-9]{1,9})")
+BRANCHES: Final = (b"branch_computations", b"true_computation", b"false_computation")
+"""The attributes that name the computations of a conditional."""
+
+ELEMENT_INDEX: Final = re.compile(rb"[, ]index=([0-9]{1,9})")
+"""The index of a `get-tuple-element`."""
+
 _ARRAY: Final = re.compile(rb"[a-z][a-z0-9]*\[[0-9,]*\]")
