@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.cli.output import CannotRun
 from xla_lens.disk.reading import SMALL_FILE, file_time, read_file, walk
-from xla_lens.syntax.file_names import FlagFile
+from xla_lens.syntax.file_names import FlagFile, module_name
 
 
 class RunFolder(NamedTuple):
@@ -69,15 +69,10 @@ class RunFolder(NamedTuple):
         """Return the name of the module that XLA was compiling when the program ended, None if there is none. Its last
         file is the module before optimizations.
         """
-        found: list[tuple[float, str]] = []
-        for folder, _, names in chain.from_iterable(map(walk, self.dump_folders())):
-            assigned = [name for name in names if name.endswith("-buffer-assignment.txt")]
-            for name in names:
-                match = _MODULE.match(name)
-                if match and name.endswith(_BEFORE) and not any(match["module"] in other for other in assigned):
-                    found.append((file_time(Path(folder, name)), name[match.end() :].removesuffix(_BEFORE)))
-        last, module = max(found, default=(0.0, None))
-        return module if last >= self.started else None
+        folders = chain.from_iterable(map(walk, self.dump_folders()))
+        paths = [Path(folder, match.string) for folder, _, names in folders for match in _unfinished(names)]
+        last = max(paths, key=file_time, default=None)
+        return module_name(last.name) if last and file_time(last) >= self.started else None
 
     def tidy(self, *, is_everything_kept: bool) -> None:
         """Remove what XLA Lens does not read, unless it is all to be kept, and the timestamps in the names of modules
@@ -88,13 +83,11 @@ class RunFolder(NamedTuple):
                 for name in folders:
                     if _MODULE.match(name):
                         _tidy_module(Path(folder, name))
-                assigned = [name for name in names if name.endswith("-buffer-assignment.txt")]
-                for match in filter(None, map(_MODULE.match, names)):
-                    name, module = match.string, match["module"]
-                    # XLA Lens takes a module without a buffer assignment for one from a compilation cache, unless the
-                    # module is also there as it was before optimizations.
-                    is_before = name.endswith(_BEFORE)
-                    if not (_NEEDED.search(name) or (is_before and not any(module in text for text in assigned))):
+                # XLA Lens takes a module without a buffer assignment for one from a compilation cache, unless the
+                # module is also there as it was before optimizations.
+                unfinished = {match.string for match in _unfinished(names)}
+                for name in filter(_MODULE.match, names):
+                    if not (_NEEDED.search(name) or name in unfinished):
                         with suppress(OSError):
                             os.unlink(os.path.join(folder, name))
             left: list[str] = []
@@ -158,6 +151,15 @@ _MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.
 
 _BEFORE: Final = ".before_optimizations.txt"
 """The end of the name of the first file that XLA writes for a module."""
+
+
+def _unfinished(names: Collection[str]) -> Iterator[re.Match[str]]:
+    """The names in a folder of modules as they were before optimizations, of which there is no buffer assignment."""
+    assigned = [name for name in names if name.endswith("-buffer-assignment.txt")]
+    for match in filter(None, map(_MODULE.match, names)):
+        if match.string.endswith(_BEFORE) and not any(match["module"] in name for name in assigned):
+            yield match
+
 
 _NEEDED: Final = re.compile(
     r"after_optimizations(-[a-z-]+)?\.txt$|\.(?:" + "|".join(map(re.escape, FlagFile)) + "|topology\\.textproto)$"

@@ -133,6 +133,6 @@ _CHANGELIST: Final = re.compile(r"\.cl_(\d{1,18})\.[^/\\]*$")
 _NUMBER: Final = re.compile(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
 
 _MODULE: Final = re.compile(
-    r"(?:^|[/\\.])module_\d{4,}\.(?P<module>(?!cl_\d+\.after_optimizations).+?)(?:\.cl_\d+)?"
-    r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?after_optimizations[^/\\]*$"
+    r"(?:^|[/\\.])module_\d{4,}\.(?P<module>(?!cl_\d+\.(?:before|after)_optimizations).+?)(?:\.cl_\d+)?"
+    r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?(?:before|after)_optimizations[^/\\]*$"
 )

@@ -94,6 +94,8 @@ def test_other_files_are_not_recognized(content: bytes) -> None:
         ("module_0001.jit_f.gfx90a_gpu_after_optimizations.txt", "jit_f"),
         ("1795.module_0000.after_optimizations-buffer-assignment.txt", None),
         ("000_65ac1592097277d9.txt", None),
+        ("17953889818.module_0003.jit_loss.before_optimizations.txt", "jit_loss"),
+        ("module_0003.jit_loss.cl_878335365.before_optimizations.txt", "jit_loss"),
     ],
 )
 def test_file_names_give_the_module_name(name: str, module: str | None) -> None:
