@@ -138,10 +138,12 @@ def _table(table: Table, width: int) -> Iterator[_Line]:
     rows = [[_pieces(cell) for cell in row] for row in table.rows]
     heads = [[StyledText(column.title * table.has_text_header, Style.QUIET)] for column in table.header]
     widths = [max(map(width_of, column)) for column in zip(heads, *rows, strict=True)]
+    whole_widths = [*widths]
     kept, below = _fit(table, rows, widths, width)
     if table.has_text_header:
         yield from _row(table, heads, kept, widths, width)
-    alike = {column: _alike([row[column] for row in rows], widths[column]) for column in kept[:-1]}
+    shortened = [column for column in kept[:-1] if widths[column] < whole_widths[column]]
+    alike = {column: _alike([row[column] for row in rows], widths[column]) for column in shortened}
     for number, row in enumerate(rows):
         yield from _row(table, row, kept, widths, width)
         moved = [*(column for column in alike if number in alike[column]), *below]
