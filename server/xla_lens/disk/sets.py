@@ -339,8 +339,8 @@ def is_readable(path: Path) -> bool:
 
 
 def _kind_of(path: Path, opened: Opened) -> FileKind | None:
-    """What a file is by its content, None if that is nothing of a dump. An open document whose edits hide what it is
-    remains what it is on disk. Raises `OSError` and `DamagedFile`.
+    """The kind of a file by its content, None if it is no part of a dump. If edits hide the kind of an open document,
+    the file on disk decides. Raises `OSError` and `DamagedFile`.
     """
     kind = kind_of_content(_head(path, opened))
     if kind is None and path in opened:

@@ -48,7 +48,7 @@ class Columns:
     """Columns of equal length. Each subclass is a frozen dataclass."""
 
     _first_column: ClassVar[str]
-    """Kept, because the length of a table is asked for hundreds of times per dump."""
+    """The name of the first column, whose length is that of the table."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, eq=False)(cls)
