@@ -273,9 +273,10 @@ async def _opened(path: Path, *, has_pings: bool) -> tuple[float, list[float], i
     """
     client, times = await _started(), list[float]()
     await client.request("textDocument/hover", _NOWHERE)
+    is_loading = True
 
     async def ping() -> None:
-        while has_pings:
+        while has_pings and is_loading:
             before = time.perf_counter()
             await client.request("textDocument/hover", _NOWHERE)
             times.append(time.perf_counter() - before)
@@ -287,7 +288,8 @@ async def _opened(path: Path, *, has_pings: bool) -> tuple[float, list[float], i
     _open(client, path)
     await client.request("textDocument/hover", here)
     seconds = time.perf_counter() - before
-    pings.cancel()
+    is_loading = False
+    await pings
     await client.request("textDocument/implementation", here)
     memory = client.resident_bytes("VmHWM")
     await client.stop()
