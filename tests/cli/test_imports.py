@@ -44,6 +44,11 @@ def test_a_report_needs_no_part_of_the_server() -> None:
     assert not modules & {*_PROTOCOL, "asyncio", "xla_lens.lsp"}
 
 
+def test_a_report_as_text_needs_neither_json_nor_maps_nor_the_patterns_of_messages() -> None:
+    modules = imported("report", SPLIT, "--part", "totals,peak")
+    assert not modules & {"msgspec", "hashlib", "xla_lens.memory_map.page", "xla_lens.syntax.oom"}
+
+
 def test_the_server_answers_initialize_before_it_imports_the_engine() -> None:
     modules = imported("server")
     assert modules >= {"xla_lens.lsp", "pygls", "lsprotocol"}

@@ -33,7 +33,7 @@ from xla_lens.report.facts import report
 from xla_lens.report.options import Part, ReportOptions
 from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.words.messages import finding_data
+from xla_lens.words.finding_json import finding_data
 
 SCHEMA = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 

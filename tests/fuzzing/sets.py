@@ -48,7 +48,7 @@ from xla_lens.report.facts import report
 from xla_lens.report.options import Part, ReportOptions
 from xla_lens.report.outline import report_text
 from xla_lens.report.unknown_text import by_form, unknown_text, unknown_text_data
-from xla_lens.words.messages import finding_data
+from xla_lens.words.finding_json import finding_data
 
 MOST_SECONDS: Final = 5.0
 """The most CPU time of one step, 0 for no limit."""

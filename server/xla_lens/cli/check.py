@@ -14,7 +14,8 @@ from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.report.options import CiFormat
-from xla_lens.words.messages import finding_data, message
+from xla_lens.words.finding_json import finding_data
+from xla_lens.words.messages import message
 from xla_lens.words.numbers import counted
 
 

@@ -11,25 +11,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from xla_lens.blocks.blocks import Outline, Section, Table, command
 from xla_lens.blocks.markdown import markdown_text, shortened
 from xla_lens.blocks.terminal import Terminal
 from xla_lens.blocks.text import terminal_lines, text_lines
-from xla_lens.cli.json_output import print_json_list
 from xla_lens.cli.output import CannotRun, print_lines, print_unfiltered
 from xla_lens.cli.sets import GivenDumpSets, LoadedSet, find_dumps
 from xla_lens.cli.terminal import find_terminal
-from xla_lens.disk.package_files import page_sources
 from xla_lens.disk.reading import OVERVIEW_SHARE
 from xla_lens.disk.sets import SetFiles
-from xla_lens.memory_map.map_data import memory_map_data
-from xla_lens.memory_map.page import memory_maps_page, packed_map
-from xla_lens.memory_map.ranking_html import ranking_html
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.report.data import ranked_data, report_data
 from xla_lens.report.facts import Report, report
 from xla_lens.report.options import (
     DEFAULT_PARTS,
@@ -45,9 +39,13 @@ from xla_lens.report.options import (
 from xla_lens.report.outline import missing_step, report_outline
 from xla_lens.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
 from xla_lens.report.ranking_table import ranking_outline
-from xla_lens.report.report_json import Report as ReportJson
 from xla_lens.report.sections import sections_of_advice
 from xla_lens.words.numbers import counted, human
+
+if TYPE_CHECKING:
+    from xla_lens.report.report_json import Report as ReportJson
+
+# What only JSON or only maps need is imported where it is used: a report as text does not wait for it.
 
 Form = TypeVar("Form")
 
@@ -177,6 +175,8 @@ def print_reports(found: GivenDumpSets, request: ReportRequest) -> tuple[int, Re
             yield made
 
     if request.output_format == "json":
+        from xla_lens.report.data import report_data
+
         _print_json(ranked, printed(report_data))
     else:
         outline_of = _short_outline if is_short else report_outline
@@ -199,7 +199,7 @@ class _Ranked(NamedTuple):
 
     ranking: Ranking
     in_order: tuple[SetFiles, ...]
-    summaries: Mapping[RankedModule, ReportJson]
+    summaries: "Mapping[RankedModule, ReportJson]"
     worst: LoadedSet | None
 
 
@@ -232,10 +232,12 @@ def _rank(found: GivenDumpSets, request: ReportRequest) -> _Ranked:
 
 def _measured(
     loaded: LoadedSet, request: ReportRequest, *, has_summary: bool
-) -> tuple[RankedModule, SetFiles, ReportJson | None]:
+) -> "tuple[RankedModule, SetFiles, ReportJson | None]":
     """What is kept of a set for the ranking."""
     summary = None
     if has_summary:
+        from xla_lens.report.data import report_data
+
         summary = report_data(report_of(loaded, ReportOptions(parts=frozenset(), has_answer=False)))
     return _ranked_module(loaded.analysis, loaded, request), loaded.files, summary
 
@@ -249,8 +251,11 @@ def _ranking(modules: Iterable[RankedModule], request: ReportRequest) -> Ranking
     return ranking(modules, request.sort, top, request.tiny)
 
 
-def _print_json(ranked: _Ranked, reports: Iterator[ReportJson]) -> None:
+def _print_json(ranked: _Ranked, reports: "Iterator[ReportJson]") -> None:
     """Print the report of one module. Of several, print the reports of the first ones, and summaries of the others."""
+    from xla_lens.cli.json_output import print_json_list
+    from xla_lens.report.data import ranked_data
+
     modules = ranked.ranking.modules
     if len(modules) == 1:
         print_json_list(reports)
@@ -273,6 +278,10 @@ def _print_texts(
 
 def _print_maps(found: GivenDumpSets, request: ReportRequest) -> int:
     """Print one page with the maps of all modules that the ranking shows, and return the exit status."""
+    from xla_lens.disk.package_files import page_sources
+    from xla_lens.memory_map.page import memory_maps_page
+    from xla_lens.memory_map.ranking_html import ranking_html
+
     is_alone = len(found.files) == 1
     measured = found.map(partial(_mapped, request=request), share=1 if is_alone else OVERVIEW_SHARE)
     maps = dict(mapped for _, mapped in measured)
@@ -285,6 +294,9 @@ def _print_maps(found: GivenDumpSets, request: ReportRequest) -> int:
 
 def _mapped(loaded: LoadedSet, request: ReportRequest) -> tuple[RankedModule, str]:
     """The row of a set in the ranking, and its map."""
+    from xla_lens.memory_map.map_data import memory_map_data
+    from xla_lens.memory_map.page import packed_map
+
     analysis = loaded.with_module()
     return _ranked_module(analysis, loaded, request), packed_map(memory_map_data(analysis))
 

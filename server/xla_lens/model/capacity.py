@@ -16,7 +16,6 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.compile_log import read_compile_log
-from xla_lens.syntax.oom import read_oom_log
 
 
 class CapacitySource(StrEnum):
@@ -70,6 +69,9 @@ class LoggedSize(NamedTuple):
 
 def logged_sizes(log: bytes) -> Iterator[LoggedSize]:
     """Yield the sizes of HBM that a log states, of programs that fit and of those that do not."""
+    # Compiles the patterns of all messages, for which a dump without a log does not have to wait.
+    from xla_lens.syntax.oom import read_oom_log
+
     for message in read_oom_log([log]).messages:
         if message.hbm_capacity:
             yield LoggedSize(message.module, message.hbm_capacity.size_bytes, CapacitySource.OOM_MESSAGE)

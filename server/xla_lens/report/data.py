@@ -26,8 +26,8 @@ from xla_lens.report.facts import PaddedValue, PeakWithout, Report, SpaceReport
 from xla_lens.report.options import Part
 from xla_lens.report.ranking import RankedModule
 from xla_lens.syntax.columns import Column, Rows, pairs
+from xla_lens.words.finding_json import finding_data
 from xla_lens.words.json_types import Value, bounds, identity
-from xla_lens.words.messages import finding_data
 
 _T = TypeVar("_T")
 _Missing = TypeVar("_Missing")

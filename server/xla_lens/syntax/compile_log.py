@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from xla_lens.syntax.oom import PrintedSize, printed_size
+from xla_lens.syntax.printed_size import PrintedSize, printed_size
 
 _LINE: Final = re.compile(
     rb"XLA::TPU (?:module name: (?P<module>[\w.-]{1,500})"

@@ -9,63 +9,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from enum import StrEnum
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
-# ---------------------------------------------------------------- sizes
 from xla_lens.syntax.columns import Rows
-
-_SIZE: Final = (
-    r"\d(?:[\d,]{0,25}\d)?(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|words|B)\b)?"
-    r"(?:\s\(\s*(?:rounded\sto\s|-)?\d[\d,]{0,25}(?:\s?bytes|B)?\))?"
-)
-"""A size in powers of 1024, which may have the exact one behind it: ``15.75G``, ``3.39GiB (3640655872B)``. Words of
-SparseCores have 4 bytes.
-"""
-
-_PARTS_OF_SIZE: Final = re.compile(
-    r"(?:[^(]*\((?:\s*|rounded\sto\s|-)(?=\d[\d,]{0,25}(?:\s?bytes|B)?\)))?"
-    r"(?P<text>(?P<digits>\d(?:[\d,]{0,25}\d)?)(?:\.(?P<fraction>\d{1,9}))?"
-    r"(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|(?P<words>words)|B)\b)?)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedSize:
-    """A size as a message prints it, and the bytes that it stands for.
-
-    XLA rounds some sizes and truncates others. The real size is at least `least_bytes` and at most `most_bytes`.
-    """
-
-    text: str
-    size_bytes: int
-    least_bytes: int
-    most_bytes: int
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the message prints all digits."""
-        return self.least_bytes == self.most_bytes
-
-    def may_be(self, size_bytes: int) -> bool:
-        """Whether this text can stand for a number of bytes."""
-        return self.least_bytes <= size_bytes <= self.most_bytes
-
-
-def printed_size(text: str | None) -> PrintedSize | None:
-    """Read a size, the exact one if the text has two; None if the text does not begin with one."""
-    match = _PARTS_OF_SIZE.match(text or "")
-    if not match:
-        return None
-    unit, fraction = 1024 ** " KMGTPE".index(match["unit"] or " "), match["fraction"] or ""
-    value = Decimal(f"{match['digits'].replace(',', '')}.{fraction}") * unit
-    error = Decimal(unit).scaleb(-len(fraction)) if unit > 1 or fraction else Decimal(0)
-    if match["words"]:
-        value *= 4
-    return PrintedSize(match["text"], round(value), max(0, int(value - error / 2)), int(value + error))
-
+from xla_lens.syntax.printed_size import SIZE, PrintedSize, printed_size
 
 # ---------------------------------------------------------------- messages
 
@@ -330,7 +279,7 @@ _NUMBERS: Final = ("needed", "capacity", "excess", "free")
 def _pattern(sentence: str) -> re.Pattern[str]:
     spaced = re.sub(r"\s+", r"\\s+", re.sub(r"\n\s+(?=\()", "", sentence))
     parts = _TEXTS | dict.fromkeys(_COUNTS, r"\d{1,9}")
-    return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{parts.get(name[1], _SIZE)})", spaced))
+    return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{parts.get(name[1], SIZE)})", spaced))
 
 
 _FORMS: Final = {
@@ -430,15 +379,15 @@ _SPACE: Final = re.compile(
 )
 _GROUP: Final = re.compile(
     r"(Total \w+ usage(?= >=)|Program \w+ requirement|BufferAssignment stats|HBM capacity|Heap allocator status"
-    rf"|Persistent allocations include some or all of|(?<=\] )Stats|^Stats)(?: >=)?\s*({_SIZE}|unknown(?: size)?)?\s*:"
+    rf"|Persistent allocations include some or all of|(?<=\] )Stats|^Stats)(?: >=)?\s*({SIZE}|unknown(?: size)?)?\s*:"
 )
 _STATISTICS: Final = ("Limit", "InUse", "MaxInUse", "MaxAllocSize", "Reserved", "PeakReserved", "LargestFreeBlock")
 """The sizes in the statistics of an allocator of GPUs. The other numbers are counts."""
 _FACT: Final = re.compile(
     r"([A-Za-z_][\w -]{1,40}?(?:\s?\([^()]{1,60}\))?)(?::\s+|\s{2,}|(?<=\))\s)"
-    rf"({_SIZE}|unknown(?: size)?)\s*([(\[].*)?$"
+    rf"({SIZE}|unknown(?: size)?)\s*([(\[].*)?$"
 )
-_OUTPUT: Final = re.compile(rf"Output size (?:({_SIZE})|unknown)(?:; shares ({_SIZE}))?")
+_OUTPUT: Final = re.compile(rf"Output size (?:({SIZE})|unknown)(?:; shares ({SIZE}))?")
 _LONGEST_FIELD: Final = 20_000
 
 
@@ -467,11 +416,11 @@ _ITEM: Final = re.compile(
     r"(?:\d{1,9}\. )?Size: \d|Buffer \d{1,9}:|Operator: |(?:Entry Parameter Sub)?[Ss]hape: |Unpadded size: "
     r"|Extra memory due to padding: |XLA [Ll]abel: |Allocation type: |Tag: |={8,}|Output size |Peak buffers"
     r"|Total \w+ usage >=|Program \w+ requirement|Largest program allocations in|BufferAssignment stats"
-    rf"|{_NAMES_OF_TOTALS}:?\s+(?={_SIZE}|unknown size)"
+    rf"|{_NAMES_OF_TOTALS}:?\s+(?={SIZE}|unknown size)"
 )
 """What begins a line below a sentence."""
 
-_TOTAL: Final = re.compile(rf"(?<=\n)({_NAMES_OF_TOTALS})\s+(?={_SIZE}|unknown size)")
+_TOTAL: Final = re.compile(rf"(?<=\n)({_NAMES_OF_TOTALS})\s+(?={SIZE}|unknown size)")
 
 
 def _in_lines(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Findings in words and as JSON.
+"""Findings in words.
 
 A message says what is wrong, with both numbers, then what it implies. The table in `xla_lens.model.checks.problems` has
 the message of each problem with its facts as replacement fields: `{name}` shows a fact as it is, `{count:# row|# rows}`
@@ -14,9 +14,6 @@ from typing import Any, Final
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.tables.backend import SpaceId
 from xla_lens.text.document import Span
-from xla_lens.text.positions import position_from_1
-from xla_lens.words import json_types
-from xla_lens.words.json_types import Location, Related
 from xla_lens.words.numbers import apart, differing_parts, exact, exact_as_given, human, shortened
 
 
@@ -42,27 +39,6 @@ def _differing(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def worded(template: str, facts: Mapping[str, Any]) -> str:
     """Return a text with facts in place of its replacement fields."""
     return _WORDS.vformat(template, (), facts)
-
-
-def finding_data(finding: Finding) -> json_types.Finding:
-    """A finding as `xla-lens check --output-format json` prints it."""
-    place = finding.place
-    return json_types.Finding(
-        code=finding.code,
-        severity=finding.severity,
-        message=message(finding),
-        filename=place.file.label,
-        location=Location(**place.position_from_1),
-        end_location=Location(**position_from_1(place.file.document, place.end)),
-        related=[
-            Related(
-                filename=related.place.file.label,
-                location=Location(**related.place.position_from_1),
-                message=related.relation.value,
-            )
-            for related in finding.related
-        ],
-    )
 
 
 class _Words(Formatter):

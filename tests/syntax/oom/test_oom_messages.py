@@ -11,16 +11,8 @@ import pytest
 
 from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
-from xla_lens.syntax.oom import (
-    MOST_MESSAGES,
-    WARNINGS,
-    OomBuffer,
-    OomKind,
-    OomMessage,
-    PrintedSize,
-    printed_size,
-    read_oom_log,
-)
+from xla_lens.syntax.oom import MOST_MESSAGES, WARNINGS, OomBuffer, OomKind, OomMessage, read_oom_log
+from xla_lens.syntax.printed_size import PrintedSize, printed_size
 
 
 def _sentences() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -46,8 +46,8 @@ from xla_lens.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.oom import OomLog, read_oom_log
 from xla_lens.text.positions import decode
+from xla_lens.words.finding_json import finding_data
 from xla_lens.words.json_types import as_dictionary
-from xla_lens.words.messages import finding_data
 from xla_lens.words.names import unknown_name
 from xla_lens.words.numbers import shortened
 

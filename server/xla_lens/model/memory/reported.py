@@ -16,7 +16,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.syntax.columns import NONE, rows_of
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.oom import printed_size
+from xla_lens.syntax.printed_size import printed_size
 
 MOST_TABLES: Final = 50
 """A report has a table for up to this many allocations of a memory space, and leaves out only small ones after that
