@@ -63,7 +63,7 @@ def test_message_is_joined_with_its_dump_and_its_capacity_is_the_budget(tmp_path
     assert (status, err) == (0, "")
     assert "another run" not in out
     assert re.search(r"^  It needs [\d.]+ \wiB of HBM, with [\d.]+ \wiB of parameters and ", out, re.MULTILINE)
-    assert re.search(r"and does not fit the budget: [\d.]+ \wiB too much", out)
+    assert re.search(r"and does not fit the device: [\d.]+ \wiB too much", out)
 
 
 def fitting_log() -> str:

@@ -212,6 +212,14 @@ async def test_out_of_memory_message_is_explained(reader: Reader, tmp_path: Path
     _, out, _ = run("oom", log, tmp_path, "--output-format", "markdown")
     assert shown["text"] == out.replace(str(log), log.name)
     assert await read_page(reader, shown["uri"]) == shown["text"]
+    # The commands and the links of the page are about that dump.
+    page = {"uri": shown["uri"]}
+    overview = await reader.run("overview", page)
+    assert overview["module"] == "jit_roundtrip"
+    assert str(tmp_path) in unquote(overview["uri"])
+    assert "What would lower the HBM peak" in (await reader.run("showAdvice", page))["text"]
+    links = await reader.ask("documentLink", shown["uri"])
+    assert any(".txt#L" in link["target"] for link in links if link.get("target"))
     # Without dumps beside it, the one in view counts.
     alone = {"uri": (tmp_path / "alone" / "notes").as_uri(), "text": _HBM_MESSAGE}
     dump = reader.open(TPU)

@@ -26,8 +26,7 @@ export function dumpInTab(tab: vscode.Tab | undefined): vscode.Uri | undefined {
   // A rendered page is in an editor of its own.
   if (!(tab?.input instanceof vscode.TabInputText || tab?.input instanceof vscode.TabInputCustom)) return undefined;
   const { uri } = tab.input;
-  // The page about a log belongs to no dump.
-  if (uri.scheme === PAGE_SCHEME) return uri.path.endsWith("-explained.md") ? undefined : uri;
+  if (uri.scheme === PAGE_SCHEME) return uri;
   if (uri.scheme !== "file") return undefined;
   const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
   return (document ? isDump(document) : languageOfPath(uri.path, declaredLanguages())) ? uri : undefined;

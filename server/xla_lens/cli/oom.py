@@ -93,7 +93,7 @@ def print_answer(
             more = frozenset[Part]() if options.parts == ADVICE_ONLY else frozenset({Part.BUDGET})
             options = replace(options, parts=options.parts | more, budget_bytes=capacity.size_bytes)
         files = sets[choice.candidate]
-        last = report_of(LoadedSet(files, choice.analysis, dumps), options)
+        last = report_of(LoadedSet(files, answer.on_device(choice.analysis), dumps), options)
     if output_format == "json":
         print_json(
             report_json.Oom(

@@ -104,6 +104,12 @@ def outline_page(outline: Outline, place_of: PlaceOf) -> PageText:
     return _page(text_lines(outline, _WIDTH), place_of)
 
 
+def explanation_page(outline: Outline, of_dump: Outline | None, place_of: PlaceOf) -> PageText:
+    """Return the page about a log as Markdown: what it says, then the report of its dump if that is known."""
+    blank = Line("", ())
+    return _page([*markdown_lines(outline), *([blank, *markdown_lines(of_dump)] if of_dump else ())], place_of)
+
+
 def _page(lines: Iterable[Line], place_of: PlaceOf) -> PageText:
     place_of = cache(place_of)
     data, links = bytearray(), list[Link]()

@@ -23,6 +23,7 @@ from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import decode, to_offset, to_position
 
 _COMPARISON: Final = "comparison.txt"
+_EXPLAINED: Final = "-explained.md"
 
 _CACHE_SIZE: Final = 30
 """Number of pages that are kept, and refreshed in the editor when their set changes."""
@@ -79,8 +80,8 @@ class PageCache:
     """The pages that the editor has read most recently, without those of sets that are no longer in memory."""
 
     def __init__(self) -> None:
-        self.explanations: dict[str, str] = {}
-        """The texts of the pages about logs, by their URIs without escapes."""
+        self.explanations: dict[str, tuple[RenderedPage, Path | None]] = {}
+        """The pages about logs, by their URIs without escapes, each with the key of the set that it is about."""
         self.pages: dict[str, RenderedPage] = {}
         """The rendered pages by URI."""
 
@@ -110,7 +111,12 @@ def page_uri(key: Path, page: Page) -> str:
 
 def explanation_uri(log: Path) -> str:
     """Return the URI of the page about the out-of-memory messages of a log."""
-    return f"{_set_uri(log if log.is_absolute() else Path(log.name))}-explained.md"
+    return f"{_set_uri(log if log.is_absolute() else Path(log.name))}{_EXPLAINED}"
+
+
+def is_explanation(uri: str) -> bool:
+    """Whether a URI is that of a page about a log."""
+    return uri.startswith(f"{PAGE_SCHEME}:") and uri.endswith(_EXPLAINED)
 
 
 def comparison_uri(old: Path, new: Path) -> str:

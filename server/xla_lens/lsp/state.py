@@ -7,10 +7,12 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
@@ -155,7 +157,8 @@ class State:
         """Return the set of a page: one that is open, in the workspace, or was named by a command. Else None, so that a
         link cannot make the server read arbitrary files.
         """
-        key = set_key_of_page(uri)
+        explained = self.pages.explanations.get(unquote(uri))
+        key = explained[1] if explained else set_key_of_page(uri)
         return self.set_of_key(key) if key else None
 
     def set_of_key(self, key: Path) -> DumpSetState | None:
@@ -175,6 +178,10 @@ class State:
         """Return a page, None if there is none with this URI or one of its sets is not accessible. If a set of a
         comparison cannot be read, the page says so.
         """
+        if explained := self.pages.explanations.get(unquote(uri)):
+            # It stays as it is when its set is loaded again.
+            known_set = self.set_for_page(uri)
+            return replace(explained[0], sources=((known_set, known_set.generation),) if known_set else ())
         old_key = old_key_of_comparison(uri)
         page = None if old_key else page_of_name(uri.rpartition("/")[2])
         while state := self.set_for_page(uri):

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xla_lens.blocks.blocks import Name, Outline, Role, Section, Text, table
 from xla_lens.blocks.entities import value_link
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.capacity import Capacity, CapacitySource
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
@@ -38,6 +40,16 @@ class OomReport:
     def choice(self) -> Choice | None:
         """The dump of the message that the answer is about."""
         return self.dumps.get(self.main)
+
+    def on_device(self, analysis: Analysis) -> Analysis:
+        """Return the analysis of the chosen dump on the device that ran out of memory, whose capacity the message may
+        tell.
+        """
+        size = self.main.hbm_capacity
+        if size is None:
+            return analysis
+        capacity = Capacity(size.size_bytes, CapacitySource.OOM_MESSAGE, self.label, analysis.chip)
+        return replace(analysis, capacity=capacity)
 
 
 def oom_report(label: str, log: OomLog, candidates: Sequence[Candidate], top: int | None) -> OomReport:

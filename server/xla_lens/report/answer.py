@@ -75,7 +75,8 @@ def needs(report: Report, space_report: SpaceReport, program: str = "It") -> Ite
     is_part = bound is Bound.EXACT and is_visible(space.needed_bytes, limit_bytes)
     part = f" ({percent(space.needed_bytes, limit_bytes)})" if is_part else ""
     words += f"{as_given(limit_bytes)} of {name}{part}"
-    where = "the device" if report.options.budget_bytes is None else "the budget"
+    capacity = report.capacity.size_bytes if report.capacity else None
+    where = "the device" if report.options.budget_bytes in (None, capacity) else "the budget"
     over = over_bytes(space, limit_bytes)
     if over is None:
         yield f"{words}. The dump does not tell whether it fits."

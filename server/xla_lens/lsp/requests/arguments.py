@@ -11,6 +11,7 @@ from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.documents import path_of
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.errors import InvalidParams
+from xla_lens.lsp.pages import is_explanation
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.state import State
 from xla_lens.model.analysis import Analysis
@@ -87,7 +88,7 @@ class Arguments:
         # A file may be the HLO module, which is loaded last.
         analysis = await dump_set.analysis_for(path) or await dump_set.loaded_for(path) if dump_set else None
         if dump_set is None or analysis is None:
-            raise InvalidParams(f"{uri} is neither open nor a dump")
+            raise InvalidParams(_no_dump(uri))
         return dump_set, analysis.on_device(state.settings.device_memory)
 
     async def loaded(self) -> tuple[DumpSetState, Analysis]:
@@ -109,3 +110,12 @@ class Arguments:
         if snapshot is None:
             raise InvalidParams(f"{path} cannot be read")
         return snapshot
+
+
+def _no_dump(uri: str) -> str:
+    if is_explanation(uri):
+        log = path_of(uri).name.removesuffix("-explained.md")
+        return (
+            f"{log}: no dump belongs to this message. Put the files of the dump beside the log, and explain it again."
+        )
+    return f"{uri} is neither open nor a dump"

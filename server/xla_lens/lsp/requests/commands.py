@@ -17,17 +17,17 @@ from urllib.parse import unquote
 from lsprotocol import types as lsp
 
 from xla_lens.advice.codes import Rule
-from xla_lens.blocks.markdown import markdown_text
 from xla_lens.disk.loading import load_module_or_finding, load_set
 from xla_lens.disk.package_files import explanation_path, page_sources
 from xla_lens.disk.reading import DamagedFile, log_blocks, open_file
 from xla_lens.disk.sets import NotADump, SetFiles, find_sets, set_files
 from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.editor.pages import PageText, explanation_page
 from xla_lens.editor.references import references
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.documents import path_of, texts_of, uri_of
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
-from xla_lens.lsp.pages import comparison_uri, explanation_uri, page_uri
+from xla_lens.lsp.pages import RenderedPage, comparison_uri, explanation_uri, page_uri
 from xla_lens.lsp.publisher import findings_of
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.views import target_at
@@ -36,6 +36,7 @@ from xla_lens.lsp.tasks import in_thread
 from xla_lens.memory_map.page import memory_map_page
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
+from xla_lens.model.places.entities import entity_place
 from xla_lens.model.places.mentions import Value
 from xla_lens.oom.candidates import Candidate
 from xla_lens.oom.explanation import nothing_found, oom_outline, oom_report
@@ -45,7 +46,8 @@ from xla_lens.report.options import FORMATS, Part, report_options
 from xla_lens.report.outline import report_markdown, report_outline, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.oom import OomLog, read_oom_log
-from xla_lens.text.positions import decode
+from xla_lens.text.document import Document
+from xla_lens.text.positions import decode, encode
 from xla_lens.words.finding_json import finding_data
 from xla_lens.words.json_types import as_dictionary
 from xla_lens.words.names import unknown_name
@@ -232,28 +234,34 @@ async def show_out_of_memory(arguments: Arguments) -> Any:
         with suppress(InvalidParams):
             dump_set, _ = await arguments.analysed("dump")
             folders.append(dump_set.path.parent)
-    page = await in_thread(_page, log, text, folders)
+    has_map = state.client.capabilities.has_command_uris
+    page, files = await in_thread(lambda: _page(log, text, folders, has_map=has_map))
+    # The commands that the page offers are about this set.
+    known = await state.set_for_command(next(iter(files.paths.values()))) if files else None
+    document, encoding = Document(encode(page.text)), state.client.capabilities.encoding
     uri = explanation_uri(log)
-    state.pages.explanations[unquote(uri)] = page
+    rendered = RenderedPage((), document, page.links, encoding)
+    state.pages.explanations[unquote(uri)] = rendered, known.key if known else None
     state.client.refresh_page(uri)
     await state.client.show_document(uri)
-    return {"uri": uri, "text": page}
+    return {"uri": uri, "text": page.text}
 
 
-def _page(log: Path, text: str | None, folders: list[Path]) -> str:
-    """Return the page as Markdown. Runs in a worker thread."""
+def _page(log: Path, text: str | None, folders: list[Path], *, has_map: bool) -> tuple[PageText, SetFiles | None]:
+    """Return the page, and the files of the dump that the message is about. Runs in a worker thread."""
     found = _messages(log, text)
     sets = next(filter(None, map(_sets_in, folders)), [])
     candidates = {Candidate(dump_set.module, dump_set.labels, partial(_load, dump_set)): dump_set for dump_set in sets}
     answer = oom_report(log.name, found, [*candidates], _OPTIONS.top)
-    lines = [*markdown_text(oom_outline(answer))]
-    if choice := answer.choice:
-        files, capacity = candidates[choice.candidate], answer.main.hbm_capacity
-        analysis = load_module_or_finding(files, {}, choice.analysis)
-        options = replace(_OPTIONS, budget_bytes=capacity.size_bytes if capacity else None)
-        made = report_of(analysis.with_module(analysis.module), files.labels, options)
-        lines += ["", *markdown_text(report_outline(made))]
-    return "\n".join(lines) + "\n"
+    choice = answer.choice
+    if choice is None:
+        return explanation_page(oom_outline(answer), None, lambda _: None), None
+    files = candidates[choice.candidate]
+    loaded = load_module_or_finding(files, {}, choice.analysis)
+    analysis = answer.on_device(loaded.with_module(loaded.module))
+    made = report_of(analysis, files.labels, replace(_OPTIONS, has_map=has_map))
+    place_of = partial(entity_place, analysis.dump)
+    return explanation_page(oom_outline(answer), report_outline(made), place_of), files
 
 
 def _messages(log: Path, text: str | None) -> OomLog:

@@ -1,7 +1,6 @@
 """Requests about pages: their text, and the answers that lead back to the dump."""
 
 from typing import Final
-from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
@@ -26,8 +25,6 @@ _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the
 
 async def text_document_content(state: State, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
     """The text of a page, or why there is none."""
-    if text := state.pages.explanations.get(unquote(params.uri)):
-        return lsp.TextDocumentContentResult(text)
     page = await state.page(params.uri)
     return lsp.TextDocumentContentResult(decode(page.document.data) if page else _UNKNOWN)
 
