@@ -229,6 +229,15 @@ def _known(found: Iterator[IndexedSet]) -> dict[Path, IndexedSet]:
     return {indexed.files.stem: indexed for indexed in found}
 
 
+def test_the_biggest_files_are_indexed_first(tmp_path: Path) -> None:
+    """They are most likely those of the worst module."""
+    _copied(tmp_path / "a", SEED, SPLIT, TPU)
+    found = [indexed.files for indexed in _index(tmp_path)]
+    sizes = [sum(path.stat().st_size for path in files.paths.values()) for files in found]
+    assert len(sizes) == 3
+    assert sizes == sorted(sizes, reverse=True)
+
+
 def test_unchanged_sets_are_reused(tmp_path: Path) -> None:
     folder = _copied(tmp_path / "a", SEED, SPLIT, TPU)
     before = _known(_index(tmp_path))

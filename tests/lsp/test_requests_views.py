@@ -84,6 +84,11 @@ async def test_locations_avoid_files_too_big_for_editors(reader: Reader) -> None
     uri = reader.open(SPLIT)
     found = await reader.run("values", {"uri": uri, "values": [3, 20]})
     assert {one["location"]["uri"] for one in found} == {uri}
+    # A parameter has its path in the arguments.
+    count = (await reader.run("memoryMap", {"uri": uri}))["values"]["size_bytes"]
+    every = await reader.run("values", {"uri": uri, "values": [*range(len(count))]})
+    assert "params[0][0]" in {one["path"] for one in every if one["label"].startswith("params")}
+    assert any(not one["path"] for one in every)
     report = find_set(SPLIT).paths[FileKind.MEMORY_USAGE_REPORT].as_uri()
     assert (await reader.run("describe", {"uri": report, "value": 20}))["location"]["uri"] == uri
 
@@ -99,7 +104,7 @@ async def _modules(reader: Reader) -> list[Any]:
     return list(found["modules"])
 
 
-async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> None:
+async def test_modules_are_sorted_by_what_they_need(reader: Reader, tmp_path: Path) -> None:
     for number, path in enumerate((SEED, SPLIT, TPU, WHILE)):
         copied(path, tmp_path / str(number))
     await reader.start(FULL, tmp_path)
@@ -110,6 +115,9 @@ async def test_modules_are_sorted_by_peak(reader: Reader, tmp_path: Path) -> Non
         "001_491faa5ce21a17c6",
         "jit_tuple_while",
     ]
+    # That is the number that editors show.
+    needed = [one["spaces"][0]["needed_bytes"] for one in found]
+    assert needed == sorted(needed, reverse=True)
     for one in found:
         overview = await reader.run("overview", {"uri": one["uri"]})
         overview_spaces = [{name: space[name] for name in one["spaces"][0]} for space in overview["spaces"]]

@@ -4,7 +4,7 @@ import { changeText, counted, human } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { type Coloring, groupNames, UNKNOWN } from "./coloring";
-import { make, pressable, swatch } from "./dom";
+import { make, named, pressable, swatch } from "./dom";
 import { liveAt } from "./live";
 import { liveBytesAt, stepText } from "./model";
 import type { Scene } from "./scene";
@@ -84,7 +84,7 @@ function rowOf(change: Change, { by, categories }: Coloring, actions: Actions, t
     () => actions.pick({ by, name: change.name }),
     { title: change.name },
     swatch(cssColor(theme, color)),
-    make("span", { class: "label" }, withoutFolders(change.name)),
+    named(withoutFolders(change.name)),
     make("span", { class: "size" }, changeText(change.growthBytes)),
     make("span", { class: "about" }, aboutText(change)),
   );

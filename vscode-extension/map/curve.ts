@@ -127,8 +127,11 @@ function peakLabels({ context, width }: Plot, { model, space, steps }: Scene, th
   const name = isBoth ? "real and printed peak" : "real peak";
   add("peak", `${name} ${space.peak}`, space.peak_step ?? NONE, space.peak_live_bytes);
   if (printed && !isBoth) {
+    // XLA's number is not on the curve.
+    const live = liveBytesAt(space, printed.step);
     const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
-    add("printed", `printed peak${size}`, printed.step, liveBytesAt(space, printed.step));
+    const isOff = printed.bytes !== null && human(printed.bytes) !== human(live);
+    add("printed", `printed peak${size}${isOff ? ` (${human(live)} live)` : ""}`, printed.step, live);
   }
   return labels;
 }

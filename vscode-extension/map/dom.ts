@@ -43,6 +43,16 @@ export function choice(label: string, hook: string, choose: (value: string) => v
   };
 }
 
+/**
+ * Create the label of a row. Of a source line that does not fit, the name of the file and the function are cut, not the number of the line.
+ */
+export function named(text: string, kind = "label"): HTMLElement {
+  const [, file, line, rest = ""] = /^(.+?)((?:\.\w+)?:\d+)( in .*)?$/s.exec(text) ?? [];
+  if (!file || !line) return make("span", { class: kind }, text);
+  const parts = [make("span", { class: "file" }, file), make("span", {}, line), make("span", { class: "rest" }, rest)];
+  return make("span", { class: `${kind} source` }, ...parts);
+}
+
 /** Sets the text of an element unless it is the same: every assignment triggers a layout. */
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;

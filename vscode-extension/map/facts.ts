@@ -138,8 +138,23 @@ function stepShare(bytes: number, space: MapSpace): string {
   return bounded(bytes, space.peak_bound) + (share && `, ${share} of the peak`);
 }
 
-/** The facts of the peak of a space: where it is, and what it consists of. */
-export function peakFacts({ model, space, peak }: Scene): Fact[] {
+/** The facts of the peak of a space; of two dumps that are compared, those of the other one behind those that differ. */
+export function peakFacts(scene: Scene): Fact[] {
+  const { other, model, space } = scene;
+  if (!other || other.space.color !== space.color) return factsOfPeak(scene);
+  const [facts, others] = [factsOfPeak(scene), new Map(factsOfPeak(other))];
+  const dump = model.map.comparison?.side === "old" ? "new" : "old";
+  const compared = facts.map(([name, text]): Fact => {
+    const there = others.get(name) ?? "none";
+    return [name, there === text ? text : `${text} (${dump}: ${there})`];
+  });
+  const names = new Set(facts.map(([name]) => name));
+  const gone = [...others].filter(([name]) => !names.has(name));
+  return [...compared, ...gone.map(([name, text]): Fact => [name, `none (${dump}: ${text})`])];
+}
+
+/** Where a peak is, and what it consists of. */
+function factsOfPeak({ model, space, peak }: Scene): Fact[] {
   const { capacity } = space;
   const limit: Fact[] = capacity ? [["limit", `${human(capacity.size_bytes)} (${capacity.source})`]] : [];
   if (capacity && space.is_over) limit.push(["over the limit", `${human(capacity.over_bytes ?? 0)} too much`]);

@@ -111,6 +111,8 @@ export function createHelp(): HTMLDialogElement {
   const close = pressable(() => dialog.close(), { "data-action": "close-help" }, "Close");
   const keys = KEYS.map(([name, , what]) => [name, what] as const);
   const rows = [...keys, ...POINTER].flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
-  dialog.append(make("h2", { id: "help-title" }, "Keys and gestures"), make("dl", {}, ...rows), close);
+  // What has the focus is scrolled into view: the title comes first, not the button at the end.
+  const title = make("h2", { id: "help-title", tabindex: -1, autofocus: true }, "Keys and gestures");
+  dialog.append(title, make("dl", {}, ...rows), close);
   return dialog;
 }

@@ -1,5 +1,5 @@
 /**
- * The legend: the colors in the plots, with their bytes at the step as bars. A click picks the values of a color, and a double click on a
+ * The legend: the colors in the plots, with their bytes at the step as bars, the most first. A click picks the values of a color, and a double click on a
  * source opens its line.
  */
 
@@ -7,7 +7,7 @@ import { human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { COLOR_NAMES, type Coloring, UNKNOWN } from "./coloring";
-import { make, onPress, swatch, write } from "./dom";
+import { make, named, onPress, swatch, write } from "./dom";
 import type { Layout } from "./layout";
 import { sums } from "./live";
 import { changes } from "./memoize";
@@ -45,7 +45,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
               "button",
               { type: "button", "data-category": name, "data-number": category },
               swatch(shown),
-              make("span", { class: "label" }, ending(name)),
+              named(ending(name)),
               make("span", { class: "track" }, swatch(shown, "bar")),
               make("span", { class: "size" }),
               make("span", { class: "share" }),
@@ -65,8 +65,22 @@ export function createLegend(actions: Actions, scene: () => Scene): Drawing {
         write(entry.querySelector(".size")!, human(bytes));
         write(entry.querySelector(".share")!, percent(bytes, liveBytes));
       }
+      // Padding is a scale, and what is unchanged comes last.
+      if (coloring.by !== "padding" && coloring.by !== "change")
+        rank(list, (entry) => owned.get(Number(entry.dataset.number)) ?? 0);
     },
   };
+}
+
+/** Puts the entries of a list in the order of a number, the greatest first. What has the focus keeps it. */
+function rank(list: HTMLElement, numberOf: (entry: HTMLElement) => number): void {
+  const items = [...list.children];
+  const numbers = new Map(items.map((item) => [item, numberOf(item.querySelector("button")!)]));
+  const sorted = [...items].sort((one, other) => numbers.get(other)! - numbers.get(one)!);
+  if (sorted.every((item, index) => item === items[index])) return;
+  const focused = document.activeElement;
+  list.replaceChildren(...sorted);
+  if (focused instanceof HTMLElement && list.contains(focused)) focused.focus({ preventScroll: true });
 }
 
 /** The categories that have a rectangle. */

@@ -72,6 +72,13 @@ export function sourceText(model: Model, column: "op_name" | "source", value: nu
   return text && isDerived ? `${text} (derived)` : text;
 }
 
+/** The path of a parameter in the arguments of the program, which is its op_name; empty for other values. */
+export function pathOf(model: Model, value: number): string {
+  const [source, opName] = [valueString(model, "source", value), valueString(model, "op_name", value)];
+  const argument = /^parameters (.*)$/s.exec(source)?.[1];
+  return argument && opName.startsWith(argument) ? opName : "";
+}
+
 /** A step as its dump counts it; two dumps that are compared share an axis of steps. */
 export function ownStep({ map }: Model, step: number): number {
   return map.comparison?.own_step[step] ?? step;

@@ -4,9 +4,9 @@ import { counted, grouped, human, percent } from "../shared/numbers";
 import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { rangeElements } from "./between";
-import { make, onPress, pressable, swatch, write } from "./dom";
+import { make, named, onPress, pressable, swatch, write } from "./dom";
 import { changes } from "./memoize";
-import { instructionAt, ownStep, sourceText, valueString } from "./model";
+import { instructionAt, ownStep, pathOf, sourceText, valueString } from "./model";
 import { SHOWN } from "./raster";
 import type { Scene } from "./scene";
 import { createSplitter } from "./splitter";
@@ -85,18 +85,19 @@ function emptyText({ live, model }: Scene, shown: number): string {
 
 function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: number): HTMLElement {
   const size = model.size[value]!;
-  const [label, shape] = [valueString(model, "label", value), valueString(model, "shape", value)];
+  const [name, shape] = [valueString(model, "label", value), valueString(model, "shape", value)];
+  const label = pathOf(model, value) || name;
   const [opName, source] = [sourceText(model, "op_name", value), sourceText(model, "source", value)];
-  const about = [opName, withoutFolders(source)].filter((text) => text !== "");
+  const about = [label === name ? opName : name, withoutFolders(source)].filter((text) => text !== "");
   const row = make(
     "button",
-    { type: "button", "data-value": value, title: [label, shape, opName, source].filter(Boolean).join("\n") },
+    { type: "button", "data-value": value, title: [name, shape, opName, source].filter(Boolean).join("\n") },
     swatch(cssColor(theme, coloring.categories[coloring.of[value]!]!.color)),
     make("span", { class: "label" }, label),
     make("span", { class: "size" }, human(size)),
     make("span", { class: "about shape" }, shape),
     make("span", { class: "share" }, percent(size, liveBytes)),
-    ...about.map((text) => make("span", { class: "about" }, text)),
+    ...about.map((text) => named(text, "about")),
   );
   return make("li", {}, row);
 }

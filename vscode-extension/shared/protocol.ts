@@ -81,6 +81,7 @@ export interface LocatedPeak extends PrintedPeak {
 export interface ValueEntry {
   value: number;
   label: string;
+  path: string;
   size_bytes: number;
   shape: string;
   op_name: string;

@@ -1,5 +1,5 @@
 /**
- * The tree "XLA Memory": the runs of programs, newest first, then the other modules of the workspace, largest peak first, each
+ * The tree "XLA Memory": the runs of programs, newest first, then the other modules of the workspace, those that need most first, each
  * with its memory spaces, what is live at their peaks, its allocations and its files.
  */
 
@@ -7,6 +7,7 @@ import { dirname, sep } from "node:path";
 import * as vscode from "vscode";
 
 import { capitalized, counted, joined } from "../shared/numbers";
+import { distinctParts } from "../shared/paths";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
 import { type Change, changeSince, groupByRun, type Run, runName, timestamp } from "../shared/runs";
 import { headlines, mainSpace } from "../shared/spaces";
@@ -211,7 +212,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 function taskText(task: Task): string {
   const { title = "XLA Lens", message, percentage } = task;
   const progress = progressOf(task);
-  return `${title}: ${message && percentage !== undefined ? `${message} (${progress})` : progress}`;
+  // Both count what is read, but most sets are small.
+  return `${title}: ${message && percentage !== undefined ? `${message}, ${progress} of the bytes` : progress}`;
 }
 
 function moduleIcon(sign: string, main: SpaceSummary | undefined): [icon: string, color?: string] {
@@ -231,15 +233,8 @@ function foldersOfTwins(modules: readonly ModuleSummary[]): Map<ModuleSummary, s
   const found = new Map<ModuleSummary, string>();
   for (const name of new Set(modules.map(({ module }) => module))) {
     const twins = modules.filter(({ module }) => module === name);
-    const paths = twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true).split(/[/.]/));
-    const [first] = paths as [string[]];
-    const differs = (at: number) => paths.some((path) => path.at(at) !== first.at(at));
-    const start = first.findIndex((_, at) => differs(at));
-    const end = first.findIndex((_, at) => differs(-1 - at));
-    if (start < 0) continue;
-    for (const [index, one] of twins.entries()) {
-      found.set(one, paths[index]!.slice(start, -end || undefined).join("/"));
-    }
+    const parts = distinctParts(twins.map(({ uri }) => vscode.workspace.asRelativePath(vscode.Uri.parse(uri), true)));
+    for (const [index, one] of twins.entries()) found.set(one, parts[index]!);
   }
   return found;
 }

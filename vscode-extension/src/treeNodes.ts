@@ -17,7 +17,7 @@ import type {
   ValueEntry,
   ValueGroup,
 } from "../shared/protocol";
-import { withoutFolders } from "../shared/sources";
+import { shortSource, withoutFolders } from "../shared/sources";
 import { bounded, shareOfPeak, splitSmall } from "../shared/spaces";
 import { SECTION, type Server } from "./server";
 
@@ -160,7 +160,7 @@ export class SetNodes {
     const { kind, label, detail, source_line: sourceLine } = one;
     const count = `${one.bound === "at_least" ? "≥ " : ""}${counted(one.count, "value")}`;
     const share = one.bound === "exact" ? shareOfPeak(one.size_bytes, space) : "";
-    const name = sourceLine ? withoutFolders(label) : kind === "path" ? endOf(label) : label;
+    const name = sourceLine ? shortSource(label, LONGEST_SOURCE) : kind === "path" ? endOf(label) : label;
     const like = [`${grouped(one.count)} × ${label}`, detail];
     const [title, ...facts] = kind === "like" ? like : [name, sourceLine || kind === "path" ? detail : "", count];
     const item = row(bounded(one.size_bytes, one.bound), title!, joined(share, ...facts), GROUP_ICONS[kind]);
@@ -217,6 +217,9 @@ function endOf(path: string): string {
   return path.length > LONGEST_PATH ? `…${path.slice(1 - LONGEST_PATH)}` : path;
 }
 
+/** The length of a source line that such a view shows beside a size, at the depth where lines are. */
+const LONGEST_SOURCE = 15;
+
 /** The length of a path that a view of the default width shows beside a size. */
 const LONGEST_PATH = 28;
 
@@ -228,20 +231,22 @@ function spaceTooltip(space: SpaceOverview): string {
   return [`Needed of ${name}: ${space.needed}`, peak, ...also, ...limit].join("\n");
 }
 
-/** A value by its name, or by its path if it is a group of parameters by itself. */
+/** A value by its name, or a parameter by its path. */
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node, group?: ValueGroup): Node {
   const { label, size_bytes: sizeBytes, op_name: opName, source, source_line: sourceLine, location } = value;
   const isWhole = group !== undefined && isSingle(group);
-  const isPath = isWhole && group.kind === "path";
+  const path = isWhole && group.kind === "path" ? group.label : value.path;
   const item = row(
     human(sizeBytes),
-    isPath ? endOf(group.label) : label,
-    joined(shareOfPeak(sizeBytes, space), isPath ? label : "", whatDiffers(value, group)),
-    isPath ? "symbol-parameter" : "symbol-variable",
+    path ? endOf(path) : label,
+    joined(shareOfPeak(sizeBytes, space), path ? label : "", whatDiffers(value, group)),
+    path ? "symbol-parameter" : "symbol-variable",
   );
   const sharedBytes = isWhole ? sizeBytes - group.size_bytes : 0;
   const shared = sharedBytes > 0 ? `${human(sharedBytes)} of it count for values that share its bytes` : "";
-  item.tooltip = [`${label} · ${human(sizeBytes)}`, value.shape, opName, source, shared].filter(Boolean).join("\n");
+  item.tooltip = [`${label} · ${human(sizeBytes)}`, value.path, value.shape, opName, source, shared]
+    .filter(Boolean)
+    .join("\n");
   if (location) item.command = goToCommand(location);
   const parts = { name: label, key: `value ${value.value}`, location, sourceLine };
   return new Node(sourceLine ? "value source" : "value", item, parent, parts);

@@ -12,6 +12,7 @@ from xla_lens.memory_map.map_data import printed_peak_data, space_data
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.parameters import parameter_path
 from xla_lens.model.capacity import capacity_of
 from xla_lens.model.memory.needed import not_live_parts
 from xla_lens.model.memory.over_time import MemorySpace
@@ -24,7 +25,7 @@ from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.warrants import Bound
 from xla_lens.report.answer import NOT_LIVE
 from xla_lens.report.notes import space_notes
-from xla_lens.syntax.columns import Column
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.words import contract
 from xla_lens.words.capacity import device_text
 from xla_lens.words.numbers import human
@@ -86,6 +87,7 @@ def value_entries(analysis: Analysis, values: Column, locate: Locate) -> list[co
         {
             "value": value,
             "label": dump.value_label(value),
+            "path": (parameter_path(dump, allocation) or "") if allocation != NONE else "",
             "size_bytes": dump.values.size_bytes.item(value),
             "shape": shape_text(dump, value),
             "op_name": origin.op_name or "",
@@ -93,7 +95,12 @@ def value_entries(analysis: Analysis, values: Column, locate: Locate) -> list[co
             "source_line": source_line_data(origin.line),
             "location": locate.value(value),
         }
-        for value, origin in zip(values.tolist(), map(origins.of_value, values.tolist()), strict=True)
+        for value, allocation, origin in zip(
+            values.tolist(),
+            dump.values.allocation[values].tolist(),
+            map(origins.of_value, values.tolist()),
+            strict=True,
+        )
     ]
 
 

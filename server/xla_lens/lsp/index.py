@@ -90,8 +90,9 @@ def index(
     is_cancelled: IsCancelled,
     report_progress: Callable[[Progress], None],
 ) -> Iterator[IndexedSet]:
-    """Index the dump sets in some folders and their subfolders, the smallest first. Entries in `known`, by the stem of
-    their files, are yielded again if the files have not changed. Entries in `known` that are not yielded are gone.
+    """Index the dump sets in some folders and their subfolders: those with the biggest files first, as these are most
+    likely the worst. Entries in `known`, by the stem of their files, are yielded again if the files have not changed.
+    Entries in `known` that are not yielded are gone.
 
     Raises `Cancelled`.
     """
@@ -99,7 +100,7 @@ def index(
     found = list(islice(walked, SET_LIMIT + 1))
     is_truncated = len(found) > SET_LIMIT
     stamped = sorted(
-        ((files, stamps(files, files.paths.values())) for files in found[:SET_LIMIT]), key=lambda pair: _size(pair[1])
+        ((files, stamps(files, files.paths.values())) for files in found[:SET_LIMIT]), key=lambda pair: -_size(pair[1])
     )
     size_bytes, all_bytes = 0, sum(_size(stamp) for _, stamp in stamped)
     for number, (files, stamp) in enumerate(stamped):
@@ -127,17 +128,17 @@ def index_set(files: SetFiles, stamp: Mapping[Path, Stamp], analysis: Analysis, 
 
 
 def worst_first(sets: Iterable[IndexedSet], given: Capacity | None) -> list[IndexedSet]:
-    """Sort dump sets: first those that do not fit their device, then by the peak of its main memory. `given` is the
-    capacity that the user states.
+    """Sort dump sets: first those that do not fit their device, then by what they need of its main memory, which
+    editors show. `given` is the capacity that the user states.
     """
 
-    def worst(set_summary: SetSummary) -> tuple[int, int, int]:
+    def worst(set_summary: SetSummary) -> tuple[int, int]:
         space = main_space(set_summary.spaces)
         if space is None:
-            return 0, 0, 0
+            return 0, 0
         capacity = capacity_of(space, given, set_summary.capacity)
         over = over_bytes(space, capacity.size_bytes) if capacity else None
-        return -(over or 0), -space.peak_live_bytes, -space.needed_bytes
+        return -(over or 0), -space.needed_bytes
 
     return sorted(sets, key=lambda each: (*worst(each.summary), each.summary.module, each.files.stem))
 

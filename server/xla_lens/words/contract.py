@@ -124,8 +124,8 @@ class ModuleSummary(TypedDict):
 
 
 class Modules(TypedDict):
-    """The dump sets of the workspace that have been read so far: first those that do not fit their device, then the
-    largest peak of the main memory.
+    """The dump sets of the workspace that have been read so far: first those that do not fit their device, then those
+    that need most of the main memory.
     """
 
     is_reading: bool
@@ -156,6 +156,10 @@ class ValueEntry(TypedDict):
     """The row of the value in `MemoryMap.values`."""
     label: str
     """Name and index: `fusion.5{0}`."""
+    path: str
+    """The path of a parameter in the arguments of the program: `state[1]['w']`. What replaces it in its buffer has it,
+    too. Empty for other values.
+    """
     size_bytes: int
     shape: str
     op_name: str
