@@ -127,7 +127,8 @@ def entry_layout_matches(graph: ModuleGraph, context: Context) -> Findings:
     # The modules that libtpu extracts from another one keep its layout.
     if not layout or root == NONE or module.data.startswith(b"HloModule extracted,", module.header_line[0]):
         return
-    rows, spans = [*graph.entry_parameters.tolist(), root], _entry_shapes(layout[1])
+    layout_text = layout[1]
+    rows, spans = [*graph.entry_parameters.tolist(), root], _entry_shapes(layout_text)
     shape_spans = pairs(graph.quotes.shape_start[rows], graph.quotes.shape_end[rows])
     shapes = [module.data[start:end] for start, end in shape_spans]
     if len(spans) != len(rows):
@@ -137,7 +138,7 @@ def entry_layout_matches(graph: ModuleGraph, context: Context) -> Findings:
         yield error(place, Problem.SHAPE_MISMATCH(*names, whole, "its instructions"))
         return
     for row, (start, end), shape in zip(rows, spans, shapes, strict=True):
-        printed = layout[1][start:end]
+        printed = layout_text[start:end]
         # A shape in a form that we do not know is empty.
         if shape and not is_entry_shape(printed, shape):
             facts = module.name(row), printed, "`entry_computation_layout`", shape, "its instruction"
