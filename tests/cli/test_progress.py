@@ -27,3 +27,12 @@ def test_bar_appears_after_half_a_second_and_is_cut_to_the_terminal(monkeypatch:
         erase()
     assert terminal.getvalue() == f"{ERASED}[{'#' * 22}{' ' * 8}]  75% Readi{ERASED}"
     assert file.getvalue() == ""
+
+
+def test_a_search_shows_what_it_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, terminal = 0.0, _Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    draw, _ = progress_bar(terminal)
+    now = 0.5
+    draw("Looking for dumps in dumps/1", 0, 0, 0.0)
+    assert terminal.getvalue() == f"{ERASED}Looking for dumps in dumps/1"

@@ -170,7 +170,7 @@ def print_reports(found: GivenDumpSets, request: ReportRequest) -> tuple[int, Re
             return
         in_order = replace(found, files=ranked.in_order)
         make = partial(_report_in_form, options=options, form=form)
-        for _, (made, is_sound) in in_order.map(make, share=OVERVIEW_SHARE):
+        for _, (made, is_sound) in in_order.map(make, share=OVERVIEW_SHARE, is_printed=True):
             are_sound.append(is_sound)
             yield made
 
@@ -214,7 +214,7 @@ def _rank(found: GivenDumpSets, request: ReportRequest) -> _Ranked:
     def worst_so_far() -> str:
         if worst is None or worst[0].peak_bytes is None:
             return ""
-        return f", worst so far: {worst[0].name}, {human(worst[0].peak_bytes)}"
+        return f"Worst so far: {worst[0].name}, {human(worst[0].peak_bytes)}. "
 
     measure = partial(_measured, request=request, has_summary=has_summaries)
     for loaded, (module, found_files, summary) in found.map(

@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -80,25 +80,31 @@ class GivenDumpSets:
             yield loaded
 
     def map(
-        self, function: Callable[[LoadedSet], Result], *, share: int = 1, note: Callable[[], str] = str
+        self,
+        function: Callable[[LoadedSet], Result],
+        *,
+        share: int = 1,
+        note: Callable[[], str] = str,
+        is_printed: bool = False,
     ) -> Iterator[tuple[LoadedSet | None, Result]]:
         """Load one set after another like `load`, and yield each with what a function returns for it. If many sets are
         small, other processes load these: they come without the set, and the function and its results are pickled.
-        `note` returns the end of the title of the progress bar.
+        `note` returns the start of the title of the progress bar, which stays until the end unless something
+        `is_printed` about each set.
         """
         are_elsewhere, process_count = self._shared_out()
         elsewhere = results_of_processes(
             partial(_result_elsewhere, function, share), compress(self.files, are_elsewhere), process_count
         )
         draw, erase = progress_bar(sys.stderr)
-        with closing(elsewhere):
+        with closing(elsewhere), ExitStack() as at_end:
+            at_end.callback(erase)
             for number, (files, is_elsewhere) in enumerate(zip(self.files, are_elsewhere, strict=True)):
-                draw_part = partial(draw, f"Reading {files.stem.name}{note()}", number, len(self.files))
-                try:
-                    draw_part(0.0)
-                    received = next(elsewhere) if is_elsewhere else None
-                    loaded = None if received else self._load(files, draw_part, share, is_checked=False)
-                finally:
+                draw_part = partial(draw, f"{note()}Reading {files.stem.name}", number, len(self.files))
+                draw_part(0.0)
+                received = next(elsewhere) if is_elsewhere else None
+                loaded = None if received else self._load(files, draw_part, share, is_checked=False)
+                if is_printed:
                     erase()
                 if received:
                     yield None, received[0]
@@ -176,15 +182,18 @@ def find_dumps(paths: Sequence[Path]) -> GivenDumpSets:
     found: dict[tuple[str, ...], SetFiles] = {}
     skipped: list[NotADump] = []
     opened: dict[Path, Document] = {}
+    draw, erase = progress_bar(sys.stderr)
     for path in paths:
         try:
             with reading(path):
-                sets = _sets_at(path, opened)
+                sets = _sets_at(path, opened, lambda folder: draw(f"Looking for dumps in {folder}", 0, 0, 0.0))
         except NotADump as error:
             if path.is_dir() or path == STANDARD_INPUT:
                 raise CannotRun(str(error)) from error
             skipped.append(error)
             continue
+        finally:
+            erase()
         for files in sets:
             # Links are followed, and compression does not count.
             paths_on_disk = (uncompressed_name(os.path.realpath(path)) for path in files.paths.values())
@@ -216,7 +225,7 @@ def reading(name: object) -> Iterator[None]:
 STANDARD_INPUT: Final = Path("-")
 
 
-def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
+def _sets_at(path: Path, opened: dict[Path, Document], report_folder: Callable[[str], None]) -> list[SetFiles]:
     label = Path("<stdin>") if path == STANDARD_INPUT else path
     if path == STANDARD_INPUT and label not in opened:
         if sys.stdin is None:
@@ -225,7 +234,7 @@ def _sets_at(path: Path, opened: dict[Path, Document]) -> list[SetFiles]:
         is_packed = data.startswith((GZIP, ZSTD))
         opened[label] = document_of_file(unpacked(BytesIO(data), "-") if is_packed else data)
     try:
-        sets = [find_set(label, opened)] if label in opened else find_sets(path)
+        sets = [find_set(label, opened)] if label in opened else find_sets(path, report_folder)
     except NotADump:
         # A program may print other lines before XLA does.
         if (label in opened or path.is_file()) and (sets := _printed_sets(label, opened)):
@@ -274,8 +283,9 @@ _ERASE: Final = "\r\x1b[K"
 
 def progress_bar(stream: TextIO | None) -> tuple[Callable[[str, int, int, float], None], Callable[[], None]]:
     """Return a function that draws a progress bar, and one that erases it before anything else is printed. The first
-    takes a title, the number of parts that are done, the number of all parts, and the fraction of the next one that is
-    done. Nothing appears unless the stream is a terminal, nor before the work has taken half a second.
+    takes a title, the number of parts that are done, the number of all parts, 0 if that is not known yet, and the
+    fraction of the next one that is done. Nothing appears unless the stream is a terminal, nor before the work has
+    taken half a second.
     """
     terminal = unfiltered(stream) if stream is not None and stream.isatty() else None
     following = time.monotonic() + _DELAY
@@ -289,8 +299,8 @@ def progress_bar(stream: TextIO | None) -> tuple[Callable[[str, int, int, float]
         nonlocal following
         if terminal is not None and time.monotonic() >= following:
             following = time.monotonic() + _PERIOD
-            share = (number + done) / count
-            bar = f"[{'#' * int(_BAR * share):{_BAR}}] {share:4.0%} {title}"
+            share = (number + done) / max(1, count)
+            bar = f"[{'#' * int(_BAR * share):{_BAR}}] {share:4.0%} {title}" if count else title
             write(printable(bar)[: shutil.get_terminal_size().columns - 1])
 
     return draw, partial(write, "")

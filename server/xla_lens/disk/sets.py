@@ -100,9 +100,9 @@ def find_set(path: Path, opened: Opened = MappingProxyType({})) -> SetFiles:
     return _set_of(path, opened, is_there)
 
 
-def find_sets(path: Path) -> list[SetFiles]:
+def find_sets(path: Path, report_folder: Callable[[str], None] = lambda _: None) -> list[SetFiles]:
     """Find the dump set of a file, or all dump sets in a folder and its subfolders, also those whose files cannot be
-    read. Any of the files may be compressed with gzip or zstd.
+    read. Any of the files may be compressed with gzip or zstd. `report_folder` is told each folder.
 
     Raises like `find_set`, and `NotADump` for a folder without dump sets.
     """
@@ -111,6 +111,7 @@ def find_sets(path: Path) -> list[SetFiles]:
         return [_set_of(path, {}, is_readable)]
     found: list[SetFiles] = []
     for folder, _, names in walk(path):
+        report_folder(folder)
         found += _sets_in(folder, names, lambda _: True, lambda: False)
     if not found:
         cached = cached_modules(path)
