@@ -37,7 +37,8 @@ from xla_lens.syntax.oom import OomLog, read_oom_log
 def run_oom(arguments: argparse.Namespace) -> int:
     """Run the command.
 
-    Returns the exit status: 0, or 1 if the log has no message, if no dump fits, and if the dump has errors.
+    Returns the exit status: 0, or 1 if the log says nothing about memory, if no dump fits its message, and if the dump
+    has errors.
     """
     log, paths = arguments.log, arguments.paths
     if os.path.isdir(log):
@@ -49,7 +50,7 @@ def run_oom(arguments: argparse.Namespace) -> int:
     found, programs = read_log(log, label)
     if not found.messages:
         _print_programs(programs, label, arguments)
-        return 1
+        return int(not programs)
     options = report_options(
         arguments.part or ADVICE_ONLY,
         top=arguments.top,

@@ -129,12 +129,19 @@ _WORDS: Final = {
         "available",
     ),
     OomKind.EMBEDDING: ("a buffer of TPU embedding could not be allocated", "requested", "available"),
-    OomKind.SHARED_MEMORY: ("{subject} needs more shared memory than the GPU has", "needed", "available"),
+    OomKind.SHARED_MEMORY: ("{subject} needs more {space} than the GPU has", "needed", "available"),
     OomKind.REMATERIALIZATION: (
         "rematerialization did not reach its limit when XLA compiled {module}",
         "reached",
         "limit",
     ),
+    OomKind.DRIVER: ("the driver of the GPU was out of memory", "requested", "available"),
+    OomKind.KILLED: (
+        "the operating system ended a process because the host had no memory left",
+        "requested",
+        "available",
+    ),
+    OomKind.UNKNOWN: ("an error about memory in a form that XLA Lens does not know", "needed", "available"),
     OomKind.LIST: ("{space} ran out; the first sentence of the message is missing", "needed", "available"),
 }
 """What each kind of message says, and what its two numbers are."""
@@ -149,6 +156,9 @@ _SPACE_WORDS: Final = {
     "spmem": "Spmem",
     "scs": "SMEM of its sequencer",
     "host": "host memory",
+    "shared": "shared memory",
+    "tensor": "tensor memory",
+    "unified": "unified memory",
     None: "device memory",
 }
 
@@ -264,7 +274,18 @@ def _meaning(message: OomMessage) -> Iterator[Text]:
                 "The driver refused page-locked memory of the host, which other processes, a container's limit, or the "
                 "program's own data may have used up. Less memory on the GPU does not help."
             )
-        case OomKind.LOAD_PROGRAM | OomKind.ALLOCATE if "Attempting to" in message.sentence:
+        case OomKind.DRIVER:
+            yield "Kernels and libraries need memory beside what the process reserves for arrays when it starts."
+            yield (
+                "Leave them more: lower ",
+                _command("XLA_CLIENT_MEM_FRACTION"),
+                ", or stop other programs on this GPU.",
+            )
+        case OomKind.KILLED:
+            yield "This is the memory of the host, not of the device: data, checkpoints and compilation count."
+        case OomKind.UNKNOWN:
+            yield ("It says: ", Name(message.sentence, role=Role.PATH))
+        case OomKind.LOAD_PROGRAM | OomKind.ALLOCATE if needed and "Attempting to" in message.sentence:
             yield f"The {size_text(needed)} must be free in one piece."
             if not message.free:
                 yield "How much was free is not said: the message is quoted without its end."

@@ -6,8 +6,8 @@
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, pairwise
@@ -38,7 +38,10 @@ class OomKind(StrEnum):
     EMBEDDING = "embedding"
     SHARED_MEMORY = "shared-memory"
     REMATERIALIZATION = "rematerialization"
+    DRIVER = "driver"
+    KILLED = "killed"
     LIST = "list"
+    UNKNOWN = "unknown"
 
 
 class DumpSum(StrEnum):
@@ -201,6 +204,10 @@ scoped: SparseCore async scoped (?P<space>VMEM) allocation \(<needed>\) exceeds 
   instruction %?<subject>)?
 sparsecore: current allocation offset upper bound \(<needed>\) exceeds the legitimate user allocatable offset upper
   bound \(<capacity>\)(?: in memory space <space>)?(?: when allocating <last_allocation>)?
+sparsecore: (?:Fixed|Variable) size allocations \([^()=]{1,120}= <needed>\) do not fit in (?P<space>TileSpmem)
+  \(<capacity>\)
+sparsecore: (?:does not fit|Cannot fit [\w ]{1,60}) in (?P<space>[Tt]ile[Ss]pmem|Spmem)\b
+sparsecore: because it exceeds (?P<space>Spmem) limit\. Required: <needed>
 sparsecore: (?P<space>TileSpmem|Smem) high-water mark exceeds memory capacity
 sparsecore: (?P<space>SCS) high-Smem usage exceeds Smem capacity(?: <capacity>)?
 sparsecore: Row pointers would exceed available (?P<space>SCS) Smem(?: \(<needed> > <capacity>\))?
@@ -208,6 +215,11 @@ compile: Ran out of memory in memory space <space>\.?(?: Used <needed> of <capac
   \w+(?:\. Exceeded \w+ capacity by <excess>)?)?(?:\. HLO module: <module>)?
 compile: Used <needed> of <capacity> (?P<space>hbm|vmem|smem|cmem|sflag)\b(?:\. Exceeded \w+ capacity by <excess>)?
   (?:\. HLO module: <module>)?
+compile: exceeds (?P<space>scalar|vector) memory size \(<capacity>
+compile: Requested (?P<space>HBM) usage exceeds the max: <capacity>
+compile: Gather op with operand shape <shape> does not fit in memory on TPUs
+compile: Overcoloring scalars causes (?P<space>VMEM) OOM
+compile: Gather slice does not fit in (?P<space>VMEM)
 compile: Exceeded (?P<space>hbm|vmem|smem|cmem|sflag) capacity by <excess>
 compile-total: (?:Ran out of memory on \w+, the total memory required for )?<named> \(<needed>\)
   exceeds available <space> \(<capacity>\)(?:\. HLO module: <module>)?
@@ -218,6 +230,7 @@ compile-allocation: Allocation \(size=<needed>\) would exceed memory \(size=<cap
 estimate: (?:Aborting compilation early because it's )?unlikely to have enough device memory\.?(?: Requires <needed>
   (?:, has <capacity> available)?)?
 arguments: The byte size of input/output arguments \(<needed>\)(?: exceeds the base limit(?: \(<capacity>\))?)?
+load-program: Attempting to load a program that failed compilation due to OOM
 load-program: Error loading program(?: '<module>')?: Attempting to (?:reserve|allocate) <needed>(?: at the bottom
   of memory)?(?:\. That was not possible)?(?:\. There are <free> free(?:, <reserved> reserved, and
   <reservable> reservable)?)?
@@ -228,11 +241,15 @@ allocate: Attempting to (?:allocate|reserve) <needed>(?: at the bottom
   of memory)?\. That was not possible(?:\. There are <free> free(?:, <reserved> reserved, and
   <reservable> reservable)?)?(?:\. The largest contiguous region of free memory is <largest_free_block>)?
 embedding: TPU embedding: out of memory allocating <needed>
+embedding: Found TPU table with (?P<space>HBM) usage: <needed> that does not fit in available space: <capacity>
+embedding: Could not fit merged_table: %?<subject> in the TPU (?P<space>HBM)
+embedding: The current embedding configuration does not fit on the TPU due to (?P<space>HBM) space constraints
 allocate: Out of (?:(?P<space>host) )?memory (?:while trying to allocate|allocating) <needed>(?: with
   allocator <subject> on device \d+)?(?:\.?\s*\[executable_name='<module>'\])?
 pinned-host: [Ff]ailed to alloc(?:ate)? (?:an? )?<needed>(?: on host\b|\W{1,3}(?:byte )?(?:of )?(?:pinned )?host\b)
-pinned-host: could not allocate pinned host memory of size:? <needed>
-pinned-host: Failed to allocate an? <needed>-byte pinned host
+pinned-host: (?:could not|Failed to) allocate pinned host memory of size:? <needed>
+pinned-host: Failed to allocate an? <needed>-byte (?:pinned host|buffer from the custom host)
+pinned-host: [Ff]ailed to allocate (?:coherent )?host memory
 pinned-host: OOM in pinned host allocator
 command-buffer: ran out of memory trying to instantiate (?:command buffer|(?:CUDA )?graph)(?: with <commands>
   (?: nodes and <conditionals> conditionals)?)?(?: \(total of <alive_graphs> alive)?
@@ -241,18 +258,44 @@ allocate: Failed to allocate <needed> (?:of aligned|for) (?P<space>host)
 allocate: OOM when allocating (?:temporary )?tensor with shape\s?\[[\d,]*\](?: and type \w+ on \S+ by allocator
   <subject>)?
 allocate: Failed to allocate request for <needed> on device ordinal \d+
+allocate: Failed to allocate [\w ]{1,60} \(<needed>\) (?:of (?P<space>unified) memory|from \w+)
+allocate: Failed to allocate (?:<needed> from \w+ memory|nvshmem collective memory|managed memory|memory with VMM)
+allocate: Out of heap memory! Requested: <needed>(?: \(aligned\))?, Current heap size: <capacity>
+allocate: [Ff]ailed to allocate (?:(?:host memory for )?transfer buffer|scratch memory|[\w ]{1,20} workspace|work area
+  |[\w ]{1,40} barrier buffers|output offsets buffer|\S{1,40} for all-reduce|dropout state)
+allocate: (?:Exceeded memory limit|CUDA error) \(failed to allocate <needed>
+allocate: (?:Not enough memory to|Allocator failed to) allocate:? <needed>
+allocate: (?:Failed|Unable) to allocate (?:\w+ )?buffer (?:of )?size:? <needed>(?: from mmap buffer with <free> free)?
+allocate: Unable to allocate <needed> for an array with shape
+allocate: failed to allocate memory(?= \[Op:)
+allocator-warning: Autotuning candidate failed with out of memory
+allocator-warning: Allocating <needed> exceeds the memory limit of <capacity>
 allocator-warning: (?:(?P<subject>cuMemAllocAsync) )?failed to allocate <needed>(?: from device)?(?=[:\s]|$)
-shared-memory: Shared memory size limit exceeded: requested <needed>(?:, available: <capacity>)?
+shared-memory: (?P<space>Shared) memory size limit exceeded: requested <needed>(?:, available: <capacity>)?
   (?:, context: \[?<subject>)?
+shared-memory: (?<![\w.])<needed> of (?P<space>shared) memory, which exceeds the device limit of <capacity>
+shared-memory: (?P<space>Tensor) memory size limit exceeded
 rematerialization: Can't reduce memory use below (?:<capacity>|-<over_the_limit>) by rematerialization
   (?:; only reduced to <needed>)?(?:, down from <before_rematerialization>)?
+driver: (?:(?:[Ff]ailed|Could not) [\w -]{1,60}(?:\([^()]{1,80}\)\.?)?: )?
+  (?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|HIP_ERROR_OutOfMemory)
+driver: CU(?:BLAS|DNN|SOLVER|SPARSE|FFT)_STATUS_ALLOC_FAILED
+driver: could not create \w+ event: out of device memory
+driver: Failure to initialize cublas may be due to OOM
+driver: (?:Cuda|CUDA|HIP) failure (?:\d+ )?'out of memory'
+killed: Out of memory: Kill(?:ed)? process \d+ \(<subject>\)
+killed: Detected \d+ oom[_-]kill events?
 list: Total <space> usage >= [^:]{1,40}:
 list: Largest program allocations in <space>:
 list: BufferAssignment OOM Debugging\.
+unknown: (?:(?<=RESOURCE_EXHAUSTED:)|(?<=ResourceExhaustedError:)|(?<=E\d\d\d\d:)(?= (?:Compile|Run)[Tt]ime\w+:))
+  (?! E\d\d\d\d:) [^\n]{0,300}?(?:\n[^\n]{0,100}?)?
+  (?:(?i:memory|\boom\b|alloc|\b(?:hbm|[vs]mem|bytes|[KMG]iB)\b)[^\n]{0,300})
 """
 """All forms of the first sentence: the kind of message and a regular expression. A blank is any white space, since logs
-wrap lines. Indented lines go on, joined without a blank if they begin with a bracket. Where two forms match at the same
-place, the first one counts. A list without a sentence is a message of its own only if no message precedes it.
+wrap lines. Indented lines go on, joined without a blank if they begin with a bracket or a bar. Where two forms match at
+the same place, the first one counts. A list without a sentence is a message of its own only if no message precedes it,
+and an error of a driver, or one that no other form reads, only if the lines around it hold no other message.
 
 Whatever people leave out when they quote a sentence is optional. `<name>` is a part: a field of the message, or the
 name that we give a number. By default it is a size.
@@ -277,7 +320,7 @@ _NUMBERS: Final = ("needed", "capacity", "excess", "free")
 
 
 def _pattern(sentence: str) -> re.Pattern[str]:
-    spaced = re.sub(r"\s+", r"\\s+", re.sub(r"\n\s+(?=\()", "", sentence))
+    spaced = re.sub(r"\s+", r"\\s+", re.sub(r"\n\s+(?=[(|])", "", sentence))
     parts = _TEXTS | dict.fromkeys(_COUNTS, r"\d{1,9}")
     return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{parts.get(name[1], SIZE)})", spaced))
 
@@ -292,11 +335,18 @@ _CODE: Final = re.compile(
 """An error code, such as E1000, shortly before a sentence."""
 
 
+_ALONE: Final = (OomKind.DRIVER, OomKind.UNKNOWN)
+
+
 def _messages(lines: "_Passage") -> Iterator[OomMessage]:
     text = "\n".join(line for _, line in lines)
+    matches = [*chain.from_iterable(form.finditer(text) for form in _FORMS)]
+    if any(_FORMS[match.re] not in (*_ALONE, OomKind.REMATERIALIZATION) for match in matches):
+        # XLA repeats the error of a driver in its own message.
+        matches = [match for match in matches if _FORMS[match.re] not in _ALONE]
     found: list[re.Match[str]] = []
     # The order of the forms decides between those that start at the same place.
-    for match in sorted(chain.from_iterable(form.finditer(text) for form in _FORMS), key=lambda one: one.start()):
+    for match in sorted(matches, key=lambda one: one.start()):
         above = _FORMS[found[-1].re] if found else None
         is_list_below = _FORMS[match.re] is OomKind.LIST and above not in (None, OomKind.REMATERIALIZATION)
         if not is_list_below and (not found or match.start() >= found[-1].end()):
@@ -320,14 +370,14 @@ def _message(match: re.Match[str], line: int, code: str | None, below: str) -> O
     own |= {words["named"]: needed} if "named" in words else {}
     facts = (*(OomFact(None, name, size) for name, size in own.items()), *counts, *_facts(outside))
     hbm = next((fact.size for fact in facts if fact.name == "HBM capacity"), None)
-    is_host = kind is OomKind.PINNED_HOST
+    is_host = kind in (OomKind.PINNED_HOST, OomKind.KILLED) or " for an array with shape" in match[0]
     space = words.get("space") or next(iter(_SPACE.findall(outside)), "hbm" if hbm else "host" if is_host else None)
     return OomMessage(
         kind=kind,
         line=line,
         sentence=" ".join(match[0].split()),
         code=code,
-        space=_SPACE_NUMBERS.get(space, space.lower()) if space else None,
+        space=_SPACE_WORDS.get(space, space.lower()) if space else None,
         module=words.get("module", "").rstrip(".") or None,
         subject=words.get("subject"),
         needed=needed,
@@ -344,8 +394,16 @@ def _spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-_SPACE_NUMBERS: Final = {"0": "smem", "201": "tilespmem", "202": "spmem", "203": "hbm", "204": "sflag"}
-"""The memory spaces of SparseCores, from `docs/errors/error_3000.md` of XLA."""
+_SPACE_WORDS: Final = {
+    "0": "smem",
+    "201": "tilespmem",
+    "202": "spmem",
+    "203": "hbm",
+    "204": "sflag",
+    "scalar": "smem",
+    "vector": "vmem",
+}
+"""Other words for memory spaces: the numbers of SparseCores, from `docs/errors/error_3000.md` of XLA, and libtpu's."""
 
 
 def _not_in_use(facts: Iterable[OomFact]) -> PrintedSize | None:
@@ -382,7 +440,7 @@ _GROUP: Final = re.compile(
     rf"|Persistent allocations include some or all of|(?<=\] )Stats|^Stats)(?: >=)?\s*({SIZE}|unknown(?: size)?)?\s*:"
 )
 _STATISTICS: Final = ("Limit", "InUse", "MaxInUse", "MaxAllocSize", "Reserved", "PeakReserved", "LargestFreeBlock")
-"""The sizes in the statistics of an allocator of GPUs. The other numbers are counts."""
+"""The sizes in the statistics of an allocator of GPUs. The other number, `NumAllocs`, is a count."""
 _FACT: Final = re.compile(
     r"([A-Za-z_][\w -]{1,40}?(?:\s?\([^()]{1,60}\))?)(?::\s+|\s{2,}|(?<=\))\s)"
     rf"({SIZE}|unknown(?: size)?)\s*([(\[].*)?$"
@@ -416,6 +474,7 @@ _ITEM: Final = re.compile(
     r"(?:\d{1,9}\. )?Size: \d|Buffer \d{1,9}:|Operator: |(?:Entry Parameter Sub)?[Ss]hape: |Unpadded size: "
     r"|Extra memory due to padding: |XLA [Ll]abel: |Allocation type: |Tag: |={8,}|Output size |Peak buffers"
     r"|Total \w+ usage >=|Program \w+ requirement|Largest program allocations in|BufferAssignment stats"
+    rf"|\bStats: |\b(?:{'|'.join((*_STATISTICS, 'NumAllocs'))}):\s+(?=\d)"
     rf"|{_NAMES_OF_TOTALS}:?\s+(?={SIZE}|unknown size)"
 )
 """What begins a line below a sentence."""
@@ -501,6 +560,10 @@ _NEEDLES: Final = (
     b"|Largest program alloc|OOM Debugging|exceeds available|Hbm usage|Scoped allocation|ailed to allocate"
     b"|size limit exceeded|base limit|enough device memory|pinned host|input/output arg|SparseCore async"
     b"|mark exceeds|OOM when|capacity by|legitimate user|SCS Smem|high-Smem|G hbm|M hbm|M vmem|M smem|K smem"
+    b"|OUT_OF_MEM|rrorOutOfMem|rrorMemoryAlloc|STATUS_ALLOC|due to OOM|oom_kill|oom-kill|ceExhaustedError"
+    b"|fit in Tile|fit in tile|fit in Spmem|in Spmem with|Spmem limit|scalar memory size|vector memory size"
+    b"|Requested HBM|fit in memory on|fit in VMEM|of heap memory|of device memory|fit in available|Could not fit merged"
+    b"|causes VMEM|HBM space|exceeds the memory|exceeds the device limit|nable to allocate|enough memory to alloc"
 ).split(b"|")
 """Each message contains one of these in its first lines, however it is wrapped. Logs have hundreds of megabytes, so
 blocks without any of them are skipped as a whole.
@@ -519,6 +582,9 @@ _CHUNK: Final = re.compile(rb"bfc_allocator\.cc:\d+\] (?:InUse|Free|Bin|Chunk|Ne
 
 _IDLE_LINES: Final = 12
 """A passage ends after so many lines that belong to no message."""
+
+_LINES_ABOVE: Final = 3
+"""How many lines above a needle the sentence, or its error code, may begin in a log that is wrapped."""
 
 _LONGEST_NEEDLE: Final = 64
 _LONGEST_LINE: Final = 1 << 20
@@ -548,23 +614,33 @@ _PREFIX: Final = re.compile(
 
 
 def _has_needle(data: bytes) -> bool:
-    return any(needle in data for needle in _NEEDLES)
+    """Whether a needle is in some lines, or is wrapped at one of their ends, also in quoted text."""
+    joined = data.replace(b"\r", b"").replace(b"\n> ", b" ").replace(b"\n", b" ")
+    return any(needle in joined for needle in _NEEDLES)
+
+
+def _end_of(lines: Sequence[tuple[int, bytes]]) -> bytes:
+    return lines[-1][1][-_LONGEST_NEEDLE:] + b"\n" if lines else b""
 
 
 def _passages(blocks: Iterable[bytes]) -> Iterator[_Passage]:
     """The passages of a log that is read in blocks; a passage has the lines of one process."""
     number, rest = 1, b""
     lines: list[tuple[int, bytes]] = []
+    above: deque[tuple[int, bytes]] = deque(maxlen=_LINES_ABOVE)
     size = idle = 0
     for block in chain(blocks, (b"\n",)):
         data = rest + block
-        has_needle = _has_needle(data)
+        has_needle = _has_needle(_end_of(above) + data)
         # Without a needle, the lines are only counted.
         *whole, rest = data.split(b"\n") if lines or has_needle else data.rsplit(b"\n", 1)
         if len(rest) > _LONGEST_LINE:
             whole, rest = ([*whole, rest], b"") if lines or has_needle else (whole, rest[-_LONGEST_NEEDLE:])
         for place, line in enumerate(whole, number) if lines or has_needle else ():
-            is_needle = has_needle and _has_needle(line)
+            is_needle = has_needle and _has_needle(_end_of(above) + line)
+            if is_needle and not lines:
+                lines.extend(above)
+            above.append((place, line))
             if lines and _CHUNK.search(line):
                 continue
             if lines or is_needle:
@@ -575,6 +651,9 @@ def _passages(blocks: Iterable[bytes]) -> Iterator[_Passage]:
                 yield from _by_process(lines)
                 lines, size, idle = [], 0, 0
         number += data.count(b"\n")
+        if whole and not lines and not has_needle:
+            last = whole[0].rsplit(b"\n", _LINES_ABOVE)[-_LINES_ABOVE:]
+            above.extend(zip(range(number - len(last), number), last, strict=True))
     yield from _by_process(lines)
 
 

@@ -43,9 +43,11 @@ class PrintedSize:
 
 
 def printed_size(text: str | None) -> PrintedSize | None:
-    """Read a size, the exact one if the text has two; None if the text does not begin with one."""
+    """Read a size, the exact one if the text has two; None if the text does not begin with one, or is cut off in it:
+    no message prints a part of a byte.
+    """
     match = _PARTS_OF_SIZE.match(text or "")
-    if not match:
+    if not match or (match["fraction"] and match["text"][-1].isdecimal()):
         return None
     unit, fraction = 1024 ** " KMGTPE".index(match["unit"] or " "), match["fraction"] or ""
     value = Decimal(f"{match['digits'].replace(',', '')}.{fraction}") * unit

@@ -3,12 +3,15 @@
 import json
 import random
 import re
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import oom_strings
 from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
 from xla_lens.syntax.oom import MOST_MESSAGES, WARNINGS, OomBuffer, OomKind, OomMessage, read_oom_log
@@ -64,6 +67,28 @@ def test_sentence_is_read_through_terminals_and_loggers(text: str, expected: dic
     ):
         (message,) = read(wrapped)
         assert fields_of(message, set(expected)) == expected, wrapped
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
+def test_sentence_is_read_however_its_lines_are_broken(text: str, expected: dict[str, Any]) -> None:
+    """On a single line, in quotes, and wrapped to a narrow width behind a mark of quoted text."""
+    words = text.split()
+    narrow = "\n".join("> " + line for line in textwrap.wrap(text, 60, break_long_words=False, break_on_hyphens=False))
+    for changed in (" ".join(words), f'"{text}"', f"**{text}**", f"`{' '.join(words)}`", f"  {text}", narrow):
+        (message,) = read(changed)
+        assert fields_of(message, set(expected)) == expected, changed
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
+def test_sentence_that_is_cut_off_in_a_number_gives_no_other_number(text: str, expected: dict[str, Any]) -> None:
+    for digit in re.finditer(r"[\d.](?=[\w. ])", text):
+        cut = text[: digit.end()]
+        for message in read(cut):
+            for name in {"needed", "capacity", "excess", "free"} & expected.keys():
+                size, whole = getattr(message, name), printed_size(expected[name])
+                # A number at the very end may lack digits, which nobody can see.
+                is_last = size and cut.rstrip(".").endswith(size.text)
+                assert size is None or is_last or (whole and size.may_be(whole.size_bytes)), (name, cut)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +192,18 @@ def test_statistics_of_an_allocator_are_read_behind_many_chunks() -> None:
     assert [(fact.name, text_of(fact.size)) for fact in message.facts] == [
         ("Limit", "100"),
         ("InUse", "97"),
+        ("LargestFreeBlock", "2"),
+    ]
+    assert text_of(message.free) == "3"
+
+
+def test_statistics_on_a_single_line_are_read() -> None:
+    warning = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.00GiB (rounded to 10)requested by op"
+    (message,) = read(f"{warning} Stats: Limit: 100 InUse: 97 MaxInUse: 98 NumAllocs: 5 LargestFreeBlock: 2")
+    assert [(fact.name, text_of(fact.size)) for fact in message.facts] == [
+        ("Limit", "100"),
+        ("InUse", "97"),
+        ("MaxInUse", "98"),
         ("LargestFreeBlock", "2"),
     ]
     assert text_of(message.free) == "3"
@@ -293,3 +330,25 @@ def test_message_of_the_collection_is_read() -> None:
     (path,) = SHARED_DUMPS.glob("tpu-v5e-oom-*/*/error_*.txt")
     (message,) = read(path.read_bytes())
     assert (message.code, message.module, text_of(message.needed)) == ("E1000", "jit_train_step", "44.36G")
+
+
+# ---------------------------------------------------------------- the strings of a compiler
+
+
+def test_strings_of_a_library_without_a_row_are_listed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strings = (
+        "Out of memory allocating %d bytes.",  # which is read
+        "That was not possible. There are ",  # a part of an example
+        "Could not allocate buffer for X509_STORE.",  # which is known to need no row
+        "The frobnicator ran out of memory in %s",
+        "no sentence about anything that matters",
+    )
+    library = tmp_path / "plugin.so"
+    library.write_bytes(b"\0\x7fELF\0" + b"\0".join(string.encode() for string in strings) + b"\0")
+    monkeypatch.setattr(sys, "argv", ["oom_strings.py", str(library)])
+    oom_strings.main()
+    assert capsys.readouterr().out == (
+        "The frobnicator ran out of memory in %s\nplugin.so: 2 of 4 are read, 1 need no row, 1 are new\n"
+    )

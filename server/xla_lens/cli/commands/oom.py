@@ -24,7 +24,9 @@ Find XLA's out-of-memory messages in the log of a program, and show what they sa
 needed, and the buffers that the message lists. With dumps, also show which values these buffers are, what each number
 stands for, and what would lower the peak.
 
-The exit status is 0, 1 if there is no message or no dump fits, and 2 if the command could not run."""
+Without such a message, show what the compiler for TPUs logged about the programs that it compiled.
+
+The exit status is 0, 1 if there is neither or no dump fits, and 2 if the command could not run."""
 
 
 def add_arguments(parser: Parser) -> None:
