@@ -6,7 +6,7 @@ Everything else in this package may change without notice.
 from dataclasses import replace
 from pathlib import Path
 
-from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty
+from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, Cost, Sharding
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.subject import Buffers
@@ -57,6 +57,7 @@ __all__ = [
     "Certainty",
     "Change",
     "Comparison",
+    "Cost",
     "Donation",
     "DumpSet",
     "Ending",
@@ -78,6 +79,7 @@ __all__ = [
     "Quantity",
     "Reason",
     "Rule",
+    "Sharding",
     "SpaceComparison",
     "StackFrame",
     "Table",

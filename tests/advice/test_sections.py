@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from samples import TPU, analysis_of, module_of
-from xla_lens.advice.actions import Advice, Budget
+from xla_lens.advice.actions import Advice, Budget, Sharding
 from xla_lens.advice.advise import advise
 from xla_lens.advice.sections import advice_sections
 from xla_lens.blocks.blocks import Table, plain_text
@@ -32,7 +32,7 @@ def _advice(count: int) -> Advice:
         ((0, 1, 2, 3, 4), "All of the following together save 5.00 MiB."),
         ((0, 1, 2, 4), "Actions 1–3 and 5 together save 5.00 MiB."),
         ((0, 2, 4), "Actions 1, 3 and 5 together save 5.00 MiB."),
-        ((0,), "Action 1 saves 5.00 MiB, and the others add nothing to that."),
+        ((0,), "Action 1 saves 5.00 MiB, and the others add almost nothing to that."),
     ],
 )
 def test_advice_says_what_all_actions_save_together(together: tuple[int, ...], words: str) -> None:
@@ -43,23 +43,39 @@ def test_advice_says_what_all_actions_save_together(together: tuple[int, ...], w
 @pytest.mark.parametrize(
     ("actions", "is_reached", "words"),
     [
-        ((0,), True, "To fit into 8.00 MiB, do action 1. The program then needs 8.00 MiB."),
         (
-            (0, 1, 3),
+            (0,),
             True,
-            "To fit into 8.00 MiB, do actions 1–2 and 4. After each of them in turn, the program needs 10.00 MiB, "
-            "9.00 MiB and 8.00 MiB.",
+            "To fit into 8.00 MiB, do action 1. The program then needs 8.00 MiB (estimated; it may need up to 8.80 "
+            "MiB).",
         ),
-        ((0,), False, "After action 1, the program needs 9.00 MiB. That is still 1.00 MiB more than 8.00 MiB."),
+        (
+            (3, 0, 1),
+            True,
+            "To fit into 8.00 MiB, do actions 4 and 1–2. After each of them in turn, the program needs 10.00 MiB, "
+            "9.00 MiB and 8.00 MiB (estimated; it may need up to 8.80 MiB).",
+        ),
+        (
+            (0,),
+            False,
+            "After action 1, the program needs 9.00 MiB (estimated). That is still 1.00 MiB more than 8.00 MiB: 3.00 "
+            "MiB of arguments and 6.00 MiB of the rest remain.",
+        ),
         (
             (0, 1),
             False,
-            "After actions 1–2 in turn, the program needs 10.00 MiB and 9.00 MiB. That is still 1.00 MiB more than "
-            "8.00 MiB.",
+            "After actions 1–2 in turn, the program needs 10.00 MiB and 9.00 MiB (estimated). That is still 1.00 MiB "
+            "more than 8.00 MiB: 3.00 MiB of arguments and 6.00 MiB of the rest remain.",
         ),
     ],
 )
 def test_advice_says_which_actions_reach_a_budget(actions: tuple[int, ...], is_reached: bool, words: str) -> None:
     needs = tuple((8 + count - is_reached) * MIB for count in range(len(actions), 0, -1))
-    budget = Budget(8 * MIB, actions, needs, needs, is_reached=is_reached, argument_bytes=0)
-    assert words in _sentences(replace(_advice(4), budget=budget))
+    budget = Budget(8 * MIB, actions, needs, needs, is_reached, 4 * MIB, 3 * MIB, 6 * MIB, Sharding(2, 1, 7 * MIB))
+    sentences = _sentences(replace(_advice(4), budget=budget))
+    assert words in sentences
+    closes = (
+        "With the arguments sharded over 2 times as many devices and after action "
+        f"{actions[0] + 1}, the program needs about 7.00 MiB on each (estimated), which fits into 8.00 MiB."
+    )
+    assert (closes in sentences) != is_reached

@@ -1,7 +1,7 @@
 """Realistic programs, each in variants that apply one piece of advice.
 
-`python programs.py` lists the pairs as JSON. `python programs.py FOLDER NAME@BACKEND…` compiles some of the programs,
-and leaves the dump of each in a folder of its name.
+`python programs.py` lists the pairs and the plans as JSON. `python programs.py FOLDER NAME@BACKEND…` compiles some of
+the programs, and leaves the dump of each in a folder of its name.
 
 Compiling needs no data, so the programs are as large as real ones. Those for a TPU are compiled ahead of time and need
 libtpu, but no TPU. Needs jax, but not XLA Lens.
@@ -368,6 +368,30 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 """What is changed: the rule that advises it, the fields, and the programs."""
 
 
+PLANS: dict[str, tuple[str, ...]] = {
+    "small": ("donate", "blocked", "chunked"),
+    "kept": ("donate", "remat"),
+    "unrolled": ("remat", "parts", "half_mean"),
+    "scanned": ("remat", "parts"),
+    "long_scanned": ("remat", "blocked"),
+    "vocab": ("chunked", "parts"),
+    "vocab_kept": ("donate", "chunked"),
+    "shifted": ("remat", "blocked", "chunked", "half_mean"),
+    "mlp_donated": ("remat", "parts"),
+    "sharded_scanned": ("remat", "blocked", "parts"),
+}
+"""What is changed together."""
+
+
+def plans() -> list[tuple[str, list[str], list[str], str]]:
+    """Each base, changes, rules and backend of `PLANS`."""
+    return [
+        (base, [*changes], [CHANGES[change][0] for change in changes], backend)
+        for base, changes in PLANS.items()
+        for backend in BASES[base][1]
+    ]
+
+
 def pairs() -> list[tuple[str, str, str, str]]:
     """Each base, change, rule and backend."""
     return [
@@ -379,9 +403,12 @@ def pairs() -> list[tuple[str, str, str, str]]:
 
 
 def program(name: str) -> Program:
-    """The program of a name such as ``scanned`` or ``scanned__remat``."""
-    base, _, change = name.partition("__")
-    return replace(BASES[base][0], **(CHANGES[change][1] if change else {}))
+    """The program of a name such as ``scanned``, ``scanned__remat`` or ``scanned__remat__parts``."""
+    base, *changes = name.split("__")
+    fields: dict[str, Any] = {}
+    for change in changes:
+        fields |= CHANGES[change][1]
+    return replace(BASES[base][0], **fields)
 
 
 def main(names: list[str]) -> None:
@@ -416,4 +443,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         main(sys.argv[2:])
     else:
-        print(json.dumps(pairs()))
+        print(json.dumps((pairs(), plans())))

@@ -12,13 +12,17 @@ import statistics
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import xla_lens
 from xla_lens.advice.actions import Advice
+from xla_lens.advice.advise import needed_after
 from xla_lens.advice.codes import Rule
 from xla_lens.disk.package_files import explanation_path
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.words.numbers import human
 
 PROGRAMS: Final = Path(__file__).parent / "programs.py"
@@ -29,6 +33,14 @@ GOOD_RATIO: Final = 1.5
 
 LEAST_SHARE: Final = 0.02
 """A saving that no rule advises is missed if it is more than this share of what the program needs."""
+
+
+GOOD_PART: Final = 0.25
+"""The part of what a program needs that changes have to save for the margin of plans: less hardly moves it."""
+
+
+MARGIN_SENTENCE: Final = "Of {count} programs that were changed to save a quarter or more, 95 % need at most"
+"""The margin of plans (`actions.MARGIN`), as docs/advice.md has it."""
 
 
 class Pair(NamedTuple):
@@ -45,6 +57,29 @@ class Pair(NamedTuple):
         return f"{self.base}@{self.backend}", f"{self.base}__{self.change}@{self.backend}"
 
 
+class Plan(NamedTuple):
+    """A program, several changes to make together on one backend, and the rules that advise them."""
+
+    base: str
+    changes: list[str]
+    rules: list[str]
+    backend: str
+
+    @property
+    def keys(self) -> tuple[str, str]:
+        """The folders of both dumps."""
+        return f"{self.base}@{self.backend}", f"{'__'.join([self.base, *self.changes])}@{self.backend}"
+
+
+class PlanOutcome(NamedTuple):
+    """What the program of a plan needs in bytes: now, as predicted after all changes, and as recompiled."""
+
+    plan: Plan
+    now_bytes: int
+    predicted_bytes: int
+    actual_bytes: int
+
+
 class Outcome(NamedTuple):
     """What the advice predicts for a pair, in bytes of what the program needs, and what recompiling saves. Without
     `is_advised`, nothing is predicted.
@@ -54,6 +89,7 @@ class Outcome(NamedTuple):
     is_advised: bool
     predicted_bytes: int
     actual_bytes: int
+    now_bytes: int
 
     @property
     def ratio(self) -> float | None:
@@ -67,13 +103,17 @@ class Outcome(NamedTuple):
         return self.ratio is not None and 1 / GOOD_RATIO <= self.ratio <= GOOD_RATIO
 
 
-def pairs(python: Path, backends: Sequence[str]) -> list[Pair]:
-    """Return the pairs that `programs.py` has for some backends."""
+def pairs_and_plans(python: Path, backends: Sequence[str]) -> tuple[list[Pair], list[Plan]]:
+    """Return the pairs and plans that `programs.py` has for some backends."""
     listed = subprocess.run([str(python), str(PROGRAMS)], check=True, capture_output=True, text=True).stdout
-    return [pair for fields in json.loads(listed) if (pair := Pair(*fields)).backend in backends]
+    pairs, plans = json.loads(listed)
+    return (
+        [pair for fields in pairs if (pair := Pair(*fields)).backend in backends],
+        [plan for fields in plans if (plan := Plan(*fields)).backend in backends],
+    )
 
 
-def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair]) -> None:
+def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair | Plan]) -> None:
     """Compile what `folder` does not have yet."""
     keys = dict.fromkeys(key for pair in wanted for key in pair.keys)
     missing = [key for key in keys if not any(folder.glob(f"{key}/*buffer-assignment.txt"))]
@@ -93,15 +133,39 @@ def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
         )
         actual = base.needed_bytes - variant.needed_bytes
         if advised or actual > LEAST_SHARE * base.needed_bytes:
-            yield Outcome(pair, bool(advised), predicted, actual)
+            yield Outcome(pair, bool(advised), predicted, actual, base.needed_bytes)
+
+
+def plan_outcomes(folder: Path, wanted: Iterable[Plan]) -> Iterator[PlanOutcome]:
+    """Yield what the changes of plans need together, without plans of which not all changes are advised."""
+    for plan in wanted:
+        base, variant = (_advice(folder, key) for key in plan.keys)
+        if {*plan.rules} <= {action.rule for action in base.actions}:
+            predicted = needed_after(*_loaded(folder, plan.keys[0]), frozenset(map(Rule, plan.rules)))
+            yield PlanOutcome(plan, base.needed_bytes, predicted, variant.needed_bytes)
+
+
+def margin(found: Iterable[Outcome], plans: Iterable[PlanOutcome]) -> tuple[float, int]:
+    """Return by which factor 95 % of the changed programs need more than predicted at most, and how many these are:
+    those of which the changes were to save a good part.
+    """
+    needs = [(one.now_bytes, one.now_bytes - one.predicted_bytes, one.now_bytes - one.actual_bytes) for one in found]
+    needs += [plan[1:] for plan in plans]
+    factors = sorted(actual / predicted for now, predicted, actual in needs if predicted <= now * (1 - GOOD_PART))
+    return factors[ceil(len(factors) * 0.95) - 1], len(factors)
 
 
 @cache
 def _advice(folder: Path, key: str) -> Advice:
-    (path,) = folder.glob(f"{key}/*buffer-assignment.txt")
-    advice = xla_lens.advise(xla_lens.load(path), xla_lens.load_module(path))
+    advice = xla_lens.advise(*_loaded(folder, key))
     assert advice, key
     return advice
+
+
+@cache
+def _loaded(folder: Path, key: str) -> tuple[Analysis, HloModule | None]:
+    (path,) = folder.glob(f"{key}/*buffer-assignment.txt")
+    return xla_lens.load(path), xla_lens.load_module(path)
 
 
 def table(found: Iterable[Outcome]) -> Iterator[str]:
@@ -109,12 +173,20 @@ def table(found: Iterable[Outcome]) -> Iterator[str]:
     yield "| Program | For | Advice | Predicted | Actual | Ratio |"
     yield "|---|---|---|--:|--:|--:|"
     for outcome in found:
-        pair, is_advised, predicted, actual = outcome
+        pair, is_advised, predicted, actual, _ = outcome
         ratio = f"{outcome.ratio:.2f}" if outcome.ratio else "-"
         mark = ratio if outcome.holds else f"**{ratio}**"
         saved = human(actual) if actual >= 0 else f"−{human(-actual)}"
         said = human(predicted) if is_advised else "not advised"
         yield f"| {pair.base} | {pair.backend.upper()} | {pair.rule} | {said} | {saved} | {mark} |"
+
+
+def plan_table(plans: Iterable[PlanOutcome]) -> Iterator[str]:
+    """Yield the lines of the table of plans."""
+    yield "| Program | For | Actions | Needs now | Predicted | Actual |"
+    yield "|---|---|---|--:|--:|--:|"
+    for plan, *sizes in plans:
+        yield " | ".join([f"| {plan.base}", plan.backend.upper(), ", ".join(plan.rules), *map(human, sizes)]) + " |"
 
 
 def evidence(found: Sequence[Outcome], rule: Rule) -> str:
@@ -149,10 +221,12 @@ def main() -> None:
     parser.add_argument("--python", type=Path, required=True)
     arguments = parser.parse_args()
     has_tpu = subprocess.run([str(arguments.python), "-c", "import libtpu"], check=False, capture_output=True)
-    wanted = pairs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
-    compile_programs(arguments.python, arguments.folder, wanted)
-    found = list(outcomes(arguments.folder, wanted))
-    text = "\n".join([*summary(found), "", *table(found)])
+    pairs, plans = pairs_and_plans(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
+    compile_programs(arguments.python, arguments.folder, [*pairs, *plans])
+    found, planned = list(outcomes(arguments.folder, pairs)), list(plan_outcomes(arguments.folder, plans))
+    factor, count = margin(found, planned)
+    needs = f"{MARGIN_SENTENCE.format(count=count)} {factor:.2f} times what was predicted."
+    text = "\n".join([*summary(found), "", needs, "", *plan_table(planned), "", *table(found)])
     print(text)
     if not has_tpu.returncode:
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")

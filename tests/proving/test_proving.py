@@ -3,13 +3,15 @@
 jax is too big to install for every test, so `make test-all` installs it into a folder of its own.
 """
 
+import re
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from proving.prove import Pair, compile_programs, outcomes
+from proving.prove import DOCUMENT, MARGIN_SENTENCE, Pair, compile_programs, outcomes
 from samples import ROOT
+from xla_lens.advice.actions import MARGIN
 
 _PYTHON = ROOT / ".venv-jax" / "bin" / "python"
 
@@ -21,6 +23,14 @@ _PAIRS: Final = [
     Pair("vocab", "chunked", "logits", "cpu"),
     Pair("state_small", "half_mean", "optimizer-state", "cpu"),
 ]
+
+
+def test_plans_leave_the_measured_margin() -> None:
+    """docs/advice.md says by which factor the programs of `make prove` need more than predicted at most."""
+    sentence = re.escape(MARGIN_SENTENCE).replace(r"\{count\}", r"\d+")
+    measured = re.search(rf"{sentence} ([\d.]+) times", DOCUMENT.read_text(encoding="utf-8"))
+    assert measured
+    assert float(measured[1]) <= MARGIN < float(measured[1]) + 0.1
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ steps.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.subject import Buffers, Call
@@ -23,6 +24,21 @@ class Certainty(StrEnum):
 
     ESTIMATED = "estimated"
     MEASURED = "measured"
+
+
+class Cost(StrEnum):
+    """What an action costs, the cheapest first.
+
+    - `NOTHING`: neither time nor accuracy.
+    - `CODE`: a change of the code that computes the same in other steps.
+    - `COMPUTE`: what it frees is computed again: the forward pass, or a part of it.
+    - `NUMBERS`: the results change slightly.
+    """
+
+    NOTHING = "nothing"
+    CODE = "code"
+    COMPUTE = "compute"
+    NUMBERS = "numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +62,19 @@ class Action:
 
     `groups` are the buffers that it concerns, most bytes first. After this action alone the program needs
     `needed_bytes` of the memory space, `saved_needed_bytes` less than now, and the space peaks at `peak_bytes`,
-    `saved_bytes` less, first at `peak_step`. `outputs` are rows of the allocations that the program would no longer
-    need. `edit` is what it changes. `factor` is the number of parts into which the rule divides the buffers, None if it
-    does not. `call` is what most of the buffers have in common in the program, None if that is unknown. `policy` is
-    what it saves (`policy.saved_needed_bytes`) if a policy keeps some of the buffers; None if none does, or if that
-    saves nothing.
+    `saved_bytes` less, first at `peak_step`. Some actions save enough only where others no longer take the memory:
+    `others` are the rows of these, and the numbers compare all of them with and without this one. `cost` is what the
+    action costs beside the change itself.
+
+    `outputs` are rows of the allocations that the program would no longer need. `edit` is what it changes. `factor` is
+    the number of parts into which the rule divides the buffers, None if it does not. `call` is what most of the buffers
+    have in common in the program, None if that is unknown. `policy` is what it saves (`policy.saved_needed_bytes`) if a
+    policy keeps some of the buffers; None if none does, or if that saves nothing.
     """
 
     rule: Rule
     certainty: Certainty
+    cost: Cost
     what: Inlines
     snippet: str | None
     measured_by: str | None
@@ -69,6 +89,7 @@ class Action:
     factor: int | None
     call: Call | None
     policy: PolicySaving | None
+    others: Rows = ()
 
     @property
     def size_bytes(self) -> int:
@@ -88,16 +109,33 @@ class ArgumentTree:
     is_idle: bool
 
 
+MARGIN: Final = 1.1
+"""By which factor a program may need more than estimated: what 95 % of the programs of `make prove` stay below."""
+
+
+class Sharding(NamedTuple):
+    """How the program fits if its arguments are sharded over `factor` times as many devices, with the same batch on
+    each, and after the first `action_count` actions of a plan. It then needs `needed_bytes`: a part of the arguments,
+    one gathered layer of the biggest of them, and everything else as it is.
+    """
+
+    factor: int
+    action_count: int
+    needed_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How the actions reach a budget.
 
-    `actions` are rows of `Advice.actions` in the order in which to take them. After each and all before it, the program
-    needs the bytes in `needs`, and its peak is in `peaks`. They reach the budget if `is_reached`. Otherwise they are
-    all actions that help.
+    `actions` are rows of `Advice.actions` in the order in which to take them: those that cost nothing first. After each
+    and all before it, the program needs the bytes in `needs`, and its peak is in `peaks`. They reach the budget, with
+    the `MARGIN`, if `is_reached`. Otherwise they are all actions that help, and `sharding` says how the program fits
+    with more devices, None if not even 8 times as many suffice.
     `argument_bytes` are the allocations of the program's arguments. If they alone exceed the budget, no change to
     the computation helps: they have to be divided by `divide_arguments_by`, the smallest power of two that makes
-    them fit.
+    them fit. `remaining_argument_bytes` are left of them after all `actions`, and `remaining_other_bytes` of everything
+    else that the program needs.
     """
 
     budget_bytes: int
@@ -106,6 +144,14 @@ class Budget:
     peaks: tuple[int, ...]
     is_reached: bool
     argument_bytes: int
+    remaining_argument_bytes: int
+    remaining_other_bytes: int
+    sharding: Sharding | None
+
+    @property
+    def most_bytes(self) -> int:
+        """What the program needs at most after all actions, 0 if there are none."""
+        return int(self.needs[-1] * MARGIN) if self.needs else 0
 
     @property
     def do_arguments_exceed(self) -> bool:
@@ -136,9 +182,9 @@ class Advice:
     """What could be done about the peak of a memory space and what the program needs of it.
 
     `actions` help each on its own, those that save the most first. After those `together` that also help the others,
-    the program needs `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where two change
-    the same value, the one that saves more counts. `arguments` are the arguments of the program, most bytes first, in
-    allocations of `argument_bytes`. XLA repeats `rematerialized` instructions to save memory.
+    the program needs `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where several
+    change the same value, what all of them leave is left. `arguments` are the arguments of the program, most bytes
+    first, in allocations of `argument_bytes`. XLA repeats `rematerialized` instructions to save memory.
     """
 
     color: int

@@ -4,12 +4,23 @@ both after each action.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, PolicySaving
+from xla_lens.advice.actions import (
+    MARGIN,
+    Action,
+    Advice,
+    ArgumentTree,
+    Budget,
+    Certainty,
+    Cost,
+    PolicySaving,
+    Sharding,
+)
+from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules import attention_scores, donate, logits, microbatches, optimizer_state, rematerialize
@@ -59,8 +70,8 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
     if space is None or space.peak_step is None or not is_exact:
         return None
     search = _Search(Facts(origins, space), EditableSpace(analysis.dump, space))
-    actions = search.actions()
-    together, everything = search.plan(actions, 0)
+    actions, together = search.actions()
+    everything = search.after([actions[row] for row in together])
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
     return Advice(
         color=color,
@@ -69,14 +80,22 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         peak_step=space.peak_step,
         rematerialized=_rematerialized(analysis.dump),
         actions=actions,
-        together=together,
+        together=tuple(sorted(together)),
         all_needed_bytes=everything.needed_bytes,
         all_peak_bytes=everything.peak_bytes,
         all_peak_step=everything.peak_step,
         arguments=argument_trees(search.facts),
         argument_bytes=argument_bytes,
-        budget=search.budget(actions, budget_bytes, argument_bytes) if budget_bytes is not None else None,
+        budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
     )
+
+
+def needed_after(analysis: Analysis, module: HloModule | None, rules: Collection[Rule]) -> int:
+    """Return what the program needs of its main memory after all actions of some rules."""
+    space = analysis.memory.space(DEFAULT_COLOR)
+    assert space is not None
+    search = _Search(Facts(Origins(analysis.dump, module), space), EditableSpace(analysis.dump, space))
+    return search.after([action for action in search.actions()[0] if action.rule in rules]).needed_bytes
 
 
 def _rematerialized(dump: DumpSet) -> int:
@@ -87,11 +106,22 @@ def _rematerialized(dump: DumpSet) -> int:
 
 
 class After(NamedTuple):
-    """What the program needs of the memory space after some actions, and the peak."""
+    """What the program needs of the memory space after some actions, what its arguments take less, and the peak."""
 
     needed_bytes: int
+    saved_argument_bytes: int
     peak_bytes: int
     peak_step: int | None
+
+
+class _Change(NamedTuple):
+    """What a rule finds, and what the program needs if only that is changed."""
+
+    row: RuleRow
+    effects: Sequence[Effect]
+    edit: Edit
+    outputs: Rows
+    alone: After
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,45 +130,91 @@ class _Search:
 
     facts: Facts
     edited: EditableSpace
+    _afters: dict[frozenset[int], After] = field(default_factory=dict)
 
-    def actions(self) -> tuple[Action, ...]:
-        """Run the rules and return what saves memory, the greatest saving of what the program needs first."""
-        found = [
-            action
-            for row in RULES
-            for effects in _parts(row, self.facts.found(row.find))
-            if (action := self._action(row, effects))
-        ]
-        return tuple(sorted(found, key=lambda action: (-action.saved_needed_bytes, -action.saved_bytes))[:MOST_ACTIONS])
+    def actions(self) -> tuple[tuple[Action, ...], Rows]:
+        """Run the rules. Return what saves memory, the greatest saving of what the program needs first, and the rows of
+        those to take together, in the order in which to take them. What saves too little alone, but enough together
+        with others, comes last.
+        """
+        found = [(row, part) for row in RULES for part in _parts(row, self.facts.found(row.find))]
+        changes = sorted(
+            (self._change(row, effects) for row, effects in found),
+            key=lambda change: (change.alone.needed_bytes, change.alone.peak_bytes),
+        )
+        least_bytes = max(1, self.facts.space.peak_live_bytes // LEAST_SHARE)
+        changes = [change for change in changes if self._saves(change.alone, 0)][:MOST_ACTIONS]
+        # Those that save enough alone come first: the order is that of what is saved.
+        helpful = sum(self._saves(change.alone, least_bytes) for change in changes)
+        together = self._together(changes, helpful)
+        rows = [row for row in range(len(changes)) if row < helpful or row in together]
+        taken = tuple(rows.index(row) for row in together)
+        actions = list[Action]()
+        for number, row in enumerate(rows):
+            others = [other for other in taken if other != number and row >= helpful]
+            actions.append(
+                self._action(changes[row], [changes[rows[other]] for other in others], tuple(sorted(others)))
+            )
+        return tuple(actions), taken
 
-    def _action(self, row: RuleRow, effects: Sequence[Effect]) -> Action | None:
-        """The action that has some effects, None if it saves too little."""
-        space, edit = self.facts.space, {effect.value: effect.pieces for effect in effects}
+    @property
+    def _now(self) -> After:
+        space = self.facts.space
+        return After(space.needed_bytes, 0, space.peak_live_bytes, space.peak_step)
+
+    def _change(self, row: RuleRow, effects: Sequence[Effect]) -> _Change:
+        edit = {effect.value: effect.pieces for effect in effects}
         outputs = tuple(output for effect in effects for output in effect.outputs)
-        after = self._after(edit, outputs)
-        saved_bytes = space.peak_live_bytes - after.peak_bytes
-        saved_needed_bytes = space.needed_bytes - after.needed_bytes
-        # What raises the peak may raise what the program needs once XLA schedules it anew.
-        if saved_bytes < 0 or saved_needed_bytes < max(1, space.peak_live_bytes // LEAST_SHARE):
-            return None
-        subject = self.facts.subject(effects, is_part=row.is_about_layers)
+        return _Change(row, effects, edit, outputs, self._after(edit, outputs))
+
+    def _saves(self, alone: After, least_bytes: int) -> bool:
+        """Whether a change saves so much alone. What raises the peak may raise what the program needs once XLA
+        schedules it anew.
+        """
+        space = self.facts.space
+        is_lower = alone.peak_bytes <= space.peak_live_bytes
+        return is_lower and space.needed_bytes - alone.needed_bytes >= least_bytes
+
+    def _together(self, changes: Sequence[_Change], helpful: int) -> Rows:
+        """The rows of the changes to make together, the cheapest first: all but those without which the others save as
+        much, or almost as much if they cost something or are not among the first, which are `helpful` alone.
+        """
+        taken = sorted(range(len(changes)), key=lambda row: _COSTS.index(changes[row].row.cost))
+        best = least = self.after([changes[row] for row in taken]).needed_bytes
+        for row in taken[::-1]:
+            others = [other for other in taken if other != row]
+            needed_bytes = self.after([changes[other] for other in others]).needed_bytes
+            is_free = row < helpful and changes[row].row.cost is Cost.NOTHING
+            if needed_bytes <= (best if is_free else max(best, least + least // LEAST_SHARE)):
+                taken, best = others, needed_bytes
+        return tuple(taken)
+
+    def _action(self, change: _Change, others: Sequence[_Change], numbers: Rows) -> Action:
+        """The action of a change, compared with all of `others` but without it. They are actions of these `numbers`."""
+        before = self.after(others) if others else self._now
+        after = self.after([*others, change]) if others else change.alone
+        facts = self.facts.at(before.peak_step) if others else self.facts
+        row = change.row
+        subject = facts.subject(change.effects, is_part=row.is_about_layers)
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
+            cost=row.cost,
             what=row.what(subject),
             snippet=row.snippet(subject),
             measured_by=row.measured_by,
             groups=subject.groups,
-            edit=edit,
-            saved_bytes=saved_bytes,
-            saved_needed_bytes=saved_needed_bytes,
+            edit=change.edit,
+            saved_bytes=before.peak_bytes - after.peak_bytes,
+            saved_needed_bytes=before.needed_bytes - after.needed_bytes,
             needed_bytes=after.needed_bytes,
             peak_bytes=after.peak_bytes,
             peak_step=after.peak_step,
-            outputs=outputs,
+            outputs=change.outputs,
             factor=row.factor,
             call=subject.call,
-            policy=self._policy(row.policy, effects, edit),
+            policy=self._policy(row.policy, change.effects, change.edit) if not others else None,
+            others=numbers,
         )
 
     def _policy(self, policy: Policy | None, effects: Sequence[Effect], edit: Edit) -> PolicySaving | None:
@@ -153,10 +229,14 @@ class _Search:
         saved_bytes = self.facts.space.needed_bytes - self._after(changed, ()).needed_bytes
         return PolicySaving(policy.code, policy.kept, saved_bytes) if saved_bytes > 0 else None
 
-    def after(self, actions: Sequence[Action]) -> After:
+    def after(self, changes: Sequence[Action] | Sequence[_Change]) -> After:
         """Return what the program needs after some actions, and the peak."""
-        edit = combined([action.edit for action in actions])
-        return self._after(edit, {output for action in actions for output in action.outputs})
+        # Plans ask for the same sets again and again. The edits live as long as their actions.
+        key = frozenset(id(change.edit) for change in changes)
+        if key not in self._afters:
+            edit = combined((change.edit for change in changes), self.facts.dump.values.size_bytes)
+            self._afters[key] = self._after(edit, {output for change in changes for output in change.outputs})
+        return self._afters[key]
 
     def _after(self, edit: Edit, outputs: Collection[int]) -> After:
         """Actions save outputs that take over the buffers of arguments, what they take off arguments, and as many bytes
@@ -167,42 +247,69 @@ class _Search:
         for value, pieces in edit.items():
             if value != NONE and self.facts.kind[value] & Kind.PARAMETER:
                 row = dump.values.allocation.item(value)
-                arguments[row] = max(arguments.get(row, 0), *(piece.size_bytes for piece in pieces))
-        saved = sum(dump.allocations.size_bytes[[*outputs, *arguments]].tolist()) - sum(arguments.values())
+                arguments[row] = max((arguments.get(row, 0), *(piece.size_bytes for piece in pieces)))
+        allocated = dump.allocations.size_bytes
+        saved_arguments = sum(allocated[[*arguments]].tolist()) - sum(arguments.values())
+        saved = saved_arguments + sum(allocated[[*outputs]].tolist())
         saved += self.edited.temporaries.peak_bytes - self.edited.temporaries_after(changes).peak_bytes
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
-        return After(max(least, space.needed_bytes - saved), live.peak_bytes, live.peak_step)
+        needed_bytes = max(least, space.needed_bytes - saved)
+        return After(needed_bytes, saved_arguments, live.peak_bytes, live.peak_step)
 
-    def plan(self, actions: Sequence[Action], budget_bytes: int) -> tuple[Rows, After]:
-        """Take the actions that help, one after another until the budget is reached. Return their rows, and what the
-        program needs after them.
-        """
-        space, taken = self.facts.space, list[int]()
-        best = After(space.needed_bytes, space.peak_live_bytes, space.peak_step)
-        for row in range(len(actions)):
-            if best.needed_bytes > budget_bytes:
-                after = self.after([actions[other] for other in (*taken, row)])
-                if after.needed_bytes < best.needed_bytes:
-                    taken, best = [*taken, row], after
-        return tuple(taken), best
+    # ------------------------------------------------------------ budgets
 
-    def budget(self, actions: Sequence[Action], budget_bytes: int, argument_bytes: int) -> Budget:
-        """Plan how to reach a budget, without actions that turn out not to be needed."""
-        taken, best = self.plan(actions, budget_bytes)
-        for row in reversed(taken) if best.needed_bytes <= budget_bytes else ():
-            others = tuple(other for other in taken if other != row)
-            if self.after([actions[other] for other in others]).needed_bytes <= budget_bytes:
+    def budget(self, actions: Sequence[Action], together: Rows, budget_bytes: int, argument_bytes: int) -> Budget:
+        """Plan how to reach a budget: all actions that help together, without those whose cost is not needed."""
+        fits, with_margin = self.facts.space.needed_bytes <= budget_bytes, int(budget_bytes / MARGIN)
+        taken = [] if fits else list(together)
+        is_reached = fits or self.after([actions[row] for row in taken]).needed_bytes <= with_margin
+        for row in taken[::-1] if is_reached else ():
+            others = [other for other in taken if other != row]
+            is_free = actions[row].cost is Cost.NOTHING
+            if not is_free and self.after([actions[other] for other in others]).needed_bytes <= with_margin:
                 taken = others
-        afters = [self.after([actions[row] for row in taken[: number + 1]]) for number in range(len(taken))]
+        steps = [[actions[row] for row in taken[: number + 1]] for number in range(len(taken))]
+        afters = [self.after(step) for step in steps]
+        after = afters[-1] if afters else self._now
+        remaining_argument_bytes = argument_bytes - after.saved_argument_bytes
         return Budget(
             budget_bytes=budget_bytes,
-            actions=taken,
+            actions=tuple(taken),
             needs=tuple(after.needed_bytes for after in afters),
             peaks=tuple(after.peak_bytes for after in afters),
-            is_reached=best.needed_bytes <= budget_bytes,
+            is_reached=is_reached,
             argument_bytes=argument_bytes,
+            remaining_argument_bytes=remaining_argument_bytes,
+            remaining_other_bytes=max(0, after.needed_bytes - remaining_argument_bytes),
+            sharding=None if is_reached else self._sharding(steps, with_margin, argument_bytes),
         )
+
+    def _sharding(self, steps: Sequence[Sequence[Action]], budget_bytes: int, argument_bytes: int) -> Sharding | None:
+        """With how few devices, and after how few of the first actions of a plan, the program fits."""
+        gathered = max((self._layer_bytes(value) for value in self.facts.arguments), default=0)
+        for factor in _SHARDED_OVER:
+            for count, actions in enumerate([[], *steps]):
+                after = self.after(actions)
+                left = argument_bytes - after.saved_argument_bytes
+                saved = left - -(-left // factor) - gathered
+                if saved > 0 and after.needed_bytes - saved <= budget_bytes:
+                    return Sharding(factor, count, after.needed_bytes - saved)
+        return None
+
+    def _layer_bytes(self, value: int) -> int:
+        """The bytes of an argument, of one layer if it stacks several."""
+        shape, size_bytes = self.facts.dimensions(value), self.facts.size[value]
+        return size_bytes // max(shape.lengths[0], 1) if shape and len(shape.lengths) > _MATRIX else size_bytes
+
+
+_COSTS: Final = (*Cost,)
+
+_SHARDED_OVER: Final = (2, 4, 8)
+"""Over how many times as many devices a plan shards the arguments."""
+
+_MATRIX: Final = 2
+"""The rank of the arrays of one layer."""
 
 
 def _parts(row: RuleRow, effects: Iterable[Effect]) -> Iterable[list[Effect]]:

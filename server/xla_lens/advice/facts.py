@@ -7,6 +7,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -100,6 +101,13 @@ class Facts:
         self._steps: list[int] = taken(dump.schedule.step, dump.schedule_row_of_name).tolist()
         self._for_backward: dict[int, bool] = {}
         self._found: dict[Callable[[Facts], Iterator[Effect]], tuple[Effect, ...]] = {}
+
+    def at(self, step: int | None) -> "Facts":
+        """Return the same facts about what is live at another step than the peak."""
+        other = copy(self)
+        other.peak_step = step or 0
+        other.__dict__.pop("owned", None)
+        return other
 
     def found(self, rule: "Callable[[Facts], Iterator[Effect]]") -> tuple[Effect, ...]:
         """What a rule finds, which others may ask for, too."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.subject import Subject
@@ -27,6 +28,7 @@ class RuleRow:
     - `find` yields the effect on each value: what would be left of it. It finds nothing where the rule does not apply.
     - `what` says what to do, in the terms of the program: the title of the action.
     - `snippet` is code that does it, to adapt and paste; None if that depends on the program too much.
+    - `cost` is what it costs, beside the change itself.
     - `factor` is the number of parts into which the rule divides the buffers, None if it does not.
     - `is_about_layers` says that the rule changes a layer: the values of each loop over layers are an action of their
       own, and the function to change is a part of the forward pass.
@@ -38,6 +40,7 @@ class RuleRow:
     find: Callable[[Facts], Iterator[Effect]]
     what: Callable[[Subject], Inlines]
     snippet: Callable[[Subject], str | None]
+    cost: Cost = Cost.CODE
     factor: int | None = None
     is_about_layers: bool = False
     policy: Policy | None = None

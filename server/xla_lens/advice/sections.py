@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.advice.actions import Action, Advice, Budget, Certainty
+from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import (
     Explanation,
@@ -44,7 +44,7 @@ def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: 
     if advice.budget:
         blocks += _plan(advice, advice.budget)
     if advice.actions:
-        blocks.append(_NOTE)
+        blocks.append(_note(advice))
     if advice.rematerialized:
         again = counted(advice.rematerialized, "instruction")
         blocks.append(f"XLA already repeats {again} to fit (`.remat`), and repeats fewer as soon as there is room.")
@@ -53,9 +53,13 @@ def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: 
     return Section(title, tuple(blocks)), *actions
 
 
-_NOTE: Final = (
-    "Each is recomputed from the live ranges for that action alone; XLA will schedule the changed program anew."
-)
+def _note(advice: Advice) -> str:
+    """How the numbers of the actions were computed."""
+    others = ", or for those it names with it" if any(action.others for action in advice.actions) else ""
+    return (
+        f"Each is recomputed from the live ranges for that action alone{others}; XLA will schedule the changed program "
+        "anew."
+    )
 
 
 def _now(advice: Advice) -> str:
@@ -71,7 +75,9 @@ def _now(advice: Advice) -> str:
         return now
     saved = human(advice.all_saved_needed_bytes)
     if len(advice.together) == 1:
-        return f"{now} {capitalized(_numbered(advice.together))} saves {saved}, and the others add nothing to that."
+        return (
+            f"{now} {capitalized(_numbered(advice.together))} saves {saved}, and the others add almost nothing to that."
+        )
     are_all = len(advice.together) == len(advice.actions)
     which = "All of the following" if are_all else capitalized(_numbered(advice.together))
     return f"{now} {which} together save {saved}."
@@ -109,22 +115,49 @@ def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
     size = as_given(budget.budget_bytes)
     if advice.needed_bytes <= budget.budget_bytes:
         yield f"The program fits into {size} already."
-    if not budget.actions or (budget.do_arguments_exceed and not budget.is_reached):
         return
-    which, needs, is_one = _numbered(budget.actions), enumerated([*map(human, budget.needs)]), len(budget.actions) == 1
+    if budget.actions:
+        yield _reached(budget, size) if budget.needs[-1] <= budget.budget_bytes else _not_reached(budget, size)
+    if not budget.is_reached:
+        yield from _with_more_devices(budget, size)
+
+
+def _reached(budget: Budget, size: str) -> str:
+    needs, which = enumerated([*map(human, budget.needs)]), _numbered(budget.actions)
+    most = f"it may need up to {human(budget.most_bytes)}"
     if budget.is_reached:
-        then = "The program then" if is_one else "After each of them in turn, the program"
-        yield f"To fit into {size}, do {which}. {then} needs {needs}."
-    else:
-        over = human(budget.needs[-1] - budget.budget_bytes)
-        in_turn = "" if is_one else " in turn"
-        yield f"After {which}{in_turn}, the program needs {needs}. That is still {over} more than {size}."
+        then = "The program then" if len(budget.actions) == 1 else "After each of them in turn, the program"
+        return f"To fit into {size}, do {which}. {then} needs {needs} (estimated; {most})."
+    in_turn = "" if len(budget.actions) == 1 else " in turn"
+    return f"After {which}{in_turn}, the program needs {needs} (estimated). That is within {size}, but {most}."
+
+
+def _not_reached(budget: Budget, size: str) -> str:
+    needs, which, over = enumerated([*map(human, budget.needs)]), _numbered(budget.actions), budget.needs[-1]
+    in_turn = "" if len(budget.actions) == 1 else " in turn"
+    arguments, rest = human(budget.remaining_argument_bytes), human(budget.remaining_other_bytes)
+    return (
+        f"After {which}{in_turn}, the program needs {needs} (estimated). That is still "
+        f"{human(over - budget.budget_bytes)} more than {size}: {arguments} of arguments and {rest} of the rest remain."
+    )
+
+
+def _with_more_devices(budget: Budget, size: str) -> Iterator[str]:
+    """What closes the gap that the actions leave."""
+    sharding = budget.sharding
+    if sharding:
+        actions = budget.actions[: sharding.action_count]
+        after = f" and after {_numbered(actions)}" if actions else ""
+        yield (
+            f"With the arguments sharded over {sharding.factor} times as many devices{after}, the program needs about "
+            f"{human(sharding.needed_bytes)} on each (estimated), which fits into {size}."
+        )
 
 
 def _numbered(rows: Sequence[int]) -> str:
-    """Return some actions by their numbers: ``action 1``, ``actions 1–4 and 6``."""
+    """Return some actions by their numbers in their order: ``action 1``, ``actions 1–4 and 6``."""
     runs: list[list[int]] = []
-    for row in sorted(rows):
+    for row in rows:
         if runs and runs[-1][1] == row:
             runs[-1][1] = row + 1
         else:
@@ -140,7 +173,7 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
     """An action: what to do, what it saves and how certain that is, then the code, the numbers, and the buffers."""
     title = (f"{number}. ", *_saving(action))
     needed, peak = human(action.needed_bytes), human(action.peak_bytes)
-    then = f"The program then needs {needed}; at most {peak} are live at once, at step "
+    then = f"{_COSTS[action.cost]} The program then needs {needed}; at most {peak} are live at once, at step "
     values = tuple(value for group in action.groups for value in group.values)[:_MOST_IN_MAP]
     explanation = command(f"xla-lens explain {action.rule}", Explanation(action.rule))
     in_map: list[Inline] = [". ", linked("Show in the memory map", values)] if values and has_map else []
@@ -160,6 +193,14 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
     return Section(title, (*code, numbers, *buffers), level=1)
 
 
+_COSTS: Final = {
+    Cost.NOTHING: "It costs nothing.",
+    Cost.CODE: "It costs a change of the code.",
+    Cost.COMPUTE: "It costs time: this part of the forward pass is computed again.",
+    Cost.NUMBERS: "It changes the results slightly.",
+}
+
+
 def arguments_exceed(budget: Budget) -> str:
     """Return by how much the arguments alone exceed the budget."""
     over, size = human(budget.arguments_over_bytes), as_given(budget.budget_bytes)
@@ -172,7 +213,8 @@ def largest_saving(action: Action) -> Inlines:
 
 
 def _saving(action: Action) -> Inlines:
-    return (*action.what, f": saves {human(action.saved_needed_bytes)} ({action.certainty})")
+    others = f" more after {_numbered(action.others)}" if action.others else ""
+    return (*action.what, f": saves {human(action.saved_needed_bytes)}{others} ({action.certainty})")
 
 
 def _group(dump: DumpSet, group: Buffers) -> Iterator[Text]:

@@ -606,6 +606,8 @@ def _action(dump: DumpSet, action: Action) -> report_json.Action:
         what=plain_text(action.what),
         snippet=action.snippet,
         certainty=action.certainty,
+        cost=action.cost,
+        others=[*action.others],
         size_bytes=action.size_bytes,
         saved_bytes=action.saved_bytes,
         saved_needed_bytes=action.saved_needed_bytes,
@@ -647,6 +649,16 @@ def _advice_budget(advice: Advice, budget: Budget) -> report_json.AdviceBudget:
         over_bytes=max(0, int(needed_bytes - budget.budget_bytes)),
         arguments_over_bytes=int(budget.arguments_over_bytes),
         needed_bytes=[*budget.needs],
+        at_most_bytes=budget.most_bytes,
         peak_bytes=[*budget.peaks],
+        remaining_argument_bytes=budget.remaining_argument_bytes,
+        remaining_other_bytes=budget.remaining_other_bytes,
+        sharding=report_json.Sharding(
+            factor=budget.sharding.factor,
+            actions=[*budget.actions[: budget.sharding.action_count]],
+            needed_bytes=budget.sharding.needed_bytes,
+        )
+        if budget.sharding
+        else None,
         arguments_exceed=budget.do_arguments_exceed,
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from xla_lens.advice.actions import Certainty
+from xla_lens.advice.actions import Certainty, Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.model.capacity import CapacitySource
 from xla_lens.model.memory import padding
@@ -706,6 +706,14 @@ class Action(JsonObject):
     """`estimated`: the peak assumes today's schedule. `measured`: the program was changed and compiled again
     (`Capture.try_donation`).
     """
+    cost: Cost
+    """What it costs: `nothing`; `code`: a change that computes the same in other steps; `compute`: what it frees is
+    computed again; `numbers`: the results change slightly.
+    """
+    others: list[Count]
+    """The rows of the actions that have to be taken with it, without which it saves too little. The numbers then
+    compare all of them with and without it. Empty if it saves enough alone.
+    """
     size_bytes: Count
     """The bytes of its buffers at the peak."""
     saved_bytes: int
@@ -739,13 +747,24 @@ class ArgumentTree(JsonObject):
     """Whether nothing reads most of these bytes before the backward pass."""
 
 
+class Sharding(JsonObject):
+    """More devices with which the program fits."""
+
+    factor: CountFrom1
+    """Over how many times as many devices to shard the arguments, with the same batch on each."""
+    actions: list[Count]
+    """The rows of the actions to take, too."""
+    needed_bytes: Count
+    """What the program then needs on each device, in bytes."""
+
+
 class AdviceBudget(JsonObject):
     """The budget, and the actions that reach it."""
 
     is_reached: bool
-    """Whether what the program needs after `actions` is within the budget."""
+    """Whether what the program needs at most after `actions` is within the budget."""
     actions: list[Count]
-    """The rows of the actions to take, in this order."""
+    """The rows of the actions to take, in this order: those that cost nothing first."""
     divide_arguments_by: CountFrom1
     """The smallest power of two by which the arguments have to be divided to be within the budget."""
     divided_argument_bytes: Count
@@ -758,8 +777,20 @@ class AdviceBudget(JsonObject):
     """By how much the arguments alone exceed the budget."""
     needed_bytes: list[Count]
     """What the program needs after each of them and all before it."""
+    at_most_bytes: Count
+    """What the program needs at most after all of them, by the margin of estimates that were measured; 0 if there are
+    none.
+    """
     peak_bytes: list[Count]
     """The peak after each of them and all before it, recomputed."""
+    remaining_argument_bytes: int
+    """What the arguments take after all of them."""
+    remaining_other_bytes: int
+    """What temporaries, outputs and constants take after all of them."""
+    sharding: Sharding | None
+    """More devices with which the program fits if the actions alone do not reach the budget; null if they do, and if
+    even 8 times as many are too few.
+    """
     arguments_exceed: bool
     """Whether the arguments alone are more than the budget."""
 
@@ -782,7 +813,7 @@ class Advice(JsonObject):
     rematerialized: Count
     """The number of instructions that XLA already repeats to save memory."""
     actions: list[Action]
-    """The actions, those that save the most first: of the needed bytes if they exceed the budget, else of the peak."""
+    """The actions, those that save the most of the needed bytes first; then those that save enough only with others."""
     together: list[Count]
     """The rows of `actions` that can be taken together, counted from 0."""
     together_saved_needed_bytes: int

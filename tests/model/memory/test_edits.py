@@ -10,7 +10,7 @@ from byte_by_byte import live_after, peak_after
 from samples import SPLIT, analysis_of, analysis_of_text, on_dumps, slots_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.budget import BudgetPlan, smallest_set
-from xla_lens.model.memory.edits import EditableSpace, Piece, next_peaks, removal
+from xla_lens.model.memory.edits import EditableSpace, Piece, combined, next_peaks, removal
 from xla_lens.model.memory.over_time import covering
 from xla_lens.syntax.columns import NONE
 
@@ -42,6 +42,20 @@ def test_edits_change_the_live_bytes_as_counted(
     assert {step: live.at(step) for step in counted} == counted
     for step in before.keys() & after.keys():
         assert freed.at(step) == before[step] - after[step]
+
+
+def test_combined_edits_leave_the_steps_of_all_and_the_product_of_the_parts() -> None:
+    """A saved value of 80 bytes that is computed again, in microbatches."""
+    saved, parts = {0: (Piece(2, 4, 80), Piece(9, 12, 80))}, {0: (Piece(0, 20, 20),), NONE: (Piece(0, 20, 7),)}
+    halves, gone = {0: (Piece(3, 10, 40),), 1: (Piece(5, 6, 8),), NONE: (Piece(1, 2, 5),)}, {1: ()}
+    sizes = np.array([80, 16])
+    left = combined([saved, parts, halves, gone], sizes)
+    assert left == {
+        0: (Piece(3, 4, 10), Piece(9, 10, 10)),
+        1: (),
+        NONE: (Piece(0, 20, 7), Piece(1, 2, 5)),
+    }
+    assert combined([saved], sizes) == {**saved, NONE: ()}
 
 
 # ---------------------------------------------------------------- the peak without each value

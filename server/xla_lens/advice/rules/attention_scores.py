@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
@@ -72,4 +73,4 @@ def _snippet(_subject: Subject) -> str:
     return "attended = jax.lax.map(jax.checkpoint(attend), blocks_of_queries)"
 
 
-ROW: Final = RuleRow(rule=Rule.ATTENTION_SCORES, find=attention_scores, what=_what, snippet=_snippet)
+ROW: Final = RuleRow(rule=Rule.ATTENTION_SCORES, find=attention_scores, what=_what, snippet=_snippet, cost=Cost.COMPUTE)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from xla_lens.advice.actions import Advice, Certainty
+from xla_lens.advice.actions import Advice, Certainty, Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.provenance import updated_arguments
@@ -129,5 +129,6 @@ ROW: Final = RuleRow(
     find=donate,
     what=_what,
     snippet=_snippet,
+    cost=Cost.NOTHING,
     measured_by="xla_lens.capture(step, *arguments).try_donation()",
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import FLOATS, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
@@ -75,4 +76,4 @@ def _snippet(_subject: Subject) -> str:
     return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
 
 
-ROW: Final = RuleRow(rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, factor=_CHUNKS)
+ROW: Final = RuleRow(rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_CHUNKS)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Final
 
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import FLOATS, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
@@ -71,4 +72,6 @@ def _snippet(_subject: Subject) -> str:
     return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
 
 
-ROW: Final = RuleRow(rule=Rule.MICROBATCHES, find=microbatches, what=_what, snippet=_snippet, factor=_MICROBATCHES)
+ROW: Final = RuleRow(
+    rule=Rule.MICROBATCHES, find=microbatches, what=_what, snippet=_snippet, cost=Cost.NUMBERS, factor=_MICROBATCHES
+)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
@@ -79,4 +80,4 @@ def _snippet(subject: Subject) -> str | None:
     return f"optimizer = optax.{optimizer}(learning_rate, mu_dtype=jnp.bfloat16)"
 
 
-ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet)
+ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet, cost=Cost.NUMBERS)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Final
 
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
@@ -149,6 +150,7 @@ ROW: Final = RuleRow(
     find=rematerialize,
     what=_what,
     snippet=_snippet,
+    cost=Cost.COMPUTE,
     is_about_layers=True,
     policy=Policy(
         code="policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable",

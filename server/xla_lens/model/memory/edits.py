@@ -5,7 +5,7 @@ bytes after it follow from those before it without a new schedule. All questions
 answered here: those of the rules of the advice, of budgets, and of the report's table of the peak without each value.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -43,10 +43,30 @@ def removal(values: Collection[int]) -> Edit:
     return dict.fromkeys(values, ())
 
 
-def combined(edits: Sequence[Edit]) -> Edit:
-    """Combine edits. Where several change one value, the first of them counts. New buffers are those of all."""
-    new = tuple(piece for edit in edits for piece in edit.get(NONE, ()))
-    return {value: pieces for edit in reversed(edits) for value, pieces in edit.items()} | {NONE: new}
+def combined(edits: Iterable[Edit], size_bytes: Column) -> Edit:
+    """Combine edits; `size_bytes` are the sizes of all values. Of a value that several change, those steps are left
+    that all leave, and the product of the parts. New buffers are those of all.
+    """
+    left: dict[int, tuple[Piece, ...]] = {NONE: ()}
+    for edit in edits:
+        for value, pieces in edit.items():
+            if value == NONE:
+                left[value] += pieces
+            else:
+                before = left.get(value)
+                left[value] = pieces if before is None else _common(before, pieces, size_bytes.item(value))
+    return left
+
+
+def _common(first: Iterable[Piece], second: Sequence[Piece], size_bytes: int) -> tuple[Piece, ...]:
+    """What two edits leave of a value of a size."""
+    both = (
+        Piece(max(one.start_step, other.start_step), min(one.end_step, other.end_step), size)
+        for one in first
+        for other in second
+        if (size := one.size_bytes * other.size_bytes // max(size_bytes, 1))
+    )
+    return tuple(piece for piece in both if piece.start_step <= piece.end_step)
 
 
 @dataclass(frozen=True, eq=False)
