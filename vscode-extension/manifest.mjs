@@ -23,8 +23,9 @@ export function manifest() {
     return { command, title, category: "XLA Lens", icon: icon && `$(${icon})`, enablement };
   });
   whole.contributes.menus = menus;
-  whole.contributes.keybindings = rows.flatMap(({ command, key }) =>
-    key ? [{ command, key: `alt+${key}`, mac: `ctrl+alt+${key}`, when: conditions.keys }] : [],
-  );
+  whole.contributes.keybindings = rows.flatMap(({ command, key, binding }) => [
+    ...(key ? [{ command, key: `alt+${key}`, mac: `ctrl+alt+${key}`, when: conditions.keys }] : []),
+    ...(binding ? [{ command, ...binding }] : []),
+  ]);
   return `${JSON.stringify(whole, null, 2)}\n`;
 }

@@ -271,6 +271,10 @@ export interface MapFile {
   path: string;
 }
 
+export interface UnpackedDumps {
+  uris: string[];
+}
+
 export interface PositionArguments {
   uri: string;
   position: Position;
@@ -282,9 +286,18 @@ export interface SourceArguments {
   character?: number;
 }
 
+export interface BriefArguments {
+  question: "memory" | "savings" | "comparison" | "failure";
+  uri: string;
+  old?: string;
+  text?: string;
+  dump?: string;
+}
+
 export interface Commands {
   "xla-lens.modules": { arguments: Record<string, never>; answer: Modules };
   "xla-lens.overview": { arguments: { uri: string; top?: number }; answer: Overview };
+  "xla-lens.unpackDumps": { arguments: { uri: string; folder: string; text?: string }; answer: UnpackedDumps };
   "xla-lens.peak": { arguments: { uri: string; color: number }; answer: PeakGroups };
   "xla-lens.values": { arguments: { uri: string; values: number[] }; answer: ValueEntry[] };
   "xla-lens.memoryMap": { arguments: { uri: string; as_file: boolean }; answer: MapFile };
@@ -300,6 +313,7 @@ export interface Commands {
   "xla-lens.showReport": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showAdvice": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showOutOfMemory": { arguments: { uri: string; text?: string; dump?: string }; answer: unknown };
+  "xla-lens.brief": { arguments: BriefArguments; answer: string };
   "xla-lens.showLiveSet": { arguments: { uri: string; position?: Position; step?: number }; answer: unknown };
   "xla-lens.compare": { arguments: { old: string; new: string }; answer: unknown };
   "xla-lens.comparedMaps": { arguments: { uri: string; as_file: boolean }; answer: MapFile };

@@ -5,10 +5,11 @@ import * as vscode from "vscode";
 
 import type list from "../commands.json";
 import { human } from "../shared/numbers";
-import type { Location, Overview } from "../shared/protocol";
+import type { Location, Overview, PositionArguments } from "../shared/protocol";
 import { mainSpace } from "../shared/spaces";
+import { showActions, showAllocationHistory } from "./actions";
 import type { Comparing } from "./comparing";
-import { dumpInTab } from "./documents";
+import { dumpInTab, looksLikeDump } from "./documents";
 import { findValue } from "./findValue";
 import { freeColumn, goTo, show } from "./locations";
 import type { Maps } from "./maps";
@@ -21,6 +22,7 @@ import { isSourceLine } from "./sources";
 import type { StatusBar } from "./statusBar";
 import type { Tree } from "./tree";
 import { Node } from "./treeNodes";
+import { openTerminalSelection, type Unpacking } from "./unpacking";
 
 /** The parts of the extension, with which the commands work. */
 export interface Parts {
@@ -30,6 +32,7 @@ export interface Parts {
   statusBar: StatusBar;
   tree: Tree;
   maps: Maps;
+  unpacking: Unpacking;
   comparing: Comparing;
   sourceLines: SourceLines;
   log: vscode.LogOutputChannel;
@@ -65,6 +68,15 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   compareWithSelected: ofSet(({ comparing }, uri) => comparing.compareWithSelected(uri)),
   findValue: ({ server }) => findValue(server),
   goToSource: goToSourceAtCursor,
+  showActions: (_, argument?: unknown) => {
+    // A hover passes its place, a menu the file.
+    const { uri, position } = (argument ?? {}) as Partial<PositionArguments>;
+    return position ? showActions(uri, position) : showActions();
+  },
+  showHistoryHere: showAllocationHistory,
+  openPrintedDumps: ({ unpacking }, argument?: unknown) =>
+    unpacking.open(uriOf(argument) ?? vscode.window.activeTextEditor?.document.uri),
+  openTerminalSelection,
   explainOutOfMemory: ({ server, sets }, argument?: unknown) => explain(server, sets, uriOf(argument)),
   showSourceLines: ({ sourceLines }) => sourceLines.turn(true, true),
   toggleSourceLines: ({ sourceLines }) => sourceLines.turn(!sourceLines.isOn, true),
@@ -103,7 +115,7 @@ const LINKED: Readonly<Record<string, Command>> = {
   showValuesInMap: async ({ maps }, { uri, values }: { uri: string; values: number[] }) => {
     const dump = vscode.Uri.parse(uri);
     await maps.show(dump, true);
-    await maps.light(dump, "the advice", values);
+    await maps.light(dump, values.length > 1 ? "the advice" : "the value", values);
   },
 };
 
@@ -125,11 +137,19 @@ export function registerCommands(parts: Parts): vscode.Disposable {
 /** A command about a dump set: that of the file or module in whose menu the user chose it, else the set in view. */
 function ofSet(run: (parts: Parts, uri: vscode.Uri) => unknown): Command {
   return async (parts: Parts, argument?: unknown) => {
-    const inTab = dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab);
-    const uri = uriOf(argument) ?? inTab ?? parts.sourceLines.dump ?? parts.sets.inView;
-    if (uri) return await run(parts, uri);
-    return vscode.window.showInformationMessage(
-      "No XLA dump is open. Open a dump file first, such as *-buffer-assignment.txt.",
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+    const uri = uriOf(argument) ?? dumpInTab(tab) ?? parts.sourceLines.dump;
+    // The numbers of another dump would pass for those of a text that looks like a dump, but is none.
+    const other = tab && looksLikeDump(tab) ? undefined : parts.sets.inView;
+    const dump = uri ?? other;
+    if (dump) {
+      await run(parts, dump);
+      return;
+    }
+    const problem =
+      tab && looksLikeDump(tab) ? `${tab.label} is no dump that XLA Lens can read.` : "No XLA dump is open.";
+    void vscode.window.showInformationMessage(
+      `${problem} Open a dump file first, such as *-buffer-assignment.txt, or paste one into a new file.`,
     );
   };
 }

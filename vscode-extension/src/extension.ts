@@ -5,6 +5,7 @@
 
 import * as vscode from "vscode";
 
+import { registerTools } from "./agents";
 import { watchBigFiles } from "./bigFiles";
 import { type Parts, registerCommands } from "./commands";
 import { Comparing } from "./comparing";
@@ -19,6 +20,7 @@ import { Sets } from "./sets";
 import { SourceLines } from "./sourceLines";
 import { StatusBar } from "./statusBar";
 import { Tree } from "./tree";
+import { Unpacking } from "./unpacking";
 
 /** Starts the extension. Returns its parts for its tests. */
 export function activate(context: vscode.ExtensionContext): Parts {
@@ -30,7 +32,8 @@ export function activate(context: vscode.ExtensionContext): Parts {
   const maps = new Maps(context, server, sets);
   const sourceLines = new SourceLines(server, sets, maps);
   const comparing = new Comparing(server, sets);
-  const parts = { context, server, sets, statusBar, tree, maps, comparing, sourceLines, log };
+  const unpacking = new Unpacking(context, server);
+  const parts = { context, server, sets, statusBar, tree, maps, unpacking, comparing, sourceLines, log };
   const startFor = (document: vscode.TextDocument) => {
     if (isDump(document)) void server.start();
   };
@@ -51,7 +54,9 @@ export function activate(context: vscode.ExtensionContext): Parts {
     showHeatOfSteps(server),
     registerPages(),
     registerOutOfMemory(),
+    unpacking.register(),
     registerCommands(parts),
+    registerTools(server, sets),
     sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),
     vscode.workspace.onDidChangeConfiguration((event) => {

@@ -1,6 +1,5 @@
 /** Navigation to locations, including those in files that are too large for extensions. */
 
-import { basename } from "node:path/posix";
 import * as vscode from "vscode";
 
 import type { Location } from "../shared/protocol";
@@ -21,14 +20,6 @@ export async function goTo({ uri, range }: Location, options: vscode.TextDocumen
  * cannot open files over 50 MB.
  */
 export async function show(uri: string, options: vscode.TextDocumentShowOptions = {}): Promise<void> {
-  if (/\.(?:gz|zst)$/.test(uri)) {
-    // The server reads it.
-    const name = basename(vscode.Uri.parse(uri).path);
-    const command = name.endsWith(".gz") ? "gunzip --keep" : "unzstd";
-    const text = `${name} is compressed, and the editor shows only text. To read it, decompress it first: ${command}`;
-    void vscode.window.showInformationMessage(text);
-    return;
-  }
   const target = vscode.Uri.parse(uri);
   const { activeTabGroup } = vscode.window.tabGroups;
   // Extensions learn of a click into the memory map a moment after VS Code, which would then cover the map.

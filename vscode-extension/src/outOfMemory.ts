@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { READ_SCHEMES } from "./documents";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
@@ -13,7 +14,7 @@ const MESSAGE =
 export function registerOutOfMemory(): vscode.Disposable {
   const selector = [{ language: "plaintext" }, { language: "log" }, { pattern: "**/*.{log,err,out}" }];
   return vscode.languages.registerCodeLensProvider(
-    selector.map((one) => ({ scheme: "file", ...one })),
+    READ_SCHEMES.flatMap((scheme) => selector.map((one) => ({ scheme, ...one }))),
     { provideCodeLenses },
   );
 }

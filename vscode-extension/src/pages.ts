@@ -8,7 +8,7 @@ import { LINKED_COMMANDS, SECTION } from "./server";
 import { commandUri } from "./sources";
 
 const VIEW_TYPE = `${SECTION}.page`;
-const COMMANDS = ["openLink", "copyCode", "showValuesInMap"].map((name) => `${SECTION}.${name}`);
+const COMMANDS = ["openLink", "copyCode"].map((name) => `${SECTION}.${name}`);
 
 /** How many links of a page lead to files whose places the server looks up. */
 const MOST_RESOLVED = 1000;

@@ -12,7 +12,7 @@ import {
 
 import type { Commands, DidLoad, PositionArguments, SourceArguments } from "../shared/protocol";
 import { Activity, type Problem } from "./activity";
-import { MAX_DOCUMENT_BYTES, PAGE_SCHEME } from "./documents";
+import { MAX_DOCUMENT_BYTES, PAGE_SCHEME, READ_SCHEMES } from "./documents";
 import { goTo, show } from "./locations";
 import { findServer, offerInTerminals, rememberedServer, rememberServer } from "./python";
 import { LANGUAGES } from "./recognition";
@@ -153,7 +153,10 @@ export class Server implements vscode.Disposable {
   private options(): LanguageClientOptions {
     return {
       // Pages are plain text, and recognized by their scheme.
-      documentSelector: [...LANGUAGES.map((language) => ({ scheme: "file", language })), { scheme: PAGE_SCHEME }],
+      documentSelector: [
+        ...READ_SCHEMES.flatMap((scheme) => LANGUAGES.map((language) => ({ scheme, language }))),
+        { scheme: PAGE_SCHEME },
+      ],
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       synchronize: { configurationSection: SECTION },
@@ -227,7 +230,9 @@ export class Server implements vscode.Disposable {
 }
 
 /** The commands that links in hovers may run. */
-export const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory"].map((name) => `${SECTION}.${name}`);
+export const LINKED_COMMANDS = ["goTo", "showLiveSet", "showAllocationHistory", "showActions", "showValuesInMap"].map(
+  (name) => `${SECTION}.${name}`,
+);
 
 /** Tells menus when a command has begun or ended a comparison. */
 function noteComparison(command: string): void {

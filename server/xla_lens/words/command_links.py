@@ -36,6 +36,15 @@ class CommandLinks(NamedTuple):
         """Return the URI of the command that shows some values, by their rows, in the memory map."""
         return _command_uri("xla-lens.showValuesInMap", {"uri": self.uri, "values": values})
 
+    def in_map(self, text: str, value: int) -> str:
+        """Return Markdown as a link to a value, by its row, in the memory map."""
+        return f"[{text}]({self.values([value])})" if self.uri else text
+
+    def actions(self, text: str, line: int, character: int) -> str:
+        """Return Markdown as a link to the actions at a position of the document."""
+        position = {"line": line, "character": character}
+        return self._link(text, "xla-lens.showActions", {"uri": self.uri, "position": position})
+
     def _link(self, text: str, command: str, argument: Any) -> str:
         return f"[{text}]({_command_uri(command, argument)})" if self.uri else text
 

@@ -475,6 +475,13 @@ class MapFile(TypedDict):
     path: str
 
 
+class UnpackedDumps(TypedDict):
+    """The files that were written for dumps that an editor cannot show as they are."""
+
+    uris: list[str]
+    """The file to show of each set, that of the biggest set first."""
+
+
 class PositionArguments(TypedDict):
     """A position of a file or page."""
 
@@ -493,11 +500,25 @@ class SourceArguments(TypedDict):
     """From 0."""
 
 
+class BriefArguments(TypedDict):
+    """A question about files or folders of the workspace."""
+
+    question: Literal["memory", "savings", "comparison", "failure"]
+    uri: str
+    """The dump, in a comparison the new one, or the log of a failure."""
+    old: NotRequired[str]
+    text: NotRequired[str]
+    """The message of a failure that is in no log."""
+    dump: NotRequired[str]
+    """A dump that the failure may be about."""
+
+
 _URI: Final = {"uri": str}
 
 COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | None]]] = {
     "xla-lens.modules": ({}, Modules),
     "xla-lens.overview": ({**_URI, "top?": int}, Overview),
+    "xla-lens.unpackDumps": ({**_URI, "folder": str, "text?": str}, UnpackedDumps),
     "xla-lens.peak": ({**_URI, "color": int}, PeakGroups),
     "xla-lens.values": ({**_URI, "values": list[int]}, list[ValueEntry]),
     "xla-lens.memoryMap": ({**_URI, "as_file": bool}, MapFile),
@@ -510,6 +531,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.showReport": (_URI, None),
     "xla-lens.showAdvice": (_URI, None),
     "xla-lens.showOutOfMemory": ({**_URI, "text?": str, "dump?": str}, None),
+    "xla-lens.brief": (BriefArguments, str),
     "xla-lens.showLiveSet": ({**_URI, "position?": Position, "step?": int}, None),
     "xla-lens.compare": ({"old": str, "new": str}, None),
     "xla-lens.comparedMaps": ({**_URI, "as_file": bool}, MapFile),
@@ -525,5 +547,6 @@ question mark may be left out.
 row of an allocation, or a step, and `showLiveSet` a step, or a position that refers to one. The `uri` of `sourceMemory`
 is a file of the program. `dump` is a file of the dump set to prefer; otherwise, that with the greatest peak of those
 that name the file counts. With `search`, it may be one of the workspace that is not in memory. The `query` of
-`findValues` is one of workspace symbols.
+`findValues` is one of workspace symbols. `unpackDumps` writes the dumps of a compressed file or of a log into a folder.
+`brief` answers a question in a few kilobytes, about files or folders of the workspace only.
 """

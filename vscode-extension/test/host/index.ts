@@ -6,5 +6,7 @@ import "./single.test";
 import "./seed.test";
 import "./extension.test";
 import "./running.test";
+import "./texts.test";
+import "./agents.test";
 
 export { runTests as run } from "./suite";

@@ -6,48 +6,33 @@ Each command takes one object. A command that shows something makes the editor s
 
 import asyncio
 import re
-from contextlib import suppress
-from dataclasses import replace
-from functools import partial
-from io import BytesIO
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 
 from xla_lens.advice.codes import Rule
-from xla_lens.disk.loading import load_module_or_finding, load_set
 from xla_lens.disk.package_files import explanation_path, page_sources
-from xla_lens.disk.reading import DamagedFile, log_blocks, open_file
-from xla_lens.disk.sets import NotADump, SetFiles, find_sets, set_files
+from xla_lens.disk.sets import set_files
 from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.editor.pages import PageText, explanation_page
 from xla_lens.editor.references import references
 from xla_lens.lsp.converter import from_json, to_json
-from xla_lens.lsp.documents import path_of, texts_of, uri_of
+from xla_lens.lsp.documents import texts_of, uri_of
 from xla_lens.lsp.errors import InvalidParams, SourceNotFound
-from xla_lens.lsp.pages import RenderedPage, comparison_uri, explanation_uri, page_uri
+from xla_lens.lsp.pages import comparison_uri, page_uri
 from xla_lens.lsp.publisher import findings_of
 from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.views import target_at
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.memory_map.page import memory_map_page
-from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.codes import Code
-from xla_lens.model.places.entities import entity_place
 from xla_lens.model.places.mentions import Value
-from xla_lens.oom.candidates import Candidate
-from xla_lens.oom.explanation import nothing_found, oom_outline, oom_report
 from xla_lens.report.data import report_data
 from xla_lens.report.facts import report as report_of
-from xla_lens.report.options import FORMATS, Part, report_options
-from xla_lens.report.outline import report_markdown, report_outline, report_text
+from xla_lens.report.options import FORMATS, report_options
+from xla_lens.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.oom import OomLog, read_oom_log
-from xla_lens.text.document import Document
-from xla_lens.text.positions import decode, encode
+from xla_lens.text.positions import decode
 from xla_lens.words.finding_json import finding_data
 from xla_lens.words.json_types import as_dictionary
 from xla_lens.words.names import unknown_name
@@ -215,73 +200,3 @@ async def show_references(arguments: Arguments) -> Any:
         first = snapshot.convert.location(places[0])
         await arguments.state.client.show_document(first.uri, first.range)
     return snapshot.convert.locations(places)
-
-
-# ---------------------------------------------------------------- out of memory
-
-
-_OPTIONS: Final = report_options({Part.ADVICE})
-
-
-async def show_out_of_memory(arguments: Arguments) -> Any:
-    """Show the page about a log. `text` replaces what is on disk, `dump` is a file of the dump that it may be about if
-    no dump is beside the log.
-    """
-    state, log = arguments.state, path_of(arguments.uri)
-    text = arguments.get("text", str, "") or None
-    folders = [log.parent]
-    if arguments.given.get("dump"):
-        with suppress(InvalidParams):
-            dump_set, _ = await arguments.analysed("dump")
-            folders.append(dump_set.path.parent)
-    has_map = state.client.capabilities.has_command_uris
-    page, files = await in_thread(lambda: _page(log, text, folders, has_map=has_map))
-    # The commands that the page offers are about this set.
-    known = await state.set_for_command(next(iter(files.paths.values()))) if files else None
-    document, encoding = Document(encode(page.text)), state.client.capabilities.encoding
-    uri = explanation_uri(log)
-    rendered = RenderedPage((), document, page.links, encoding)
-    state.pages.explanations[unquote(uri)] = rendered, known.key if known else None
-    state.client.refresh_page(uri)
-    await state.client.show_document(uri)
-    return {"uri": uri, "text": page.text}
-
-
-def _page(log: Path, text: str | None, folders: list[Path], *, has_map: bool) -> tuple[PageText, SetFiles | None]:
-    """Return the page, and the files of the dump that the message is about. Runs in a worker thread."""
-    found = _messages(log, text)
-    sets = next(filter(None, map(_sets_in, folders)), [])
-    candidates = {Candidate(dump_set.module, dump_set.labels, partial(_load, dump_set)): dump_set for dump_set in sets}
-    answer = oom_report(log.name, found, [*candidates], _OPTIONS.top)
-    choice = answer.choice
-    if choice is None:
-        return explanation_page(oom_outline(answer), None, lambda _: None), None
-    files = candidates[choice.candidate]
-    loaded = load_module_or_finding(files, {}, choice.analysis)
-    analysis = answer.on_device(loaded.with_module(loaded.module))
-    made = report_of(analysis, files.labels, replace(_OPTIONS, has_map=has_map))
-    place_of = partial(entity_place, analysis.dump)
-    return explanation_page(oom_outline(answer), report_outline(made), place_of), files
-
-
-def _messages(log: Path, text: str | None) -> OomLog:
-    """Read the messages. Raises `InvalidParams` if there are none."""
-    try:
-        with open_file(log, is_named=True) if text is None else BytesIO(text.encode()) as stream:
-            found = read_oom_log(log_blocks(stream, log.name))
-    except (OSError, ValueError, DamagedFile) as error:
-        raise InvalidParams(f"{log.name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not found.messages:
-        raise InvalidParams(nothing_found(log.name))
-    return found
-
-
-def _sets_in(folder: Path) -> list[SetFiles]:
-    try:
-        return find_sets(folder) if folder.is_absolute() else []
-    except (NotADump, OSError):
-        return []
-
-
-def _load(files: SetFiles) -> Analysis:
-    return load_set(files, {}, {})[1]

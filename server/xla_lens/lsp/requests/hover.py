@@ -6,7 +6,8 @@ from xla_lens.diff.values import other_line, other_value
 from xla_lens.editor.hover import hover as hover_of
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
-from xla_lens.model.places.mentions import Allocation
+from xla_lens.model.hlo.mentions import HloMention
+from xla_lens.model.places.mentions import Allocation, Mention, Value
 from xla_lens.model.places.places import Place
 from xla_lens.words.command_links import NO_LINKS, CommandLinks
 from xla_lens.words.markdown import without_marks
@@ -30,10 +31,20 @@ def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
     at = term or mention
     if at is None:
         return None
+    if mention and snapshot.capabilities.has_command_uris:
+        texts.append(_footer(snapshot, mention, position))
     markdown = "\n\n---\n\n".join(texts)
     return lsp.Hover(
         content(markdown, snapshot.capabilities), snapshot.convert.range(Place(snapshot.file, at.start, at.end))
     )
+
+
+def _footer(snapshot: Snapshot, mention: Mention | HloMention, position: lsp.Position) -> str:
+    """What can be done here. VS Code offers no code actions in files that are read-only, as dumps are."""
+    links = command_links(snapshot.uri, snapshot.capabilities)
+    target = mention.target
+    in_map = [links.in_map("Show in the memory map", target.row)] if isinstance(target, Value) else []
+    return " · ".join([*in_map, links.actions("Actions…", position.line, position.character)])
 
 
 def _compared(snapshot: Snapshot, value: int) -> str | None:

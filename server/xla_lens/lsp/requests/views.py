@@ -11,14 +11,15 @@ from typing import Final
 import numpy as np
 from lsprotocol import types as lsp
 
-from xla_lens.disk.reading import file_size
-from xla_lens.disk.sets import set_files
+from xla_lens.disk.reading import DamagedFile, file_size
+from xla_lens.disk.sets import NotADump, set_files
+from xla_lens.disk.unpacking import unpack
 from xla_lens.editor.hover import hover
 from xla_lens.editor.overview import Locate, overview_data, value_entries
 from xla_lens.editor.peak_groups import peak_groups_data
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.converter import RawJson
-from xla_lens.lsp.documents import OpenDocuments, texts_of, uri_in
+from xla_lens.lsp.documents import OpenDocuments, path_of, texts_of, uri_in, uri_of
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.index import IndexedSet, worst_first
 from xla_lens.lsp.requests.arguments import Arguments
@@ -48,6 +49,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tables import MentionRole
+from xla_lens.text.positions import encode
 from xla_lens.words import contract
 from xla_lens.words.warrants import gap_word, reasons
 
@@ -219,6 +221,23 @@ def _module(
         "spaces": [space_data(space, given, indexed.summary.capacity) for space in indexed.summary.spaces],
         "files": files,
     }
+
+
+# ---------------------------------------------------------------- dumps that editors cannot show
+
+
+async def unpack_dumps(arguments: Arguments) -> RawJson:
+    """Write the dumps of a compressed file or of a log into a folder, and return the file to show of each set."""
+    path, folder = path_of(arguments.uri), Path(arguments.need("folder", str))
+    text = arguments.get("text", str, "") or None
+    try:
+        found = await in_thread(unpack, path, folder, encode(text) if text is not None else None)
+    except (NotADump, DamagedFile, OSError) as error:
+        raise InvalidParams(f"{path.name}: {getattr(error, 'strerror', None) or error}") from error
+    if not found:
+        raise InvalidParams(f"{path.name}: no dump in this text")
+    answer: contract.UnpackedDumps = {"uris": [uri_of(file) for file in found]}
+    return RawJson(answer)
 
 
 # ---------------------------------------------------------------- positions
