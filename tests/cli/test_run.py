@@ -120,6 +120,15 @@ def test_a_program_that_succeeds_ends_with_what_it_needs(tmp_path: Path) -> None
     assert done.stderr.splitlines()[-1].startswith("xla-lens: jit_train_step needs ")
 
 
+def test_a_long_name_is_shortened_in_the_last_line(tmp_path: Path) -> None:
+    long = f"a_inference_step_{'config_' * 20}"
+    move = f'mv "$file" "$(echo "$file" | sed s/jit_train_step/{long}/)"'
+    rename = f'for file in "$folder"/*jit_train_step*; do {move}; done'
+    done = run(tmp_path, "sh", "-c", f"{XLA}\n{rename}", options=("--out", "dumps"))
+    assert len(done.stderr.splitlines()[-1]) < 100
+    assert done.stderr.splitlines()[-1].startswith(f"xla-lens: {long[:47]}… needs ")
+
+
 def test_the_last_run_of_the_same_program_is_compared(tmp_path: Path) -> None:
     def last_lines(out: str, dumps: Path = MLP) -> list[str]:
         done = run(tmp_path, "sh", "-c", XLA, options=("--out", out), environment={"DUMPS": str(dumps)})

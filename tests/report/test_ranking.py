@@ -11,11 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from commands import run
 from samples import DUMPS, SPLIT, analysis_of, facts, space_facts
+from xla_lens.blocks.blocks import Table, plain_text
 from xla_lens.disk.sets import find_sets
 from xla_lens.report.options import SortKey
 from xla_lens.report.ranking import ranked_module, ranking
+from xla_lens.report.ranking_table import ranking_outline
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.words.numbers import human
 
@@ -66,6 +70,49 @@ def test_modules_with_the_same_peak_are_ranked_by_their_needs_and_their_values()
     bigger = replace(fill, space=replace(step.space, needed_bytes=step.space.needed_bytes + 1), name="jit_z")
     ranked = ranking([fill, step, bigger], SortKey.PEAK, None, 0)
     assert [one.name for one in ranked.modules] == ["jit_z", "jit_train_step", "jit_broadcast_in_dim"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            (("w", "f32[8,8]"), ("x", "f32[2,8]")),
+            "jit_train_step was compiled twice (0006 and 0010), for other shapes: x is f32[4,8], then f32[2,8].",
+        ),
+        ((("w", "f32[8,8]"),), "jit_train_step was compiled twice (0006 and 0010), with 2 arguments, then with 1."),
+        (
+            (("w", "f32[8,8]"), ("x", "f32[4,8]")),
+            "jit_train_step was compiled twice (0006 and 0010), for arguments of the same shapes: something else "
+            "differs, such as a static argument or a sharding.",
+        ),
+        (None, "jit_train_step was compiled twice (0006 and 0010)."),
+    ],
+)
+def test_why_a_module_was_compiled_twice(arguments: tuple[tuple[str, str], ...] | None, words: str) -> None:
+    step = ranked_module(analysis_of(SPLIT), [SPLIT.as_posix()])
+    first = replace(step, number=6, arguments=(("w", "f32[8,8]"), ("x", "f32[4,8]")))
+    other_folder = replace(first, files=("other/module_0006.txt",))
+    for again in (replace(first, number=10, arguments=arguments), other_folder):
+        ranked = ranking([again, first], SortKey.PEAK, None, 0)
+        (section,) = ranking_outline(ranked, "dumps", None).parts[0]
+        sentences = [plain_text(block) for block in section.blocks if not isinstance(block, Table)]
+        # A program in another folder is of another run.
+        assert sentences == ([] if again is other_folder else [words])
+
+
+def test_small_modules_that_were_compiled_twice_are_not_worth_a_sentence() -> None:
+    step = ranked_module(analysis_of(SPLIT), [SPLIT.as_posix()])
+    small = replace(step, name="jit_add", peak_bytes=1, arguments=(("x", "f32[4]"),), number=2)
+    ranked = ranking([step, small, replace(small, arguments=(("x", "f32[8]"),))], SortKey.PEAK, None, 0)
+    (section,) = ranking_outline(ranked, "dumps", None).parts[0]
+    assert all(isinstance(block, Table) for block in section.blocks)
+
+
+def test_arguments_of_a_module_have_their_names_and_shapes() -> None:
+    arguments = ranked_module(analysis_of(SPLIT), [SPLIT.as_posix()]).arguments
+    assert arguments
+    assert len(arguments) == (analysis_of(SPLIT).dump.allocations.parameter >= 0).sum()
+    assert all(re.fullmatch(r"[\w.]+?", name) and "{" not in shape for name, shape in arguments)
 
 
 def test_a_module_that_does_not_fit_the_budget_comes_first() -> None:

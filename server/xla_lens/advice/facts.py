@@ -315,7 +315,7 @@ class Facts:
                     shape=self.shape(rows[0].value, rows[0].layers),
                     size_bytes=sum(self.owned[effect.value] for effect in rows),
                     line=origin.line,
-                    op_name=folded(origin.op_name),
+                    op_name=common_name([self.origins.of_value(row.source_value).op_name for row in rows]),
                 )
             )
         return tuple(sorted(groups, key=lambda group: -group.size_bytes))
@@ -418,6 +418,17 @@ def folded(op_name: str | None) -> str | None:
     return _LAYER.sub("*", op_name) if op_name is not None else None
 
 
+def common_name(op_names: Sequence[str | None]) -> str | None:
+    """Return what some op_names of layers have in common, with ``*`` in place of the numbers in which they differ."""
+    first = op_names[0]
+    split = {tuple(_NUMBER.split(name)) for name in op_names if name is not None}
+    if first is None or len({parts[::2] for parts in split}) != 1:
+        return folded(first)
+    return "".join(column[0] if len({*column}) == 1 else "*" for column in zip(*split, strict=True))
+
+
+_NUMBER: Final = re.compile(r"(\d+)")
+
 _COPIES: Final = frozenset(
     (b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier", b"slice-start", b"async-start")
 )
@@ -425,5 +436,5 @@ _COPIES: Final = frozenset(
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
 _BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")
-_LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.]|$)")
+_LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")
 _VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")

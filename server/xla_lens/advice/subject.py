@@ -18,7 +18,8 @@ class Buffers:
 
     `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first.
     `count` is their number, or the number of layers if each value stacks those of many. `shape` is the shape of one
-    layer without its layout. `op_name` has ``*`` in place of layer numbers. `line` and `op_name` are None if unknown.
+    layer without its layout. `op_name` has ``*`` in place of the numbers in which those of the values differ.
+    `line` and `op_name` are None if unknown.
     """
 
     values: Rows

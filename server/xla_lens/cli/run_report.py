@@ -21,13 +21,13 @@ from xla_lens.disk.loading import load_set
 from xla_lens.disk.reading import DamagedFile, file_time, log_blocks, open_file
 from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
 from xla_lens.model.warrants import Bound
-from xla_lens.report.answer import headline
+from xla_lens.report.answer import MOST_OF_A_NAME, headline
 from xla_lens.report.facts import Report
 from xla_lens.report.options import SHORT_PARTS, TINY_IN_RUN, report_options
 from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import OomLog, read_oom_log
-from xla_lens.words.numbers import counted, human
+from xla_lens.words.numbers import counted, human, shortened
 
 
 def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
@@ -118,7 +118,8 @@ def _change(folder: RunFolder, report: Report) -> str:
                 words = f"{human(abs(more))} {'more' if more > 0 else 'less'} than" if more else "as much as"
                 command = shlex.join(["xla-lens", "diff", str(before), str(folder.path)])
                 when = f"in the run at {run[2]}:{run[3]}"
-                return f"{report.module} needs {words} {when}; `{command}` shows what changed"
+                module = shortened(report.module or "", MOST_OF_A_NAME)
+                return f"{module} needs {words} {when}; `{command}` shows what changed"
     return ""
 
 

@@ -12,7 +12,7 @@ from xla_lens.model.memory.unseen import much_unseen
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.report.facts import Report, SpaceReport
 from xla_lens.report.notes import padding_note, unseen_note
-from xla_lens.words.numbers import apart, as_given, capitalized, enumerated, human, is_visible, percent
+from xla_lens.words.numbers import apart, as_given, capitalized, enumerated, human, is_visible, percent, shortened
 from xla_lens.words.warrants import bounded_size, peak_size, reasons
 
 
@@ -50,12 +50,16 @@ def headline(report: Report) -> str:
     if space_report is None:
         return ""
     sentences = [
-        *needs(report, space_report, report.module or "The program"),
+        *needs(report, space_report, shortened(report.module or "The program", MOST_OF_A_NAME)),
         *unseen_note(report.unseen, space_report.space),
         *padding_note(report.origins, space_report.space, space_report.padding),
         *islice(savings(report, space_report), 1),
     ]
     return " ".join(map(plain_text, sentences))
+
+
+MOST_OF_A_NAME: Final = 48
+"""The longest name of a module in a line. Those of TensorFlow have a hundred letters and more."""
 
 
 def needs(report: Report, space_report: SpaceReport, program: str = "It") -> Iterator[str]:

@@ -2,6 +2,7 @@
 in the first lines of reports, and in editors beside what the program needs.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -70,6 +71,52 @@ def thread_local_note(spaces: Iterable[MemorySpace]) -> Iterator[str]:
             f"{human(local_bytes)} of it is thread-local, which XLA's total counts: inside fusions and calls, in "
             "registers, on stacks or in the caller's memory"
         )
+
+
+def argument_notes(origins: Origins, module_name: str | None, arguments: Iterable[str]) -> Iterator[str]:
+    """Yield what the names mean that a framework gives to arguments, such as ``dynamic_nodonate``: not those that the
+    user chose.
+    """
+    text = origins.module.data if origins.module else b""
+    names = [*arguments]
+    for pattern, evidence, words in _ARGUMENT_WORDS:
+        found = next(filter(None, map(re.compile(pattern).search, names)), None)
+        if found and (evidence in text or evidence == (module_name or "").encode()):
+            yield words.format(*found.groups())
+
+
+_ARGUMENT_WORDS: Final = (
+    (
+        r"^(\w+)\.states$",
+        b"/flax/nnx/",
+        "nnx.jit numbers the arrays of a module: `{0}.states[0][4]` is number 4 in "
+        "`nnx.to_flat_state(nnx.state({0}))`, from 0. With "
+        "`nnx.jit(…, graph=False)` or `nnx.split`, they have their paths.",
+    ),
+    (
+        r"^state\[[0-3]\]$",
+        b"/keras/src/backend/jax/",
+        "Keras calls its variables `state[0]` (trainable), `state[1]` (not trainable), `state[2]` (of the optimizer) "
+        "and `state[3]` (of the metrics).",
+    ),
+    (
+        r"^dynamic_(?:no)?donate\b",
+        b"/equinox/",
+        "equinox.filter_jit calls the arrays that it does not donate `dynamic_nodonate`, and those that it donates "
+        "`dynamic_donate`: ['first'] is the first argument, ['rest'] are the others, and numbers count the leaves as "
+        "`jax.tree.leaves` does.",
+    ),
+    (r"^flat_args\b", b"", "`flat_args` are the leaves of the arguments, in the order of `jax.tree.leaves`."),
+    (
+        r"^args\[",
+        b"jit_scan",
+        "`args` are what a `scan` outside of `jax.jit` takes: the arrays that its function captures, its state, and "
+        "what it scans.",
+    ),
+)
+"""What a framework means with the name of an argument: the name, a text in the module, or its name, that shows that it
+is from that framework, and the words.
+"""
 
 
 def padding_note(origins: Origins, space: MemorySpace, found: PaddingAtStep | None) -> Iterator[Text]:

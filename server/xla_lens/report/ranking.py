@@ -2,10 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from posixpath import commonprefix
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
@@ -14,10 +16,12 @@ from xla_lens.model.memory.needed import reserved_parts
 from xla_lens.model.memory.over_time import NEVER_LIVE, MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, first_printed_peak
 from xla_lens.model.summary import module_of
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Quantity, Warrant, Warrants
 from xla_lens.report.options import SortKey
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name, module_number, split_name
+from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.words.numbers import is_visible
 
 
@@ -28,7 +32,8 @@ class RankedModule:
     `number` is the one in the names of the files, None if they have none. `peak_bytes` and `temp_bytes` are None if
     they are unknown. `printed_bytes` is the printed peak if it is at a step with fewer live bytes. `files` are the
     paths of the files, `unreadable` those that cannot be read, with the reasons. `over_bytes` are those by which the
-    program exceeds the budget, or else the `capacity` of the device, 0 if it fits, None if unknown.
+    program exceeds the budget, or else the `capacity` of the device, 0 if it fits, None if unknown. `arguments` are the
+    names and shapes of its parameters in their order, without layouts; None if there are more than `MOST_ARGUMENTS`.
     """
 
     number: int | None
@@ -45,6 +50,7 @@ class RankedModule:
     capacity: Capacity | None
     over_bytes: int | None
     unreadable: tuple[tuple[str, str], ...]
+    arguments: tuple[tuple[str, str], ...] | None
 
     @property
     def warrant(self) -> Warrant:
@@ -95,7 +101,57 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
         capacity=capacity,
         over_bytes=None if limit_bytes is None else over_bytes(space, limit_bytes),
         unreadable=tuple((file.label, file.unreadable) for file in analysis.unreadable),
+        arguments=_arguments(dump),
     )
+
+
+_COPY: Final = re.compile(r"\.\d+$")
+"""What XLA appends to a name that it has given before."""
+
+MOST_ARGUMENTS: Final = 1000
+"""Programs with more parameters are not told apart by their shapes."""
+
+
+def _arguments(dump: DumpSet) -> tuple[tuple[str, str], ...] | None:
+    """The names and shapes of the parameters, in their order. XLA makes the names from their paths."""
+    table = dump.allocations
+    rows = np.flatnonzero(table.parameter != NONE)
+    if len(rows) > MOST_ARGUMENTS:
+        return None
+    found: list[tuple[str, str]] = []
+    for row in rows[np.argsort(table.parameter[rows], kind="stable")].tolist():
+        values = dump.values_of_allocation(row).tolist()
+        value = next((value for value in values if dump.opcode(dump.values.name.item(value)) == b"parameter"), NONE)
+        if value != NONE:
+            name = dump.names[dump.values.name.item(value)].decode("utf-8", "replace")
+            shape = without_layout(dump.shape(value) or b"").decode("utf-8", "replace")
+            found.append((_COPY.sub("", name), shape))
+    return tuple(found)
+
+
+class CompiledAgain(NamedTuple):
+    """Modules of the same name in one folder. `argument` is the name of the first argument whose shape differs between
+    the first two, in which it has `shapes`; None if all shapes are equal, or the numbers of arguments differ, or they
+    are unknown.
+    """
+
+    modules: tuple[RankedModule, ...]
+    argument: str | None
+    shapes: tuple[str, str] | None
+
+
+def compiled_again(modules: Iterable[RankedModule]) -> Iterator[CompiledAgain]:
+    """Yield the modules that a program compiled more than once, in the order of `modules`."""
+    alike: dict[tuple[str, tuple[str, ...]], list[RankedModule]] = {}
+    for module in modules:
+        alike.setdefault((module.name, tuple(module.folder)), []).append(module)
+    for same in alike.values():
+        if len(same) > 1:
+            same.sort(key=lambda module: NONE if module.number is None else module.number)
+            pairs = list(zip(same[0].arguments or (), same[1].arguments or (), strict=False))
+            are_comparable = len(same[0].arguments or ()) == len(same[1].arguments or ()) > 0
+            differing = ((name, (one, other)) for (name, one), (_, other) in pairs if one != other)
+            yield CompiledAgain(tuple(same), *(next(differing, (None, None)) if are_comparable else (None, None)))
 
 
 def sort_key(module: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...], ...]:

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
-from xla_lens.blocks.blocks import Cells, Name, Outline, Role, Sections, Text, section, table
+from xla_lens.blocks.blocks import Cells, Inlines, Name, Outline, Role, Sections, Text, section, table
 from xla_lens.model.warrants import Bound, Quantity
-from xla_lens.report.ranking import RankedModule, Ranking
+from xla_lens.report.ranking import CompiledAgain, RankedModule, Ranking, compiled_again
 from xla_lens.words.command_links import map_link
 from xla_lens.words.messages import worded
-from xla_lens.words.numbers import apart, as_given, counted, human
+from xla_lens.words.numbers import apart, as_given, counted, enumerated, human
 from xla_lens.words.warrants import UNKNOWN, bounded, bounded_size, share, short_reason
 
 
@@ -64,7 +65,43 @@ def _table(ranking: Ranking, budget_bytes: int | None, show_all: str) -> Section
         for module in ranking.modules
         for file, reason in module.unreadable
     ]
-    return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *unreadable)
+    # Most operations outside of `jax.jit` are modules of the same few names, for results of other shapes.
+    most = max((module.peak_bytes or 0 for module in ranking.shown), default=0)
+    known = (
+        each
+        for each in compiled_again(ranking.shown)
+        if ranking.shown[0] in each.modules
+        or (each.shapes and max(module.peak_bytes or 0 for module in each.modules) * _SMALLEST_PART >= most)
+    )
+    again = map(_again, islice(known, _MOST_AGAIN))
+    return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *again, *unreadable)
+
+
+_MOST_AGAIN: Final = 3
+
+_SMALLEST_PART: Final = 4
+"""Modules with less than 1/4 of the worst peak are not worth a sentence."""
+
+
+def _again(again: CompiledAgain) -> Text:
+    """Why XLA compiled a function more than once, as far as the dumps tell."""
+    modules, numbers = again.modules, [f"{module.number:04}" for module in again.modules if module.number is not None]
+    which = f" ({enumerated(numbers)})" if len(numbers) == len(modules) <= _MOST_NUMBERS else ""
+    times = "twice" if len(modules) == 2 else f"{len(modules):,} times"
+    counts = [len(module.arguments) for module in modules[:2] if module.arguments is not None]
+    if again.argument and again.shapes:
+        one, other = (Name(shape, role=Role.SHAPE) for shape in again.shapes)
+        why: Inlines = ("for other shapes: ", Name(again.argument), " is ", one, ", then ", other)
+    elif len(set(counts)) == 2:
+        why = (f"with {counts[0]:,} arguments, then with {counts[1]:,}",)
+    elif len(counts) == 2:
+        why = ("for arguments of the same shapes: something else differs, such as a static argument or a sharding",)
+    else:
+        return (Name(modules[0].name), f" was compiled {times}{which}.")
+    return (Name(modules[0].name), f" was compiled {times}{which}, ", *why, ".")
+
+
+_MOST_NUMBERS: Final = 4
 
 
 def _row(ranking: Ranking, module: RankedModule, budget_bytes: int | None, rank: int) -> Cells:

@@ -671,7 +671,7 @@ class BufferGroup(JsonObject):
     size_bytes: CountFrom1
     """Their bytes at the peak."""
     op_name: str | None
-    """The op_name with `*` in place of layer numbers; null if there is none."""
+    """The op_name, with `*` in place of the numbers in which those of the values differ; null if there is none."""
     values: list[int]
     """The ids of the values."""
     file: str | None

@@ -53,6 +53,7 @@ from xla_lens.report.facts import (
     Report,
     SpaceReport,
 )
+from xla_lens.report.notes import argument_notes
 from xla_lens.report.options import Part
 from xla_lens.syntax.columns import cells
 from xla_lens.words.explained import RULE, padding_part, printed_peak_sums
@@ -202,6 +203,7 @@ def line_sections(report: Report, space_report: SpaceReport) -> Sections:
     blocks: list[Text | Table] = [table("< | size | share | <source line", rows, has_text_header=False)]
     if any(line.frame and line.derived_bytes for line in lines.lines):
         blocks.append(DERIVED_TEXT)
+    blocks += argument_notes(report.origins, report.module, (line.argument or "" for line in lines.lines))
     if lines.unresolved_bytes:
         blocks.append(unresolved_text(lines))
     if lines.library:
