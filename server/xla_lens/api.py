@@ -10,7 +10,7 @@ from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certai
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.subject import Buffers
-from xla_lens.capturing.capture import Capture, Comparison, Peak, Table, read_captures
+from xla_lens.capturing.capture import Capture, Comparison, Peak, Table, TriedAdvice, read_captures
 from xla_lens.capturing.compiling import capture, dumping
 from xla_lens.disk.loading import load_module as load_module_of_set
 from xla_lens.disk.loading import load_set, unreadable_files
@@ -83,6 +83,7 @@ __all__ = [
     "SpaceComparison",
     "StackFrame",
     "Table",
+    "TriedAdvice",
     "ValueChanges",
     "ValueClass",
     "Warrant",

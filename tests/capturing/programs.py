@@ -185,10 +185,74 @@ def donated() -> list[dict[str, Any]]:
     return found
 
 
+def layer(x: jax.Array, weights: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+    """A layer of a scan."""
+    return jnp.tanh(x @ weights[0]) @ weights[1], None
+
+
+def stack_loss(params: tuple[jax.Array, jax.Array], x: jax.Array, body: Any = layer) -> jax.Array:
+    """The loss of a stack of layers. `body` is the layer, also changed by hand."""
+    return (jax.lax.scan(body, x, params)[0] ** 2).mean()
+
+
+def plain_loss(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    """The loss of two layers."""
+    return jnp.tanh(jnp.tanh(x @ params["up"]) @ params["down"]).sum()
+
+
+def train(params: Any, opt_state: Any, x: jax.Array, loss: Any = stack_loss) -> Any:
+    """A step of Adam."""
+    slope = jax.grad(loss)(params, x)
+    mu = jax.tree.map(lambda m, g: 0.9 * m.astype(g.dtype) + 0.1 * g, opt_state["mu"], slope)
+    nu = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, opt_state["nu"], slope)
+    params = jax.tree.map(lambda p, m, v: p - 0.1 * m / (jnp.sqrt(v) + 1e-8), params, mu, nu)
+    return params, {"mu": jax.tree.map(lambda new, old: new.astype(old.dtype), mu, opt_state["mu"]), "nu": nu}
+
+
+def tried() -> dict[str, Any]:
+    """What `try_advice` measures, and what functions need that are changed by hand in the same way."""
+    params = tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((8, 128, 512), (8, 512, 128)))
+    wide, x = {"mu": params, "nu": params}, jax.ShapeDtypeStruct((2048, 128), jnp.float32)
+    # With few examples, most of the memory is that of the optimizer.
+    small, narrow = ({"up": square, "down": square} for square in (MATRIX, MATRIX.update(dtype=jnp.bfloat16)))
+    few, plain = (
+        jax.ShapeDtypeStruct((8, SIDE), jnp.float32),
+        jax.jit(functools.partial(train, loss=plain_loss), donate_argnums=(0, 1)),
+    )
+    step, arguments = jax.jit(train), (params, wide, x)
+    capture = xla_lens.capture(step, *arguments)
+    needed = capture.needed
+    found = capture.try_advice("40MiB")
+    without = found.without(*(row for row, trial in enumerate(found) if trial["change"].startswith("Wrap")))
+    options = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+    wrapped = functools.partial(stack_loss, body=jax.checkpoint(layer))
+    by_hand = {
+        "Wrap": (jax.jit(functools.partial(train, loss=wrapped)), *arguments),
+        "Donate": (jax.jit(train, donate_argnums=(0, 1)), *arguments),
+        "Keep": (plain, small, {"mu": narrow, "nu": small}, few),
+        "Compile": (jax.jit(train, compiler_options=options), *arguments),
+    }
+    low = capture.try_advice(compiler_memory="1MiB")
+    return {
+        "needed": (needed, xla_lens.capture(step, *arguments).needed),
+        "rows": [*found],
+        "few": [*xla_lens.capture(plain, small, {"mu": small, "nu": small}, few).try_advice()],
+        "plan": [found.plan, found.planned_bytes, found.is_reached],
+        "without": [without.plan, without.planned_bytes],
+        "text": repr(found),
+        "advice": [*xla_lens.capture(step, *arguments).advice],
+        "by hand": {name: xla_lens.capture(*program).needed for name, program in by_hand.items()},
+        "lowered": [row["reason"] for row in xla_lens.capture(step.lower(*arguments)).try_advice()],
+        "low memory": repr(low),
+    }
+
+
 def main() -> None:
     """Print everything as one JSON object."""
     found = {name: numbers(xla_lens.capture(*program)) for name, program in PROGRAMS.items()}
-    print(json.dumps({"programs": found, "cached": cached(), "called": called(), "donated": donated()}))
+    print(
+        json.dumps({"programs": found, "cached": cached(), "called": called(), "donated": donated(), "tried": tried()})
+    )
 
 
 if __name__ == "__main__":

@@ -67,9 +67,10 @@ def test_names_of_memory_spaces() -> None:
         cpu.peak("VMEM")
 
 
-def test_only_functions_can_try_donation() -> None:
-    with pytest.raises(ValueError, match="jit_sw was read from a dump; only a function"):
-        _capture(SWITCH).try_donation()
+def test_only_functions_can_be_tried() -> None:
+    for attempt in (_capture(SWITCH).try_donation, _capture(SWITCH).try_advice):
+        with pytest.raises(ValueError, match=r"jit_sw was read from a dump; "):
+            attempt()
 
 
 def test_compare_takes_captures() -> None:

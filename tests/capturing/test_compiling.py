@@ -58,6 +58,7 @@ class _Jax(ModuleType):
         self.folders: list[Path] = []
         self.error: Exception | None = None
         self.is_started = False
+        self.tree = SimpleNamespace(map=lambda _function, tree: tree)
         self.stages = SimpleNamespace(Compiled=_Compiled)
         self.config = SimpleNamespace(jax_enable_compilation_cache=True, update=self._update)
 

@@ -108,6 +108,38 @@ def test_donation_is_tried(found: dict[str, Any]) -> None:
         assert tried["aliased later"] == 0
 
 
+def test_each_change_needs_what_the_function_changed_by_hand_needs(found: dict[str, Any]) -> None:
+    tried = found["tried"]
+    assert tried["needed"][0] == tried["needed"][1], "the function stays as it is"
+    measured = {row["change"].split()[0]: row for row in (*tried["few"], *tried["rows"])}
+    assert {name: measured[name]["needed_bytes"] for name in tried["by hand"]} == tried["by hand"]
+    assert {row["certainty"] for row in tried["rows"]} == {"measured"}
+    # Of four products in each of the layers, the first two are computed again, in which the second is not needed.
+    assert measured["Wrap"]["flops_factor"] == pytest.approx(7 / 6)
+    assert {measured[name]["flops_factor"] for name in ("Split", "Donate", "Keep", "Compile")} == {1.0}
+    # Advice of another capture is estimated.
+    assert {row["certainty"] for row in tried["advice"]} == {"estimated"}
+
+
+def test_a_plan_is_compiled_as_a_whole(found: dict[str, Any]) -> None:
+    tried = found["tried"]
+    rows, planned, is_reached = tried["plan"]
+    assert is_reached is (planned <= 40 << 20) is True
+    assert planned < min(tried["rows"][row]["needed_bytes"] for row in rows)
+    assert "Changes " in tried["text"]
+    others, needed = tried["without"]
+    assert not any(tried["rows"][row]["change"].startswith("Wrap") for row in others)
+    assert needed < tried["needed"][0]
+
+
+def test_what_cannot_be_tried_says_why(found: dict[str, Any]) -> None:
+    tried = found["tried"]
+    reasons = {row["change"].split()[0]: reason for row, reason in zip(tried["rows"], tried["lowered"], strict=True)}
+    assert "a lowered function cannot be traced again" in reasons["Wrap"]
+    assert reasons["Donate"] is None
+    assert "Nothing is measured: stopped at 1 MiB, the limit of memory for the compiler" in tried["low memory"]
+
+
 def test_the_persistent_cache_is_neither_read_nor_written_and_works_again(found: dict[str, Any]) -> None:
     before, after, more = found["cached"]["counts"]
     assert 0 < before == after < more

@@ -584,11 +584,19 @@ def test_files_with_flags_are_kept(tmp_path: Path, file: FlagFile) -> None:
     folder = tmp_path / "module_0000.jit_f"
     folder.mkdir()
     path = folder / file if file is FlagFile.COMPILE_OPTIONS else tmp_path / f"module_0000.jit_f.{file}"
-    for one in (path, folder / "module.mlir", tmp_path / "module_0000.jit_f.flagfile"):
+    for one in (path, folder / "module.bc", tmp_path / "module_0000.jit_f.flagfile"):
         one.touch()
     RunFolder(tmp_path, (), 0.0, None).tidy(is_everything_kept=False)
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == [path]
     assert folder.exists() is (file is FlagFile.COMPILE_OPTIONS)
+
+
+def test_the_program_is_kept_to_be_compiled_again(tmp_path: Path) -> None:
+    program = tmp_path / "module_0000.jit_f" / "module.mlir"
+    program.parent.mkdir()
+    program.touch()
+    RunFolder(tmp_path, (), 0.0, None).tidy(is_everything_kept=False)
+    assert program.is_file()
 
 
 @pytest.mark.slow

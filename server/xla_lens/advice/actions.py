@@ -19,7 +19,7 @@ class Certainty(StrEnum):
     """How certain the peak after an action is.
 
     - `ESTIMATED`: XLA will schedule the changed program anew. The peak assumes the schedule of the dump.
-    - `MEASURED`: the program was changed and compiled again (`Capture.try_donation`).
+    - `MEASURED`: the program was changed and compiled again (`Capture.try_advice`).
     """
 
     ESTIMATED = "estimated"

@@ -213,8 +213,10 @@ def largest_saving(action: Action) -> Inlines:
 
 
 def _saving(action: Action) -> Inlines:
+    saved = action.saved_needed_bytes
+    words = f"saves {human(saved)}" if saved >= 0 else f"costs {human(-saved)}"
     others = f" more after {_numbered(action.others)}" if action.others else ""
-    return (*action.what, f": saves {human(action.saved_needed_bytes)}{others} ({action.certainty})")
+    return (*action.what, f": {words}{others} ({action.certainty})")
 
 
 def _group(dump: DumpSet, group: Buffers) -> Iterator[Text]:

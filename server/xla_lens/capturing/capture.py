@@ -1,12 +1,14 @@
 """What `xla_lens.capture` and `xla_lens.compare` return. It shows itself in a notebook, without other libraries."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, overload
 
-from xla_lens.advice.rules.donate import parameters_to_donate, with_measured_donation
+from xla_lens.advice.actions import Advice
 from xla_lens.capturing.shown import (
     budget_problem,
     capture_html,
@@ -15,6 +17,8 @@ from xla_lens.capturing.shown import (
     comparison_text,
     fit_problems,
     peak_text,
+    picture_of_section,
+    section_text,
     table_html,
     table_text,
     table_title,
@@ -39,6 +43,10 @@ from xla_lens.report.facts import Report, SpaceReport, report
 from xla_lens.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.report.report_json import Node, Sources
 from xla_lens.text.printable import printable
+from xla_lens.trying.changes import Change, candidates
+from xla_lens.trying.process import CannotTry, Limits, Program, compiled, program_of
+from xla_lens.trying.table import TITLE, trial_rows, trials_section
+from xla_lens.trying.trials import Attempt, Trial, Trials, planned, try_candidates, with_measured
 from xla_lens.words.json_types import Json, as_dictionary
 from xla_lens.words.numbers import parse_size
 
@@ -203,8 +211,8 @@ class Capture:
         self.analysis = analysis
         self.folder: Path = files.stem.parent
         self._files = files
-        self._donating: Callable[[Collection[int]], Capture] | None = None
-        self._donated: Capture | None = None
+        self._write_module: Callable[[Change, Path], None] | None = None
+        self._trials: tuple[Trial, ...] = ()
         self._reports: dict[ReportOptions, Report] = {}
 
     @cached_property
@@ -265,22 +273,44 @@ class Capture:
         rows = [{name: row[name] for name in row if name not in ("buffers", "policy")} for row in actions]
         return Table(table_title("advice"), rows, self.analysis.warrants.of(Quantity.LIVE).bound)
 
+    def try_advice(
+        self, budget: Limit = None, *, seconds_each: float = 600, compiler_memory: Limit = None
+    ) -> "TriedAdvice":
+        """Compile the function with what `advice` says, and return what each change really saves, and the best of them
+        together, as far as a budget such as "15.75GiB" asks for them. The rows of `advice` are measured from then on.
+
+        The function is traced again, but nothing runs, and it stays as it is. Each change is compiled in a process of
+        its own, which is stopped after `seconds_each` or if it uses more than `compiler_memory`. An interrupt from the
+        keyboard ends the trials and keeps what is measured. Raises `ValueError` if this capture was read from a dump.
+        """
+        limits = Limits(seconds_each, _size("compiler_memory", compiler_memory))
+        attempt = Attempt(self._program(), self.analysis.dump, limits, _tell)
+        trials = try_candidates(attempt, self._estimated(), self.needed, _size("budget", budget))
+        # What another compiler says is not about this dump.
+        is_same = trials.before is not None and trials.before.needed_bytes == self.needed
+        self._keep_measured(trials.trials if is_same else ())
+        return TriedAdvice(attempt, trials)
+
     def try_donation(self) -> Comparison:
         """Compile the function again, with the arguments donated that `advice` says, and return the comparison. The row
-        of the advice is measured from then on. The function itself stays as it is.
+        of the advice is measured from then on. The function itself stays as it is. `try_advice` tries everything else,
+        too.
 
-        Raises `ValueError` if the advice donates nothing, or if this capture was read from a dump.
+        Raises `ValueError` if the advice donates nothing, if this capture was read from a dump, or if the function
+        cannot be compiled again.
         """
-        advice = self._report(_all_of(Part.ADVICE)).advice
-        parameters = parameters_to_donate(self.analysis.dump, advice) if advice else []
-        if self._donating is None:
-            words = "was read from a dump; only a function given to xla_lens.capture can be compiled again"
-            raise ValueError(f"{self.name} {words}")
-        if not parameters:
+        program, dump = self._program(), self.analysis.dump
+        found = candidates(dump, self._estimated(), {}, None)
+        donating = next((candidate for candidate in found if candidate.change and candidate.change.donated), None)
+        if donating is None or donating.change is None:
             raise ValueError(f"the advice for {self.name} donates no arguments")
-        self._donated = self._donating(parameters)
-        self._reports.clear()
-        return Comparison.of(self._joined, self._donated._joined)
+        with tempfile.TemporaryDirectory(prefix="xla-lens-try-") as folder:
+            try:
+                measured, files = compiled(program, donating.change, Limits(), Path(folder))
+            except CannotTry as error:
+                raise ValueError(f"{self.name} cannot be compiled again: {error}") from error
+            self._keep_measured([Trial(donating, measured, "")])
+            return Comparison.of(self._joined, Capture(files, load_set(files, {}, {})[1])._joined)
 
     def to_dict(self) -> Json:
         """Return everything, as `xla-lens report --output-format json` prints it (`docs/report.schema.json`)."""
@@ -299,11 +329,9 @@ class Capture:
         sizes = {"hbm": hbm, "vmem": vmem, "smem": smem, "host": host}
         budgets: dict[str, int] = {}
         for name, size in sizes.items():
-            found = parse_size(size) if isinstance(size, str) else size
+            found = _size(name, size)
             if found is not None:
                 budgets[name] = found
-            elif size is not None:
-                raise ValueError(f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes")
         if not budgets:
             raise TypeError(f"assert_fits needs a limit, such as hbm='15.75GiB'; it takes {', '.join(sizes)}")
         problems = [
@@ -324,6 +352,25 @@ class Capture:
 
     # ------------------------------------------------------------ inside
 
+    def _estimated(self) -> Advice | None:
+        """The advice without what was measured before."""
+        self._keep_measured(())
+        return self._report(_all_of(Part.ADVICE)).advice
+
+    def _keep_measured(self, trials: Sequence[Trial]) -> None:
+        self._trials = tuple(trials)
+        self._reports.clear()
+
+    def _program(self) -> Program:
+        """What is compiled again. Raises `ValueError`."""
+        if self._write_module is None:
+            words = "was read from a dump; only a function given to xla_lens.capture can be compiled again"
+            raise ValueError(f"{self.name} {words}")
+        try:
+            return replace(program_of(self._files, self._joined), write_module=self._write_module)
+        except CannotTry as error:
+            raise ValueError(f"{self.name} cannot be compiled again: {error}") from error
+
     def _space(self, space: str | int | None) -> MemorySpace | None:
         """A memory space by its name or number, None if the program does not use it."""
         if space is None or str(space).strip().lower() == "hbm":
@@ -336,11 +383,57 @@ class Capture:
             files = {kind: path.as_posix() for kind, path in self._files.paths.items()}
             analysis = self._joined if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else self.analysis
             found = report(analysis, files, options)
-            if found.advice and self._donated:
-                after = self._donated.analysis.memory.space(DEFAULT_COLOR)
-                found = replace(found, advice=with_measured_donation(found.advice, after))
+            if found.advice and self._trials:
+                found = replace(found, advice=with_measured(found.advice, self._trials))
             self._reports[options] = found
         return self._reports[options]
+
+
+class TriedAdvice(Table):
+    """What a compiler says about each change that `Capture.try_advice` has tried: the rows of a table.
+
+    `certainty` is *measured*, or *estimated* with the `reason` if a change could not be tried. `needed_bytes` is what
+    the program needs after the change, `estimated_needed_bytes` what the advice expected. `flops_factor` is how the
+    floating-point operations of matrix products and convolutions grow.
+
+    - `plan` are the numbers of the rows that are taken together, and `planned_bytes` what the program needs with all of
+      them, compiled as a whole. `is_reached` says whether that is within the budget, None without one.
+    - `is_interrupted` says that not everything was tried.
+    """
+
+    def __init__(self, attempt: Attempt, trials: Trials) -> None:
+        super().__init__(TITLE, trial_rows(trials))
+        self._attempt, self._trials = attempt, trials
+        last = trials.plan.steps[-1] if trials.plan else trials.before
+        self.plan: tuple[int, ...] = trials.plan.trials if trials.plan else ()
+        self.planned_bytes: int | None = last.needed_bytes if last else None
+        self.is_reached: bool | None = trials.is_reached
+        self.is_interrupted: bool = trials.is_interrupted
+
+    def without(self, *rows: int) -> "TriedAdvice":
+        """Return the same with a plan that takes none of some rows: the changes together are compiled again."""
+        if self._trials.before is None:
+            return self
+        return TriedAdvice(self._attempt, planned(self._attempt, self._trials, rows))
+
+    def __repr__(self) -> str:
+        return section_text(trials_section(self._trials))
+
+    def _repr_html_(self) -> str:
+        return picture_of_section(trials_section(self._trials))
+
+
+def _tell(words: str) -> None:
+    """Say what is being compiled, in one line of standard error, as a notebook shows it."""
+    print(printable(f"xla-lens: compiling {words}"), file=sys.stderr)
+
+
+def _size(name: str, size: Limit) -> int | None:
+    """A size as a number of bytes."""
+    found = parse_size(size) if isinstance(size, str) else size
+    if found is None and size is not None:
+        raise ValueError(f"{name}={size!r}: not a size; write it as '15.75GiB', or as a number of bytes")
+    return found
 
 
 _SUMMARY: Final = ReportOptions(top=10, parts=frozenset({Part.LINE, Part.LIVE, Part.ADVICE}))

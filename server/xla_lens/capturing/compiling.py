@@ -10,15 +10,19 @@ import sys
 import tempfile
 import types
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from xla_lens.capturing.capture import Capture, read_captures
+from xla_lens.capturing.retracing import retracing
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, user_flags
 from xla_lens.disk.sets import NotADump
 from xla_lens.syntax.oom import read_oom_log
+from xla_lens.trying.changes import Change
+from xla_lens.trying.process import CannotTry
+from xla_lens.words.numbers import shortened
 
 # ---------------------------------------------------------------- compile a function
 
@@ -33,7 +37,16 @@ def capture(function: Any, /, *args: Any, **kwargs: Any) -> Capture:
 
     Raises what jax raises for a function that cannot be compiled, and `RuntimeError` if the compiler writes no dump.
     """
-    return _compiled(_lowered(function, args, kwargs))
+    lowered = _lowered(function, args, kwargs)
+    found = _compiled(lowered)
+    relower = None
+    if callable(function):
+        import jax
+
+        arguments = jax.tree.map(lambda leaf: _Argument(leaf) if isinstance(leaf, jax.Array) else leaf, (args, kwargs))
+        relower = functools.partial(_lowered_again, function, arguments)
+    found._write_module = functools.partial(_write_module, lowered, relower)
+    return found
 
 
 def _compiled(lowered: Any) -> Capture:
@@ -63,37 +76,55 @@ def _compiled(lowered: Any) -> Capture:
         ) from None
     weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
     found.compiled, found.error = compiled, error
-    found._donating = functools.partial(_donating, lowered)
     return found
 
 
-def _donating(lowered: Any, parameters: Collection[int]) -> Capture:
-    """Compile a lowered function with some of its arguments donated, as `donate_argnums` does it. They are donated for
-    this compilation only: jax uses the same module for the next call of the function.
-    """
-    from jax.extend.mlir import ir
-
+def _write_module(lowered: Any, relower: Callable[[], Any] | None, change: Change, path: Path) -> None:
+    """Write the module of a function, traced again if a change needs that."""
+    found = lowered
+    if change.is_traced:
+        if relower is None:
+            raise CannotTry("a lowered function cannot be traced again: give the function to xla_lens.capture")
+        try:
+            with retracing(change):
+                found = relower()
+        except CannotTry:
+            raise
+        except Exception as error:
+            # The user's function may not bear the change.
+            raise CannotTry(f"the changed function cannot be traced: {shortened(str(error), _LONGEST)}") from error
     # Those of equinox and flax are wrapped.
-    module = getattr(lowered, "lowered", lowered).compiler_ir()
-    main = next(
-        operation
-        for operation in module.body.operations
-        if ir.StringAttr(operation.attributes["sym_name"]).value == "main"
-    )
-    with module.context:
-        before = main.attributes["arg_attrs"]
-        attributes = [{named.name: named.attr for named in of_argument} for of_argument in before]
-        for number in parameters:
-            attributes[number]["jax.buffer_donor"] = ir.BoolAttr.get(value=True)
-        main.attributes["arg_attrs"] = ir.ArrayAttr.get([*map(ir.DictAttr.get, attributes)])
-    try:
-        found = _compiled(lowered)
-    finally:
-        with module.context:
-            main.attributes["arg_attrs"] = before
-    # jax does not know that it would lose these arguments.
-    found.compiled = None
-    return found
+    module = getattr(found, "lowered", found).compiler_ir()
+    with path.open("wb") as file:
+        module.operation.write_bytecode(file)
+
+
+_LONGEST: Final = 120
+"""Maximum characters of a message of jax that are shown."""
+
+
+class _Argument:
+    """An array that this object does not keep in memory. Once it is gone, a `jax.ShapeDtypeStruct` stands for it."""
+
+    def __init__(self, array: Any) -> None:
+        import jax
+
+        sharding = array.sharding if getattr(array, "committed", True) else None
+        self._shape = jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding, weak_type=array.weak_type)
+        self._array = weakref.ref(array)
+
+    def get(self) -> Any:
+        """Return the array, or its shape."""
+        array = self._array()
+        return self._shape if array is None else array
+
+
+def _lowered_again(function: Any, arguments: Any) -> Any:
+    """What `_lowered` returns for arguments in which `_Argument` stands for arrays."""
+    import jax
+
+    args, kwargs = jax.tree.map(lambda leaf: leaf.get() if isinstance(leaf, _Argument) else leaf, arguments)
+    return _lowered(function, args, kwargs)
 
 
 @contextmanager

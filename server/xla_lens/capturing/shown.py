@@ -131,14 +131,22 @@ Rows = Sequence[Mapping[str, Any]]
 
 def table_text(title: str, rows: Rows, bound: Bound) -> str:
     """Return the first rows of a table as text."""
-    return "\n".join(section_lines(_table(title, rows, bound), WIDTH))
+    return section_text(_table(title, rows, bound))
 
 
 def table_html(title: str, rows: Rows, bound: Bound) -> str:
     """Return the first rows of a table as HTML."""
-    return "\n".join(
-        [f'<div class="xla-lens"><style>{_STYLE}</style>', *section_html(_table(title, rows, bound)), "</div>"]
-    )
+    return picture_of_section(_table(title, rows, bound))
+
+
+def section_text(section: Section) -> str:
+    """Return a section as text."""
+    return printable("\n".join(section_lines(section, WIDTH)))
+
+
+def picture_of_section(section: Section) -> str:
+    """Return a section as HTML."""
+    return "\n".join([f'<div class="xla-lens"><style>{_STYLE}</style>', *section_html(section), "</div>"])
 
 
 def _table(title: str, rows: Rows, bound: Bound) -> Section:

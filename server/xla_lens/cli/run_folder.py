@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS
 from xla_lens.cli.output import CannotRun
 from xla_lens.disk.reading import SMALL_FILE, file_time, read_file, walk
-from xla_lens.syntax.file_names import FlagFile, module_name
+from xla_lens.syntax.file_names import MODULE_FILE, FlagFile, module_name
 
 
 class RunFolder(NamedTuple):
@@ -162,7 +162,7 @@ def _unfinished(names: Collection[str]) -> Iterator[re.Match[str]]:
 
 
 _NEEDED: Final = re.compile(
-    r"after_optimizations(-[a-z-]+)?\.txt$|\.(?:" + "|".join(map(re.escape, FlagFile)) + "|topology\\.textproto)$"
+    r"after_optimizations(-[a-z-]+)?\.txt$|\.(?:" + "|".join(map(re.escape, (*FlagFile, MODULE_FILE))) + ")$"
 )
 """The ends of the names of files that XLA Lens reads."""
 

@@ -23,7 +23,7 @@ from xla_lens.model.capacity import (
 from xla_lens.model.chip import gpu_in, tpu_in
 from xla_lens.model.flags import Flags, flags_in
 from xla_lens.model.tables.dump_files import kind_of_content
-from xla_lens.syntax.file_names import FlagFile, changelist, module_prefix, split_name
+from xla_lens.syntax.file_names import MODULE_FILE, FlagFile, changelist, module_prefix, split_name
 
 
 def read_flags(files: SetFiles) -> Flags:
@@ -31,18 +31,18 @@ def read_flags(files: SetFiles) -> Flags:
     texts = {}
     for file in FlagFile:
         with suppress(OSError):
-            texts[file] = read_file(_beside(files, file), SMALL_FILE).decode("utf-8", "replace")
+            texts[file] = read_file(path_beside(files, file), SMALL_FILE).decode("utf-8", "replace")
     return flags_in(texts)
 
 
-def _beside(files: SetFiles, file: FlagFile) -> Path:
-    """The path of a file that XLA writes for the module of a set."""
+def path_beside(files: SetFiles, file: str) -> Path:
+    """Return the path of a file that XLA writes for the module of a set: a `FlagFile`, or `MODULE_FILE`."""
     name = files.stem.name
     prefix = module_prefix(name)
     number = changelist(name)
     if number is not None and name.startswith(f"{prefix}cl_{number}."):
         prefix += f"cl_{number}."
-    if file in (FlagFile.COMPILE_OPTIONS, FlagFile.TOPOLOGY):
+    if file in (FlagFile.COMPILE_OPTIONS, FlagFile.TOPOLOGY, MODULE_FILE):
         return files.stem.parent / prefix.rstrip(".") / file
     return files.stem.with_name(prefix + file)
 
@@ -81,7 +81,7 @@ def _chip_beside(files: SetFiles) -> tuple[str | None, Capacity | None]:
 
 def text_beside(files: SetFiles, file: FlagFile) -> tuple[str, str]:
     """The text of a file beside a set, empty if it cannot be read, and its path."""
-    path = _beside(files, file)
+    path = path_beside(files, file)
     try:
         return read_file(path, SMALL_FILE).decode("utf-8", "replace"), str(path)
     except OSError:

@@ -704,7 +704,7 @@ class Action(JsonObject):
     """Code to adapt and paste, null if it depends on the program too much."""
     certainty: Certainty
     """`estimated`: the peak assumes today's schedule. `measured`: the program was changed and compiled again
-    (`Capture.try_donation`).
+    (`Capture.try_advice`).
     """
     cost: Cost
     """What it costs: `nothing`; `code`: a change that computes the same in other steps; `compute`: what it frees is
@@ -718,8 +718,8 @@ class Action(JsonObject):
     """The bytes of its buffers at the peak."""
     saved_bytes: int
     """By how much the peak is lower after it; negative if the program needs less but more is live at once."""
-    saved_needed_bytes: Count
-    """By how much less the program needs after it."""
+    saved_needed_bytes: int
+    """By how much less the program needs after it; negative if a compiler has measured that it needs more."""
     policy: Policy | None
     """What to keep for a smaller saving in less time; null if the rule has no such choice."""
     needed_bytes: Count

@@ -78,6 +78,10 @@ class FlagFile(StrEnum):
     """A `PjRtTopologyDescriptionProto`, which names the TPU, in the same folder."""
 
 
+MODULE_FILE: Final = "module.mlir"
+"""The program as jax gave it to the compiler, in StableHLO, in the same folder."""
+
+
 def module_name(name: str) -> str | None:
     """Return the name of the HLO module from the name or path of a file, None if it contains none: XLA leaves out names
     that are longer than a file name may be.

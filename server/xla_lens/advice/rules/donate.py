@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
-from xla_lens.advice.actions import Advice, Certainty, Cost
+from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.provenance import updated_arguments
@@ -14,9 +13,7 @@ from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.memory.donation import Fit, missed_donations
-from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.tables.backend import Backend
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 
 
@@ -90,45 +87,11 @@ def _root_of(path: str) -> str:
 _EQUINOX: Final = "dynamic_nodonate"
 """The name that Equinox gives to all arguments that are not donated."""
 
-# ---------------------------------------------------------------- donating, to measure it
-
-
-def parameters_to_donate(dump: DumpSet, advice: Advice) -> list[int]:
-    """Return the numbers of the parameters that advice donates."""
-    edits = [action.edit for action in advice.actions if action.rule is Rule.DONATE]
-    changed = dump.values.allocation[[value for edit in edits for value in edit if value != NONE]]
-    parameters = dump.allocations.parameter[changed]
-    numbers: list[int] = parameters[parameters != NONE].tolist()
-    return numbers
-
-
-def with_measured_donation(advice: Advice, donating: MemorySpace | None) -> Advice:
-    """Return advice with what came of its donation: the memory space of the donating program, None if nothing is in it
-    any more.
-    """
-    needed, peak = (donating.needed_bytes, donating.peak_live_bytes) if donating else (0, 0)
-    actions = [
-        replace(
-            action,
-            certainty=Certainty.MEASURED,
-            saved_bytes=advice.peak_bytes - peak,
-            saved_needed_bytes=advice.needed_bytes - needed,
-            needed_bytes=needed,
-            peak_bytes=peak,
-            peak_step=donating.peak_step if donating else None,
-        )
-        if action.rule is Rule.DONATE
-        else action
-        for action in advice.actions
-    ]
-    return replace(advice, actions=tuple(actions))
-
-
 ROW: Final = RuleRow(
     rule=Rule.DONATE,
     find=donate,
     what=_what,
     snippet=_snippet,
     cost=Cost.NOTHING,
-    measured_by="xla_lens.capture(step, *arguments).try_donation()",
+    measured_by="xla_lens.capture(step, *arguments).try_advice()",
 )
