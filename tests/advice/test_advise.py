@@ -98,7 +98,8 @@ def _is_sound(analysis: Analysis) -> list[Rule]:
 @on_all_dumps(_is_sound)
 def test_each_rule_is_found_in_the_collection(of_all_dumps: Mapping[str, list[Rule]]) -> None:
     files = {rule: {file for file, rules in of_all_dumps.items() if rule in rules} for rule in Rule}
-    assert all(files.values())
+    # The last rules are in `test_savings.py`.
+    assert all(files[rule] for rule in Rule if rule not in (Rule.LOOP_STATE, Rule.LOOP_OUTPUTS, Rule.PADDED_DIMENSION))
     assert sum(not rules for rules in of_all_dumps.values()) > 50
 
 

@@ -1,7 +1,7 @@
 """Realistic programs, each in variants that apply one piece of advice.
 
-`python programs.py` lists the pairs and the plans as JSON. `python programs.py FOLDER NAME@BACKEND…` compiles some of
-the programs, and leaves the dump of each in a folder of its name.
+`python programs.py` lists the pairs, the plans and the traps as JSON. `python programs.py FOLDER NAME@BACKEND…`
+compiles some of the programs, and leaves the dump of each in a folder of its name.
 
 Compiling needs no data, so the programs are as large as real ones. Those for a TPU are compiled ahead of time and need
 libtpu, but no TPU. Needs jax, but not XLA Lens.
@@ -25,10 +25,14 @@ if len(sys.argv) > 1:
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8"}
     os.environ |= {"TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 
+sys.path.append(str(Path(__file__).parents[1]))
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+from proving import forward
 
 HALF, FULL = jnp.bfloat16, jnp.float32
 
@@ -291,8 +295,20 @@ def placed(one: Program, arguments: Any, devices: Any) -> Any:
     return tuple(jax.tree.map(partial(with_sharding, number), argument) for number, argument in enumerate(arguments))
 
 
-def compile_program(name: str, one: Program, devices: Any) -> None:
-    """Compile a program as a module of a name."""
+def compile_program(name: str, devices: Any) -> None:
+    """Compile the program of a name as a module of that name."""
+    base, _, change = name.partition("__")
+    if base in forward.CASES or base in forward.TRAPS:
+        _, function, _ = {**forward.CASES, **forward.TRAPS}[base]
+        changed, arguments, donated = function(change == CHANGED)
+
+        def named(*arguments: Any) -> Any:
+            return changed(*arguments)
+
+        named.__name__ = name
+        jax.jit(named, donate_argnums=donated).lower(*placed(Program(), arguments, devices)).compile()
+        return
+    one = program(name)
     step, arguments = decode_step(one) if one.kind == "decode" else train_step(one)
     step.__name__ = name
     arguments = placed(one, arguments, devices)
@@ -399,7 +415,16 @@ def pairs() -> list[tuple[str, str, str, str]]:
         for change, (rule, _, bases) in CHANGES.items()
         for base in bases
         for backend in BASES[base][1]
-    ]
+    ] + [(base, CHANGED, rule, backend) for base, (rule, _, backends) in forward.CASES.items() for backend in backends]
+
+
+def traps() -> list[tuple[str, str, str]]:
+    """Each program that must not get an advice, the rule of this, and the backend."""
+    return [(name, rule, backend) for name, (rule, _, backends) in forward.TRAPS.items() for backend in backends]
+
+
+CHANGED = "changed"
+"""The change of the programs of `forward.py`."""
 
 
 def program(name: str) -> Program:
@@ -421,7 +446,7 @@ def main(names: list[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            compile_program(name, program(name), tpus() if backend == "tpu" else jax.devices("cpu"))
+            compile_program(name, tpus() if backend == "tpu" else jax.devices("cpu"))
         except jax.errors.JaxRuntimeError as error:
             # XLA writes the dump of a program that does not fit.
             print(key, str(error)[:200])
@@ -443,4 +468,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         main(sys.argv[2:])
     else:
-        print(json.dumps((pairs(), plans())))
+        print(json.dumps((pairs(), plans(), traps())))

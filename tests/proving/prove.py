@@ -71,6 +71,19 @@ class Plan(NamedTuple):
         return f"{self.base}@{self.backend}", f"{'__'.join([self.base, *self.changes])}@{self.backend}"
 
 
+class Trap(NamedTuple):
+    """A program on one backend that looks as if a rule applied to it, but must not get its advice."""
+
+    base: str
+    rule: str
+    backend: str
+
+    @property
+    def keys(self) -> tuple[str]:
+        """The folder of the dump."""
+        return (f"{self.base}@{self.backend}",)
+
+
 class PlanOutcome(NamedTuple):
     """What the program of a plan needs in bytes: now, as predicted after all changes, and as recompiled."""
 
@@ -103,17 +116,18 @@ class Outcome(NamedTuple):
         return self.ratio is not None and 1 / GOOD_RATIO <= self.ratio <= GOOD_RATIO
 
 
-def pairs_and_plans(python: Path, backends: Sequence[str]) -> tuple[list[Pair], list[Plan]]:
-    """Return the pairs and plans that `programs.py` has for some backends."""
+def listed_programs(python: Path, backends: Sequence[str]) -> tuple[list[Pair], list[Plan], list[Trap]]:
+    """Return the pairs, plans and traps that `programs.py` has for some backends."""
     listed = subprocess.run([str(python), str(PROGRAMS)], check=True, capture_output=True, text=True).stdout
-    pairs, plans = json.loads(listed)
+    pairs, plans, traps = json.loads(listed)
     return (
         [pair for fields in pairs if (pair := Pair(*fields)).backend in backends],
         [plan for fields in plans if (plan := Plan(*fields)).backend in backends],
+        [trap for fields in traps if (trap := Trap(*fields)).backend in backends],
     )
 
 
-def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair | Plan]) -> None:
+def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair | Plan | Trap]) -> None:
     """Compile what `folder` does not have yet."""
     keys = dict.fromkeys(key for pair in wanted for key in pair.keys)
     missing = [key for key in keys if not any(folder.glob(f"{key}/*buffer-assignment.txt"))]
@@ -143,6 +157,17 @@ def plan_outcomes(folder: Path, wanted: Iterable[Plan]) -> Iterator[PlanOutcome]
         if {*plan.rules} <= {action.rule for action in base.actions}:
             predicted = needed_after(*_loaded(folder, plan.keys[0]), frozenset(map(Rule, plan.rules)))
             yield PlanOutcome(plan, base.needed_bytes, predicted, variant.needed_bytes)
+
+
+def is_fallen_for(folder: Path, trap: Trap) -> bool:
+    """Whether a trap gets the advice that it must not get."""
+    return any(action.rule == trap.rule for action in _advice(folder, trap.keys[0]).actions)
+
+
+def trap_sentence(fallen: Sequence[Trap], count: int) -> str:
+    """Say how many traps there are, and which of them get the advice."""
+    names = ", ".join(f"`{trap.base}` for {trap.backend.upper()} ({trap.rule})" for trap in fallen)
+    return f"{count} programs look as if a rule applied, but must not get its advice. {names or 'None'} gets it."
 
 
 def margin(found: Iterable[Outcome], plans: Iterable[PlanOutcome]) -> tuple[float, int]:
@@ -221,12 +246,13 @@ def main() -> None:
     parser.add_argument("--python", type=Path, required=True)
     arguments = parser.parse_args()
     has_tpu = subprocess.run([str(arguments.python), "-c", "import libtpu"], check=False, capture_output=True)
-    pairs, plans = pairs_and_plans(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
-    compile_programs(arguments.python, arguments.folder, [*pairs, *plans])
+    pairs, plans, traps = listed_programs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
+    compile_programs(arguments.python, arguments.folder, [*pairs, *plans, *traps])
     found, planned = list(outcomes(arguments.folder, pairs)), list(plan_outcomes(arguments.folder, plans))
     factor, count = margin(found, planned)
     needs = f"{MARGIN_SENTENCE.format(count=count)} {factor:.2f} times what was predicted."
-    text = "\n".join([*summary(found), "", needs, "", *plan_table(planned), "", *table(found)])
+    fallen = trap_sentence([trap for trap in traps if is_fallen_for(arguments.folder, trap)], len(traps))
+    text = "\n".join([*summary(found), "", fallen, "", needs, "", *plan_table(planned), "", *table(found)])
     print(text)
     if not has_tpu.returncode:
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")

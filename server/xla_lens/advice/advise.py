@@ -23,7 +23,17 @@ from xla_lens.advice.actions import (
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
-from xla_lens.advice.rules import attention_scores, donate, logits, microbatches, optimizer_state, rematerialize
+from xla_lens.advice.rules import (
+    attention_scores,
+    donate,
+    logits,
+    loop_outputs,
+    loop_state,
+    microbatches,
+    optimizer_state,
+    padded_dimension,
+    rematerialize,
+)
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
@@ -42,6 +52,9 @@ RULES: Final = (
     attention_scores.ROW,
     logits.ROW,
     microbatches.ROW,
+    loop_state.ROW,
+    padded_dimension.ROW,
+    loop_outputs.ROW,
 )
 """All rules. Of actions that save as much, that of the first rule comes first."""
 

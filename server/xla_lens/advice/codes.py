@@ -12,3 +12,6 @@ class Rule(StrEnum):
     ATTENTION_SCORES = "attention-scores"
     LOGITS = "logits"
     MICROBATCHES = "microbatches"
+    LOOP_STATE = "loop-state"
+    PADDED_DIMENSION = "padded-dimension"
+    LOOP_OUTPUTS = "loop-outputs"

@@ -232,14 +232,14 @@ class Facts:
         return known[name]
 
     def _passes_to_backward(self, name: int) -> bool:
-        readers = {read.name for value in self._defined_by(name) for read in self.reads(value)}
+        readers = {read.name for value in self.defined_by(name) for read in self.reads(value)}
         # A `copy-done` defines no value; the readers of what it shows are those of the `copy-start`.
-        readers = {reader for reader in readers if self.op_name(reader) is not None or self._defined_by(reader)}
+        readers = {reader for reader in readers if self.op_name(reader) is not None or self.defined_by(reader)}
         # What an asynchronous slice reads is passed on in a computation of its own.
         is_late = self.backward_step is not None and self._steps[name] >= self.backward_step
         return all(map(self.is_for_backward, readers)) if readers else is_late
 
-    def _defined_by(self, name: int) -> list[int]:
+    def defined_by(self, name: int) -> list[int]:
         """The values that an instruction defines."""
         order, names = self._values_by_name
         values: list[int] = order[slice(*names.searchsorted((name, name + 1)))].tolist()

@@ -1,0 +1,140 @@
+"""`loop-outputs`: a loop stacks results of which only a part or a sum is read later."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.stacks import Stack, is_parameter, stacks, users, value_of, values_of, way_back, without_shared
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines, Name, Role
+from xla_lens.model.attribution.writers import Position, Writers
+from xla_lens.model.memory.donation import ELEMENTWISE
+from xla_lens.model.memory.edits import Piece
+from xla_lens.syntax.columns import NONE
+
+_SMALL_PART: Final = 8
+"""The results of what reads a stack take at most one part in so many of its bytes."""
+
+
+class _Reads(NamedTuple):
+    """What reads a stack: the values that are copies of it, and the names of the instructions that reduce or cut it."""
+
+    copies: tuple[int, ...]
+    names: tuple[int, ...]
+
+
+def loop_outputs(facts: Facts) -> Iterator[Effect]:
+    """Yield the stacks of loops that are only reduced or cut later. They are gone, but for the results, which the loops
+    compute.
+    """
+    writers = facts.origins.writers
+    if writers is None:
+        return
+    found = {stack: reads for stack in stacks(facts, writers) if (reads := _reads(facts, writers, stack))}
+    whole = {stack: {*values_of(facts, writers, stack), *reads.copies} for stack, reads in found.items()}
+    gone = without_shared(facts, set().union(*whole.values()))
+    # Several stacks may begin with the same array.
+    contents = {value: stack.value for stack, values in whole.items() for value in values}
+    new = list[Piece]()
+    for stack, reads in found.items():
+        start = min(facts.start[value] for value in whole[stack])
+        results = {value for name in reads.names for value in facts.defined_by(name)}
+        new += (Piece(start, facts.end[stack.value], facts.size[value]) for value in results)
+    yield from (Effect(value, content=contents[value]) for value in gone)
+    if new:
+        yield Effect(NONE, tuple(new))
+
+
+def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
+    """What reads a stack, None if something reads all of it, or if the backward pass does."""
+    if not facts.is_computed(stack.value) or facts.is_backward(facts.op_name(facts.name[stack.value])):
+        return None
+    copies, names, waiting = list[int](), dict[int, None](), [stack.value]
+    for value in waiting:
+        for _, name in facts.reads(value):
+            row = writers.module.row_of(facts.dump.names[name])
+            if row == NONE or facts.is_for_backward(name):
+                return None
+            made = facts.defined_by(name)
+            if facts.dump.opcode(name) in (b"copy", b"transpose") and all(map(facts.is_computed, made)):
+                copies += made
+                waiting += made
+            elif _is_small(facts, stack, name) and _reduces(facts, writers, row, value):
+                names[name] = None
+            else:
+                return None
+    is_chained = len(names) > 1 and any(_leads_to(facts, name, names) for name in names)
+    return _Reads(tuple(copies), tuple(names)) if names and not is_chained else None
+
+
+def _is_small(facts: Facts, stack: Stack, name: int) -> bool:
+    made = facts.defined_by(name)
+    return bool(made) and sum(facts.size[value] for value in made) * _SMALL_PART <= facts.size[stack.value]
+
+
+def _reduces(facts: Facts, writers: Writers, row: int, value: int) -> bool:
+    """Whether an instruction reduces or cuts a value, after computations on its elements."""
+    read = writers.read(row)
+    operands = [writers.operand(Position(row, ()), number, ()) for number in range(len(read.operands))]
+    numbers = [
+        number
+        for number, operand in enumerate(operands)
+        if any(value_of(facts, writers, position) == value for position in way_back(writers, operand))
+    ]
+    return bool(numbers) and all(_reduces_operand(writers, row, number) for number in numbers)
+
+
+def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
+    opcode = writers.read(row).own.opcode
+    if opcode != b"fusion":
+        return opcode in _REDUCING and number == 0
+    called = writers.called(row, b"calls")
+    rows = writers.module.instructions_of(called[0]) if called and called[0] != NONE else ()
+    waiting = [r for r in rows if is_parameter(writers, r) and writers.read(r).own.parameter_number == number]
+    # What is computed on its elements must be reduced, too.
+    for each in waiting:
+        readers = users(writers, each)
+        if not readers:
+            return False
+        for reader in readers:
+            own, operands = writers.read(reader).own, writers.read(reader).operands
+            places = [place for place, name in enumerate(operands) if name == writers.module.name(each)]
+            if own.opcode in ELEMENTWISE or own.opcode in (b"reshape", b"transpose", b"bitcast"):
+                waiting += [reader] * (reader not in waiting)
+            elif not all(_reduces_operand(writers, reader, place) for place in places):
+                return False
+    return bool(waiting)
+
+
+def _leads_to(facts: Facts, name: int, others: dict[int, None]) -> bool:
+    """Whether something else that reads a stack is computed from the result of an instruction: what needs a mean of
+    all slices cannot be computed while the loop runs.
+    """
+    waiting, passed = [name], {name}
+    for each in waiting:
+        after = {read.name for value in facts.defined_by(each) for read in facts.reads(value)} - passed
+        if after & others.keys() or len(passed) > _MOST_READERS:
+            return True
+        passed |= after
+        waiting += after
+    return False
+
+
+_REDUCING: Final = frozenset((b"dynamic-slice", b"reduce", b"slice"))
+
+_MOST_READERS: Final = 200
+"""Maximum number of instructions to follow from one that reads a stack."""
+
+
+def _what(subject: Subject) -> Inlines:
+    shape = Name(subject.groups[0].shape, role=Role.SHAPE)
+    return ("Reduce or slice ", shape, " in the body of the loop that stacks it", *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "carry, parts = jax.lax.scan(body, carry, xs)  # body returns what is read later, such as y.sum(-1)"
+
+
+ROW: Final = RuleRow(rule=Rule.LOOP_OUTPUTS, find=loop_outputs, what=_what, snippet=_snippet)

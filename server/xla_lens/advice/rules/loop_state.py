@@ -1,0 +1,248 @@
+"""`loop-state`: a loop reads slices of an array, and stacks the new slices in another one.
+
+So does `jax.lax.scan` over the layers of a model with the caches of all layers as `xs` and the new caches as `ys`. Both
+are live as long as the loop runs. An array that the loop carries, and whose slices it writes over, is live once.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.stacks import (
+    COPIES,
+    Stack,
+    computed,
+    is_carried,
+    is_parameter,
+    lengths,
+    stacks,
+    users,
+    value_of,
+    values_of,
+    way_back,
+    without_shared,
+)
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines, Name, Role
+from xla_lens.model.attribution.writers import ELEMENT_INDEX, Position, Writers
+from xla_lens.model.memory.alive import on_same_bytes
+from xla_lens.model.memory.donation import ELEMENTWISE
+from xla_lens.model.memory.edits import Piece
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo.shapes import parse_shape
+from xla_lens.syntax.numbers import integer
+
+
+class _State(NamedTuple):
+    """The array that a loop reads slices of: the value that it is before the loop, and the values that are conversions
+    of it for the loop.
+    """
+
+    value: int
+    converted: tuple[int, ...]
+
+
+def loop_state(facts: Facts) -> Iterator[Effect]:
+    """Yield what loops stack if it could be written over what they read slices of, which nothing reads later."""
+    writers = facts.origins.writers
+    if writers is None:
+        return
+    found = {stack: state for stack in stacks(facts, writers) if (state := _state(facts, writers, stack))}
+    whole = {stack: values_of(facts, writers, stack) for stack in found}
+    contents = {value: stack.value for stack, values in whole.items() for value in values}
+    gone = without_shared(facts, contents)
+    yield from (Effect(value, content=contents[value]) for value in gone)
+    new = list[Piece]()
+    for stack, state in found.items():
+        loop = facts.start[stack.value]
+        yield from (Effect(value, content=stack.value) for value in state.converted)
+        # What is live up to the loop has to stay for as long as its result, or until that is copied there.
+        start, end = facts.end[state.value] + 1, _end(facts, stack, state)
+        if not facts.kind[state.value] & Kind.PARAMETER and start <= end:
+            new.append(facts.piece(stack.value, start, end))
+        # One slice is converted at a time.
+        start = min(map(facts.start.__getitem__, whole[stack]))
+        new += (Piece(start, loop, facts.size[value] // stack.layers) for value in state.converted)
+    if new:
+        yield Effect(NONE, tuple(new))
+
+
+def _end(facts: Facts, stack: Stack, state: _State) -> int:
+    """The last step at which the result of a loop needs bytes other than those of what it begins with."""
+    same = {*on_same_bytes(facts.dump, state.value).tolist()}
+    copies = (value for read in facts.reads(stack.value) for value in facts.defined_by(read.name) if value in same)
+    return min((facts.start[value] - 1 for value in copies), default=facts.end[stack.value])
+
+
+def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
+    """What a stack is the new version of: an array that the same loop reads in slices. None without any, or if it is
+    needed later. A loop that is differentiated saves what it carries in each iteration.
+    """
+    op_name = facts.op_name(facts.name[stack.value])
+    if op_name is None or _DIFFERENTIATED.search(op_name) or not _begins_empty(writers, stack):
+        return None
+    for row in writers.module.instructions_of(writers.module.computation_of(stack.root)):
+        element = _element(writers, stack, row)
+        slices = _slices(writers, row, ()) if element != NONE else None
+        if slices and _is_update(writers, stack, slices):
+            if _stored_by(writers, stack, slices) - {stack.element}:
+                return None
+            state = _before(facts, writers, stack, element)
+            is_moved = state and facts.kind[state.value] & Kind.PARAMETER and _is_moved(writers, slices)
+            # What the program begins with has a layout of its own, and would be copied.
+            return None if is_moved else state
+    return None
+
+
+def _begins_empty(writers: Writers, stack: Stack) -> bool:
+    """Whether the initial content of a stack does not matter: `scan` begins with zeros, or XLA with an empty buffer."""
+    begin = computed(writers, writers.operand(Position(stack.row, ()), 0, (stack.element,)))
+    own = writers.read(begin.row).own if begin else None
+    return own is not None and (own.opcode in (b"broadcast", b"constant") or own.has_text(_EMPTY_BUFFER))
+
+
+def _element(writers: Writers, stack: Stack, row: int) -> int:
+    """The number of the element of what the loop carries that an instruction takes out, if it has the lengths of a
+    stack and the loop does not change it. Else NONE.
+    """
+    own = writers.read(row).own
+    match = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
+    if own.opcode != b"get-tuple-element" or not match or lengths(writers, row) != stack.lengths:
+        return NONE
+    element = integer(match[1])
+    is_passed_on = is_carried(writers, Position(row, ()), element) and is_carried(
+        writers, Position(stack.root, (element,)), element
+    )
+    return element if is_passed_on and element != stack.element else NONE
+
+
+def _slices(writers: Writers, row: int, callers: tuple[int, ...]) -> list[Position] | None:
+    """The instructions that take a slice out of an array, None if something else reads it."""
+    found, module = list[Position](), writers.module
+    for user in users(writers, row):
+        read = writers.read(user)
+        numbers = [number for number, name in enumerate(read.operands) if name == module.name(row)]
+        if read.own.opcode == b"dynamic-slice" and numbers == [0]:
+            found.append(Position(user, (), callers))
+        elif read.own.opcode == b"fusion":
+            called = next(iter(writers.called(user, b"calls")), NONE)
+            for inner in module.instructions_of(called) if called != NONE else ():
+                if is_parameter(writers, inner) and writers.read(inner).own.parameter_number in numbers:
+                    slices = _slices(writers, inner, (*callers, user))
+                    if slices is None:
+                        return None
+                    found += slices
+        elif read.own.opcode != b"tuple":
+            return None
+    return found
+
+
+def _is_update(writers: Writers, stack: Stack, slices: list[Position]) -> bool:
+    """Whether what a loop stores is computed element by element from the slice with the same number."""
+    wanted = {position.row for position in slices if _numbers(writers, position, 1) == _numbers_of(writers, stack)}
+    waiting, passed = [stack.update], set[Position]()
+    for position in waiting:
+        for before in way_back(writers, position):
+            if before in passed or len(passed) > _MOST_STEPS:
+                break
+            passed.add(before)
+            read = writers.read(before.row)
+            if before.row in wanted:
+                return True
+            if read.own.opcode in ELEMENTWISE and read.own.opcode not in COPIES:
+                operands = range(len(read.operands))
+            else:
+                operands = range(1 if read.own.opcode in _PASSING else 0)
+            found = (writers.operand(before, number, ()) for number in operands)
+            waiting += filter(None, found)
+    return False
+
+
+def _numbers_of(writers: Writers, stack: Stack) -> frozenset[bytes | tuple[int, ...]]:
+    return _signature(writers, stack.number)
+
+
+def _numbers(writers: Writers, position: Position, operand: int) -> frozenset[bytes | tuple[int, ...]]:
+    return _signature(writers, writers.operand(position, operand, ()))
+
+
+def _signature(writers: Writers, position: Position | None) -> frozenset[bytes | tuple[int, ...]]:
+    """What the number of a slice is computed from: elements of what the loop carries, and whether it counts down."""
+    found, waiting = set[bytes | tuple[int, ...]](), [position]
+    for each in waiting:
+        begin = computed(writers, each)
+        if begin is None or len(waiting) > _MOST_STEPS:
+            return frozenset((b"unknown",))
+        own, operands = writers.read(begin.row).own, writers.read(begin.row).operands
+        if own.opcode == b"parameter":
+            found.add(begin.index)
+        elif own.opcode in ELEMENTWISE:
+            found.update((own.opcode,) if own.opcode in (b"subtract", b"negate", b"multiply") else ())
+            waiting += (writers.operand(begin, number, ()) for number in range(len(operands)))
+        elif own.opcode != b"constant":
+            found.add(own.opcode)
+    return frozenset(found)
+
+
+def _stored_by(writers: Writers, stack: Stack, slices: list[Position]) -> set[int]:
+    """The elements of what the loop carries that are stacks, and are stored by an instruction that reads one of some
+    slices itself. If it reads a slice of another stack, XLA would copy all of that before writing over it.
+    """
+    rows = {(*position.callers, position.row)[0] for position in slices}
+    ways = ([*way_back(writers, Position(stack.root, (number,)))] for number in range(stack.elements))
+    return {
+        number
+        for number, way in enumerate(ways)
+        if way and way[0].row in rows and writers.read(way[-1].row).own.opcode == b"dynamic-update-slice"
+    }
+
+
+def _before(facts: Facts, writers: Writers, stack: Stack, element: int) -> _State | None:
+    """The array of which a loop reads slices before the loop, None if something needs it later."""
+    way = way_back(writers, writers.operand(Position(stack.row, ()), 0, (element,)))
+    values = [value_of(facts, writers, position) for position in way if not position.callers]
+    loop = facts.start[stack.value]
+    if not values or NONE in values or facts.dimensions(values[-1]) != facts.dimensions(stack.value):
+        return None
+    if any(read.step > loop for value in values for read in facts.reads(value)):
+        return None
+    *converted, value = values
+    kind = facts.kind[value] & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
+    # An argument that is not donated, and a result that is another one, have to stay as they are.
+    is_free = kind in (0, int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)) and all(map(facts.is_computed, converted))
+    return _State(value, tuple(converted)) if is_free else None
+
+
+def _is_moved(writers: Writers, slices: list[Position]) -> bool:
+    """Whether the slices that a loop reads are copied into another layout."""
+    rows = {position.callers[0] if position.callers else position.row for position in slices}
+    copies = ((row, user) for row in rows for user in users(writers, row) if writers.read(user).own.opcode == b"copy")
+    shapes = (
+        (parse_shape(writers.read(row).own.shape), parse_shape(writers.read(copy).own.shape)) for row, copy in copies
+    )
+    return any(old and new and old.minor_to_major != new.minor_to_major for old, new in shapes)
+
+
+_DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
+_EMPTY_BUFFER: Final = b'custom_call_target="AllocateBuffer"'
+
+_PASSING: Final = frozenset((b"dynamic-update-slice", b"pad", b"reshape", b"scatter", b"transpose"))
+"""Instructions whose elements are those of their first operand, moved, or with others written over."""
+
+_MOST_STEPS: Final = 300
+"""Maximum number of instructions between what a loop reads and what it stores."""
+
+
+def _what(subject: Subject) -> Inlines:
+    shape = Name(subject.groups[0].shape, role=Role.SHAPE)
+    return ("Carry ", shape, " through the loop that updates it", *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "state = jax.lax.dynamic_update_index_in_dim(state, new, layer, 0)  # in the carry, not in xs and ys"
+
+
+ROW: Final = RuleRow(rule=Rule.LOOP_STATE, find=loop_state, what=_what, snippet=_snippet)

@@ -1,0 +1,122 @@
+"""`padded-dimension`: a TPU pads a short dimension of large arrays to 128.
+
+XLA puts a long dimension last by itself where it can. It cannot where rows are gathered or scattered, where matrices
+are multiplied one by one, and where the order of the dimensions matters, as for a reshape.
+"""
+
+import re
+from collections.abc import Iterator
+from math import prod
+from typing import Final
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines, Name, Role
+from xla_lens.model.memory.edits import Piece
+from xla_lens.model.memory.padding import PaddingReason, padding_of
+from xla_lens.model.tables.backend import Backend
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.shapes import parse_shape
+
+_SHORTEST: Final = 1024
+"""A dimension that is put last is so long that padding it costs little."""
+
+_MOST_COLUMNS: Final = 16
+"""Maximum number of columns to compute on one by one."""
+
+
+def padded_dimension(facts: Facts) -> Iterator[Effect]:
+    """Yield the arrays whose minor dimension is padded to twice its length or more: without the padding, they take the
+    bytes of their elements.
+
+    Nothing is found in a program that divides an array into short rows by a reshape: where the elements come in this
+    order, XLA pads them to change it.
+    """
+    if facts.dump.backend is not Backend.TPU:
+        return
+    padded = {value: size for value in facts.candidates if (size := _logical_bytes(facts.dump, value))}
+    if any(_RESHAPE.search(facts.op_name(facts.name[value]) or "") for value in padded):
+        return
+    for value, size in padded.items():
+        if not _is_for_library(facts, value):
+            yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
+
+
+def _logical_bytes(dump: DumpSet, value: int) -> int | None:
+    """The bytes of the elements of an array whose minor dimension is mostly padding, None for others. Where XLA has put
+    the first dimension last, the program does not decide.
+    """
+    padding, lengths = padding_of(dump, value), _lengths(dump, value)
+    if not padding or not padding.parts or len(lengths) < 2:
+        return None
+    minor = padding.parts[0]
+    is_padded = minor.cause is PaddingReason.DIMENSION and minor.padded_length >= 2 * minor.length
+    return padding.logical_bytes if is_padded and minor.dimension and max(lengths) >= _SHORTEST else None
+
+
+def _is_for_library(facts: Facts, value: int) -> bool:
+    """Whether a kernel, a convolution or a decomposition of matrices makes or reads an array, whose layout is theirs.
+    Columns of many are too many to compute on one by one.
+    """
+    names = facts.name[value], *(read.name for read in facts.reads(value))
+    op_names = [facts.op_name(name) or "" for name in names]
+    if any(facts.dump.opcode(name) == b"custom-call" for name in names) or any(map(_LIBRARY.search, op_names)):
+        return True
+    return _columns(facts.dump, value) > _MOST_COLUMNS and any(map(_ONE_BY_ONE.search, op_names))
+
+
+def _lengths(dump: DumpSet, value: int) -> list[int]:
+    """The lengths of the dimensions of an array, empty for others."""
+    shape = parse_shape(dump.shape(value) or b"")
+    return [length or 0 for length in shape.dimensions] if shape else []
+
+
+def _columns(dump: DumpSet, value: int) -> int:
+    """The number of elements of an array for each place of its longest dimension."""
+    lengths = _lengths(dump, value)
+    return prod(lengths) // max(lengths)
+
+
+_LIBRARY: Final = re.compile(
+    r"conv_general_dilated|pallas_call|cholesky|triangular_solve|householder|/(?:eigh?|qr|svd|lu)$"
+)
+_ROWS: Final = re.compile(r"/(?:gather|scatter)[^/]*$")
+_PRODUCT: Final = re.compile(r"/dot_general$")
+_ONE_BY_ONE: Final = re.compile(f"{_ROWS.pattern}|{_PRODUCT.pattern}")
+_RESHAPE: Final = re.compile(r"/reshape$")
+
+
+def _what(subject: Subject) -> Inlines:
+    group = subject.groups[0]
+    columns, shape = f"{_columns(subject.dump, group.values[0]):,}", Name(group.shape, role=Role.SHAPE)
+    if _has(subject, _ROWS):
+        return (f"Gather and scatter the {columns} columns of ", shape, " one by one, as a TPU pads rows to 128")
+    if _has(subject, _PRODUCT):
+        return ("Multiply the small matrices of ", shape, " as sums of products, as a TPU pads rows to 128")
+    return ("Put the long dimension of ", shape, " last, as a TPU pads the last one to 128")
+
+
+def _snippet(subject: Subject) -> str | None:
+    group = subject.groups[0]
+    if _has(subject, _ROWS):
+        columns = _columns(subject.dump, group.values[0])
+        return f"rows = [table[:, column][indices] for column in range({columns})]"
+    if _has(subject, _PRODUCT):
+        return "product = (a[:, :, None] * b[None]).sum(1)  # a, b: the long dimension last"
+    return None
+
+
+def _has(subject: Subject, op_name: re.Pattern[str]) -> bool:
+    """Whether an instruction with such an op_name makes or reads one of the buffers."""
+    dump = subject.dump
+    values = [value for group in subject.groups for value in group.values]
+    rows = [dump.values.used_value.item(value) for value in values]
+    readers = {name for row in rows if row != NONE for name in dump.uses.name[dump.uses_of(row)].tolist()}
+    instructions = map(dump.instruction, {*map(dump.name_of, values), *readers})
+    return any(op_name.search(found.op_name or "") for found in instructions if found)
+
+
+ROW: Final = RuleRow(rule=Rule.PADDED_DIMENSION, find=padded_dimension, what=_what, snippet=_snippet)

@@ -1,0 +1,169 @@
+"""What loops stack and what they take slices of: the `ys` and the `xs` of `jax.lax.scan`.
+
+A loop that stacks results carries an array with a slice for each iteration, which its body writes with a
+`dynamic-update-slice`. An array of which each iteration reads a slice is carried, too, but the body only passes it on.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from xla_lens.advice.facts import Facts
+from xla_lens.model.attribution.writers import ELEMENT_INDEX, Position, Writers
+from xla_lens.model.hlo.dataflow import index_path
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo.shapes import parse_shape
+from xla_lens.syntax.numbers import integer
+
+
+class Stack(NamedTuple):
+    """What a loop stacks: its result `value`, a row of `DumpSet.values`. It is the element `element` of all `elements`
+    that the loop `row` of the module carries, and has `lengths`. `root` is the root of the body. An iteration stores
+    `update` in the slice `number`.
+    """
+
+    value: int
+    row: int
+    element: int
+    elements: int
+    lengths: tuple[int | None, ...]
+    root: int
+    update: Position
+    number: Position
+
+    @property
+    def layers(self) -> int:
+        """The number of slices."""
+        return self.lengths[0] or 1
+
+
+def stacks(facts: Facts, writers: Writers) -> Iterator[Stack]:
+    """Yield what loops stack, one slice in each iteration."""
+    dump = facts.dump
+    for value in facts.candidates:
+        if facts.opcode(value) == b"while":
+            index = index_path(dump, dump.values.index.item(value))
+            row = writers.module.row_of(dump.names[facts.name[value]])
+            if row != NONE and len(index) == 1 and (stack := _stack(writers, value, row, index[0])):
+                yield stack
+
+
+def _stack(writers: Writers, value: int, row: int, element: int) -> Stack | None:
+    bodies = writers.called(row, b"body")
+    root = writers.module.root(bodies[0]) if bodies and bodies[0] != NONE else NONE
+    stored = computed(writers, Position(root, (element,))) if root != NONE else None
+    if stored is None or writers.read(stored.row).own.opcode != b"dynamic-update-slice":
+        return None
+    target, update, number = (writers.operand(stored, operand, ()) for operand in range(3))
+    if update is None or number is None or not is_carried(writers, target, element):
+        return None
+    whole, part, elements = lengths(writers, stored.row), lengths(writers, update.row), len(writers.read(root).operands)
+    return (
+        Stack(value, row, element, elements, whole, root, update, number) if whole and part == (1, *whole[1:]) else None
+    )
+
+
+def is_carried(writers: Writers, position: Position | None, element: int) -> bool:
+    """Whether a position in the body of a loop is what the loop carries as an element."""
+    begin = computed(writers, position)
+    return begin is not None and begin.index == (element,) and not begin.callers and is_parameter(writers, begin.row)
+
+
+def is_parameter(writers: Writers, row: int) -> bool:
+    """Whether an instruction is the parameter of a computation."""
+    return writers.read(row).own.opcode == b"parameter"
+
+
+def lengths(writers: Writers, row: int) -> tuple[int | None, ...] | None:
+    """The lengths of the dimensions of the result of an instruction, None if it is no array."""
+    shape = parse_shape(writers.read(row).own.shape)
+    return shape.dimensions if shape else None
+
+
+def way_back(writers: Writers, position: Position | None) -> Iterator[Position]:
+    """Yield an element and what it is a copy of: through tuples, views, copies, conversions and fusions, up to the
+    instruction that computes it, or the parameter of the computation that it is in.
+    """
+    for _ in range(_MOST_STEPS):
+        if position is None:
+            return
+        own, index = writers.read(position.row).own, position.index
+        element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
+        if own.opcode == b"tuple" and index:
+            position = writers.operand(position, index[0], index[1:])
+        elif own.opcode == b"get-tuple-element" and element:
+            position = writers.operand(position, 0, (integer(element[1]), *index))
+        else:
+            yield position
+            if own.opcode in COPIES:
+                position = writers.operand(position, 0, index)
+            elif own.opcode == b"fusion":
+                roots = [writers.module.root(called) for called in writers.called(position.row, b"calls")]
+                position = Position(roots[0], index, (*position.callers, position.row)) if NONE not in roots else None
+            elif own.opcode == b"parameter" and position.callers:
+                caller = Position(position.callers[-1], (), position.callers[:-1])
+                number = own.parameter_number
+                position = writers.operand(caller, number, index) if number is not None else None
+            else:
+                return
+
+
+def computed(writers: Writers, position: Position | None) -> Position | None:
+    """Return the instruction that computes an element, or the parameter that it is. None if the module does not say."""
+    return next(reversed([*way_back(writers, position)]), None)
+
+
+def users(writers: Writers, row: int) -> list[int]:
+    """Return the instructions of its computation that have an instruction as an operand. Views of it count for what
+    uses these.
+    """
+    module, found = writers.module, dict[int, None]()
+    end = module.computation_span(module.computation_of(row))[1]
+    for place in module.words_like(module.place(row), module.span(row)[1], end):
+        user = module.instruction_at(place)
+        if user != NONE and module.name(row) in writers.read(user).operands:
+            is_view = writers.read(user).own.opcode == b"bitcast"
+            found.update(dict.fromkeys(users(writers, user) if is_view else [user]))
+    return list(found)
+
+
+def value_of(facts: Facts, writers: Writers, position: Position) -> int:
+    """Return the row of `DumpSet.values` of an instruction or of an element of it, NONE if the dump has none."""
+    dump = facts.dump
+    index = b"{%s}" % b",".join(b"%d" % number for number in position.index)
+    return dump.value_at(dump.name_number(writers.module.name(position.row)), dump.index_number(index))
+
+
+def values_of(facts: Facts, writers: Writers, stack: Stack) -> set[int]:
+    """Return the values that are a stack: its result, and what the loop carries as that element before it."""
+    called = [body for body in writers.called(stack.row, b"body", b"condition") if body != NONE]
+    parameters = (row for each in called for row in writers.module.instructions_of(each) if is_parameter(writers, row))
+    carried = [Position(row, (stack.element,)) for row in parameters]
+    stored = way_back(writers, Position(stack.root, (stack.element,)))
+    initial = way_back(writers, writers.operand(Position(stack.row, ()), 0, (stack.element,)))
+    positions = (position for position in (*carried, *stored, *initial) if not position.callers)
+    found = {stack.value, *(value_of(facts, writers, position) for position in positions)} - {NONE}
+    return {value for value in found if (shape := facts.dimensions(value)) and shape.lengths == stack.lengths}
+
+
+def without_shared(facts: Facts, values: Iterable[int]) -> set[int]:
+    """Return of values of stacks those that the program can do without if nobody needs the stacks: not those in buffers
+    of arguments, nor those that something else begins with, too.
+    """
+    all_values = {*values}
+    names = {facts.name[value] for value in all_values}
+    return {
+        value
+        for value in all_values
+        if not facts.kind[value] & Kind.PARAMETER
+        and (facts.opcode(value) not in _INITIAL or {read.name for read in facts.reads(value)} <= names)
+    }
+
+
+_INITIAL: Final = frozenset((b"broadcast", b"constant", b"copy", b"custom-call", b"fusion"))
+"""The opcodes of what stacks begin with."""
+
+COPIES: Final = frozenset((b"bitcast", b"convert", b"copy", b"opt-barrier", b"reduce-precision"))
+"""Instructions whose result is their operand, at another place or in another type."""
+
+_MOST_STEPS: Final = 50
+"""Maximum number of instructions on the way to what computes an element."""

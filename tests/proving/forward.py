@@ -1,0 +1,410 @@
+"""Programs without a backward pass, each as it is and as a piece of advice changes it: decoding, chains of samples,
+recurrent nets, particles and graphs. The traps look like them, and must not get the advice.
+
+Each function returns what to compile, its arguments, and the numbers of those that are donated. Imported by
+`programs.py`, which sets the environment of jax first.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+Compiled = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
+
+HALF, FULL = jnp.bfloat16, jnp.float32
+
+
+def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+# ---------------------------------------------------------------- state of loops
+
+LAYERS, BATCH, LENGTH, HEADS, SIZE = 8, 8, 1024, 8, 128
+WIDTH = HEADS * SIZE
+
+
+def attended(x: Any, weights: Any, keys: Any, values: Any, position: Any) -> Any:
+    """A layer of attention from one token to a cache of [batch, heads, length, size]."""
+    query = (x @ weights["query"]).reshape(BATCH, HEADS, SIZE)
+    scores = jnp.einsum("bhd,bhtd->bht", query, keys, preferred_element_type=FULL)
+    scores = jnp.where(jnp.arange(LENGTH) <= position, scores, -1e9)
+    mixed = jnp.einsum("bht,bhtd->bhd", jax.nn.softmax(scores, -1).astype(x.dtype), values)
+    return x + mixed.reshape(x.shape) @ weights["out"]
+
+
+def next_token(is_changed: bool, params: Any, cache: Any, x: Any, position: Any) -> Any:
+    """One token through all layers. The caches of all layers are stacked."""
+
+    def with_new(x: Any, weights: Any, old: Any) -> Any:
+        new = {name: (x @ weights[name]).reshape(BATCH, HEADS, 1, SIZE) for name in ("keys", "values")}
+        return {name: lax.dynamic_update_slice(old[name], new[name], (0, 0, position, 0)) for name in old}
+
+    def scanned(x: Any, one: Any) -> Any:
+        weights, old = one
+        new = with_new(x, weights, old)
+        return attended(x, weights, new["keys"], new["values"], position), new
+
+    def carried(state: Any, one: Any) -> Any:
+        (x, cache), (weights, layer) = state, one
+        new = with_new(x, weights, jax.tree.map(lambda array: array[layer], cache))
+        cache = {name: lax.dynamic_update_index_in_dim(cache[name], new[name], layer, 0) for name in cache}
+        return (attended(x, weights, new["keys"], new["values"], position), cache), None
+
+    if is_changed:
+        return lax.scan(carried, (x, cache), (params, jnp.arange(LAYERS)))[0]
+    return lax.scan(scanned, x, (params, cache))
+
+
+def decoding(dtype: Any) -> tuple[Any, Any, Any]:
+    weights = {name: of(LAYERS, WIDTH, WIDTH, dtype=dtype) for name in ("query", "keys", "values", "out")}
+    cache = dict.fromkeys(("keys", "values"), of(LAYERS, BATCH, HEADS, LENGTH, SIZE, dtype=dtype))
+    return weights, cache, of(BATCH, WIDTH, dtype=dtype)
+
+
+def decode_layers(is_changed: bool) -> Compiled:
+    """A decoding step with the caches of all layers as `xs` and `ys`."""
+
+    def step(params: Any, cache: Any, x: Any, position: Any) -> Any:
+        return next_token(is_changed, params, cache, x, position)
+
+    return step, (*decoding(FULL), of(dtype=jnp.int32)), (1,)
+
+
+def generate(is_changed: bool, dtype: Any = HALF) -> Compiled:
+    """Many tokens, one after another."""
+    weights, cache, x = decoding(dtype)
+
+    def tokens(params: Any, x: Any) -> Any:
+        empty = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), cache)
+
+        def step(position: Any, state: Any) -> Any:
+            return next_token(is_changed, params, state[1], state[0], position)
+
+        return lax.fori_loop(0, 64, step, (x, empty))[0]
+
+    return tokens, (weights, x), ()
+
+
+def recurrent_layers(is_changed: bool) -> Compiled:
+    """A step of a recurrent net of many layers, whose states are stacked."""
+
+    def cell(x: Any, weights: Any, h: Any) -> Any:
+        gate = jax.nn.sigmoid(x @ weights["gate"] + h @ weights["back"])
+        return gate * h + (1 - gate) * jnp.tanh(x @ weights["new"])
+
+    def scanned(params: Any, states: Any, x: Any) -> Any:
+        return lax.scan(lambda x, one: (cell(x, *one),) * 2, x, (params, states))
+
+    def carried(params: Any, states: Any, x: Any) -> Any:
+        def layer(carry: Any, one: Any) -> Any:
+            x, states = carry
+            x = cell(x, one[0], states[one[1]])
+            return (x, lax.dynamic_update_index_in_dim(states, x, one[1], 0)), None
+
+        return lax.scan(layer, (x, states), (params, jnp.arange(len(states))))[0]
+
+    params = dict.fromkeys(("gate", "back", "new"), of(16, 256, 256))
+    return carried if is_changed else scanned, (params, of(16, 1 << 15, 256), of(1 << 15, 256)), (1,)
+
+
+def relaxed_blocks(is_changed: bool) -> Compiled:
+    """Blocks of points that repel each other, one after another."""
+
+    def relaxed(points: Any) -> Any:
+        far = points[:, None] - points[None]
+        return points + 1e-3 * jnp.sum(far / (jnp.sum(far * far, -1, keepdims=True) + 1), 1)
+
+    def mapped(blocks: Any) -> Any:
+        return lax.map(relaxed, blocks)
+
+    def carried(blocks: Any) -> Any:
+        def one_more(block: Any, blocks: Any) -> Any:
+            return lax.dynamic_update_index_in_dim(blocks, relaxed(blocks[block]), block, 0)
+
+        return lax.fori_loop(0, len(blocks), one_more, blocks)
+
+    return carried if is_changed else mapped, (of(1 << 14, 64, 64),), (0,)
+
+
+def adam_layers(_: bool) -> Compiled:
+    """A trap: several instructions read each slice. Written over in place, all of each array is copied first."""
+
+    def update(_: Any, one: Any) -> Any:
+        weights, mean, square, gradients = one
+        mean, square = 0.9 * mean + 0.1 * gradients, 0.99 * square + 0.01 * gradients * gradients
+        return None, (weights - 1e-3 * mean / (jnp.sqrt(square) + 1e-8), mean, square)
+
+    def step(params: Any, mean: Any, square: Any, gradients: Any) -> Any:
+        return lax.scan(update, None, (params, mean, square, gradients))[1]
+
+    return step, (of(16, 2048, 1024),) * 4, (0, 1, 2)
+
+
+def decode_and_keep(_: bool) -> Compiled:
+    """A trap: the old caches are returned, too."""
+
+    def step(params: Any, cache: Any, x: Any, position: Any) -> Any:
+        return next_token(False, params, cache, x, position), jax.tree.map(lambda array: array * 2, cache)
+
+    return step, (*decoding(FULL), of(dtype=jnp.int32)), ()
+
+
+def trained_through(_: bool) -> Compiled:
+    """A trap: a loop that is differentiated saves what it carries in each iteration."""
+
+    def loss(state: Any, x: Any) -> Any:
+        x, new = lax.scan(lambda x, old: (jnp.tanh(x + old.sum(0)), jnp.tanh(old * x)), x, jnp.sin(state))
+        return (new**2).sum() + x.sum()
+
+    return jax.grad(loss), (of(32, 1024, 1024), of(1024)), ()
+
+
+# ---------------------------------------------------------------- outputs of loops
+
+
+def cell(weights: Any, h: Any, x: Any) -> Any:
+    return jnp.tanh(h @ weights["h"] + x @ weights["x"])
+
+
+RECURRENT = {"h": of(512, 512), "x": of(64, 512)}, of(512, 256, 64)
+
+
+def recurrent_last(is_changed: bool) -> Compiled:
+    """A recurrent net of whose states the last one is read."""
+
+    def f(weights: Any, xs: Any) -> Any:
+        begin = jnp.zeros((256, 512))
+        if is_changed:
+            return lax.scan(lambda h, x: (cell(weights, h, x), None), begin, xs)[0] @ weights["h"]
+        return lax.scan(lambda h, x: (cell(weights, h, x),) * 2, begin, xs)[1][-1] @ weights["h"]
+
+    return f, RECURRENT, ()
+
+
+def recurrent_mean(is_changed: bool) -> Compiled:
+    """A recurrent net of whose states the mean is read."""
+
+    def f(weights: Any, xs: Any) -> Any:
+        begin = jnp.zeros((256, 512))
+
+        def summed(state: Any, x: Any) -> Any:
+            h = cell(weights, state[0], x)
+            return (h, state[1] + h), None
+
+        if is_changed:
+            return lax.scan(summed, (begin, begin), xs)[0][1] / len(xs) @ weights["h"]
+        return lax.scan(lambda h, x: (cell(weights, h, x),) * 2, begin, xs)[1].mean(0) @ weights["h"]
+
+    return f, RECURRENT, ()
+
+
+def chain_energies(is_changed: bool) -> Compiled:
+    """A chain of samples of which only the energies are read."""
+
+    def f(key: Any, x: Any) -> Any:
+        def step(x: Any, key: Any) -> Any:
+            other = x + 0.1 * jax.random.normal(key, x.shape)
+            x = jnp.where(jnp.sum(other * other) < jnp.sum(x * x) + 1, other, x)
+            return x, jnp.sum(x * x) if is_changed else x
+
+        found = lax.scan(step, x, jax.random.split(key, 2000))[1]
+        return found if is_changed else (found**2).sum(-1)
+
+    return f, (of(2, dtype=jnp.uint32), of(65536)), ()
+
+
+def loops_summed(is_changed: bool) -> Compiled:
+    """Loops one after another, of each of which the sums are read."""
+
+    def f(x: Any) -> Any:
+        for _ in range(4):
+            if is_changed:
+                x, sums = lax.scan(lambda x, y: (x + y, jnp.sum(x + y)), x, jnp.ones(4000))
+            else:
+                x, found = lax.scan(lambda x, y: (x + y, x + y), x, jnp.ones(4000))
+                sums = jnp.sum(found, axis=-1)
+            x = x + sums
+        return x
+
+    return f, (of(4000),), ()
+
+
+def recurrent_pairs(_: bool) -> Compiled:
+    """A trap: each state is compared with all others."""
+
+    def f(weights: Any, xs: Any) -> Any:
+        states = lax.scan(lambda h, x: (cell(weights, h, x),) * 2, jnp.zeros((256, 512)), xs)[1]
+        return jnp.einsum("tbd,sbd->bts", states, states).sum(-1)
+
+    return f, RECURRENT, ()
+
+
+def recurrent_spread(_: bool) -> Compiled:
+    """A trap: the spread needs the mean of all states first."""
+
+    def f(weights: Any, xs: Any) -> Any:
+        states = lax.scan(lambda h, x: (cell(weights, h, x),) * 2, jnp.zeros((256, 512)), xs)[1]
+        return jnp.max(jnp.abs(states - jnp.median(states, 0)), 0)
+
+    return f, RECURRENT, ()
+
+
+# ---------------------------------------------------------------- short dimensions on a TPU
+
+POINTS = 1 << 20
+
+
+def particles(is_changed: bool) -> Compiled:
+    """Particles that are spread over the eight cells of a grid around them."""
+    corners = jnp.array([[i, j, k, 0] for i in (0, 1) for j in (0, 1) for k in (0, 1)], FULL)
+
+    def f(points: Any) -> Any:
+        if is_changed:
+            points = points.T
+            cells = jnp.floor(points)[:, None, :] + corners.T[:, :, None]
+            near, (i, j, k, _) = 1 - jnp.abs(points[:, None, :] - cells), cells.astype(jnp.int32)
+            parts = near[0] * near[1] * near[2]
+        else:
+            cells = jnp.floor(points)[:, None, :] + corners
+            near, index = 1 - jnp.abs(points[:, None, :] - cells), cells.astype(jnp.int32)
+            i, j, k = index[..., 0], index[..., 1], index[..., 2]
+            parts = near[..., 0] * near[..., 1] * near[..., 2]
+        flat = (i * 128 + j) * 128 + k
+        return jnp.zeros(128**3).at[flat.reshape(-1)].add(parts.reshape(-1))
+
+    return f, (of(POINTS, 4),), ()
+
+
+def neighbors(is_changed: bool) -> Compiled:
+    """Forces between points and their neighbors."""
+
+    def f(points: Any, near: Any) -> Any:
+        if is_changed:
+            near = near.T
+            far = jnp.stack([points[:, axis][near] - points[:, axis] for axis in range(3)])
+            squares = jnp.sum(far * far, 0) + 1e-3
+            return jnp.sum(far * (squares**-7 - squares**-4), 1).T
+        far = points[near] - points[:, None, :]
+        squares = jnp.sum(far * far, -1) + 1e-3
+        return jnp.sum(far * (squares**-7 - squares**-4)[..., None], 1)
+
+    return f, (of(1 << 17, 3), of(1 << 17, 32, dtype=jnp.int32)), ()
+
+
+def edges(is_changed: bool) -> Compiled:
+    """Messages along the edges of a graph, summed at the nodes."""
+
+    def f(nodes: Any, senders: Any, receivers: Any, weights: Any) -> Any:
+        total = partial(jax.ops.segment_sum, segment_ids=receivers, num_segments=len(nodes))
+        if is_changed:
+            columns = range(nodes.shape[1])
+            found = jnp.stack([jnp.tanh(nodes[:, one][senders] - nodes[:, one][receivers]) for one in columns])
+            found = jnp.tanh(weights.T @ found)
+            return jnp.stack([total(found[one]) for one in columns], 1)
+        return total(jnp.tanh(jnp.tanh(nodes[senders] - nodes[receivers]) @ weights))
+
+    indices = of(1 << 21, dtype=jnp.int32)
+    return f, (of(1 << 17, 8), indices, indices, of(8, 8)), ()
+
+
+def matrices(is_changed: bool) -> Compiled:
+    """Products of many small matrices."""
+
+    def f(a: Any, b: Any) -> Any:
+        if is_changed:
+
+            def product(a: Any, b: Any) -> Any:
+                return jnp.sum(a[:, :, None] * b[None], 1)
+
+            a, b = jnp.moveaxis(a, 0, -1), jnp.moveaxis(b, 0, -1)
+            return jnp.moveaxis(product(jnp.tanh(product(a, b)), a), -1, 0)
+        return jnp.tanh(a @ b) @ a
+
+    return f, (of(POINTS, 3, 3), of(POINTS, 3, 3)), ()
+
+
+def scattered(is_changed: bool) -> Compiled:
+    """Vectors that are summed in the cells of a grid."""
+
+    def f(vectors: Any, cells: Any) -> Any:
+        squares = jnp.sum(vectors * vectors, -1)
+        if is_changed:
+            columns = [*vectors.T, squares]
+            sums = [jnp.zeros(64**3).at[cells].add(column) for column in columns]
+            return jnp.stack([column / (sums[3] + 1) for column in sums[:3]], -1)
+        sums = jnp.zeros((64**3, 4)).at[cells].add(jnp.concatenate([vectors, squares[:, None]], -1))
+        return sums[:, :3] / (sums[:, 3:] + 1)
+
+    return f, (of(POINTS, 3), of(POINTS, dtype=jnp.int32)), ()
+
+
+def rows_from_flat(_: bool) -> Compiled:
+    """A trap: the elements come row by row, so that XLA pads them to change their order."""
+
+    def f(x: Any) -> Any:
+        rows = x.reshape(-1, 8, 3)
+        return jnp.tanh(jnp.einsum("nki,nkj->nij", rows, rows)).reshape(-1)
+
+    return f, (of((1 << 18) * 24),), ()
+
+
+def factors(_: bool) -> Compiled:
+    """A trap: a decomposition of small matrices has a layout of its own."""
+    return jnp.linalg.cholesky, (of(1 << 18, 4, 4),), ()
+
+
+def wide_rows(_: bool) -> Compiled:
+    """A trap: the rows of a table have too many columns to gather one by one."""
+
+    def f(table: Any, indices: Any, weights: Any) -> Any:
+        return jax.nn.relu(table[indices] @ weights)
+
+    return f, (of(100000, 64), of(POINTS, dtype=jnp.int32), of(64, 64)), ()
+
+
+def joined_rows(_: bool) -> Compiled:
+    """A trap: rows are joined in this order."""
+
+    def f(x: Any, v: Any, m: Any) -> Any:
+        return jnp.concatenate([x, v, m[:, None]], -1).reshape(-1)[:POINTS].cumsum()
+
+    return f, (of(POINTS, 3), of(POINTS, 3), of(POINTS)), ()
+
+
+BOTH, CPU, TPU = ("cpu", "tpu"), ("cpu",), ("tpu",)
+
+CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
+    "decode_layers": ("loop-state", decode_layers, BOTH),
+    "generate": ("loop-state", generate, BOTH),
+    "generate_full": ("loop-state", partial(generate, dtype=FULL), BOTH),
+    "recurrent_layers": ("loop-state", recurrent_layers, BOTH),
+    "relaxed_blocks": ("loop-state", relaxed_blocks, BOTH),
+    "recurrent_last": ("loop-outputs", recurrent_last, BOTH),
+    "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
+    "chain_energies": ("loop-outputs", chain_energies, BOTH),
+    "loops_summed": ("loop-outputs", loops_summed, CPU),
+    "particles": ("padded-dimension", particles, TPU),
+    "neighbors": ("padded-dimension", neighbors, TPU),
+    "edges": ("padded-dimension", edges, TPU),
+    "matrices": ("padded-dimension", matrices, TPU),
+    "scattered": ("padded-dimension", scattered, TPU),
+}
+"""What advises a change, the program, and where it is compiled."""
+
+TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
+    "decode_and_keep": ("loop-state", decode_and_keep, BOTH),
+    "adam_layers": ("loop-state", adam_layers, BOTH),
+    "trained_through": ("loop-state", trained_through, BOTH),
+    "recurrent_pairs": ("loop-outputs", recurrent_pairs, BOTH),
+    "recurrent_spread": ("loop-outputs", recurrent_spread, BOTH),
+    "rows_from_flat": ("padded-dimension", rows_from_flat, TPU),
+    "factors": ("padded-dimension", factors, TPU),
+    "wide_rows": ("padded-dimension", wide_rows, TPU),
+    "joined_rows": ("padded-dimension", joined_rows, TPU),
+}
+"""What must not be advised, the program, and where it is compiled."""
