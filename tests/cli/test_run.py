@@ -26,6 +26,7 @@ from samples import DUMPS, TPU_LOG, analysis_of
 from terminals import read_all
 from xla_lens.cli.inside import sitecustomize
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
+from xla_lens.cli.measured import measured_beside_planned, read_measured
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.disk.sets import find_sets
 from xla_lens.syntax.file_names import FlagFile
@@ -85,6 +86,81 @@ def slowly(parameter: object) -> object:
 
 def dump_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*-buffer-assignment.txt"))
+
+
+# ---------------------------------------------------------------- measured beside planned
+
+JAX = """
+import atexit, types, warnings
+class Device:
+    def memory_stats(self):
+        warnings.warn('memory_stats will go')
+        return {'peak_bytes_in_use': 3 << 30, 'bytes_limit': 16 << 30, 'num_allocs': 5}
+    def __str__(self):
+        return 'TPU_0'
+class Array:
+    def __init__(self, *shape):
+        self.dtype, self.shape, self.nbytes = 'float32', shape, 1 << 30
+jax, bridge = types.ModuleType('jax'), types.ModuleType('jax._src.xla_bridge')
+jax.local_devices = lambda: [Device()]
+jax.live_arrays = lambda: [Array(2, 3), Array(2, 3), Array()]
+is_open = [True]
+bridge.backends_are_initialized = lambda: is_open[0]
+sys.modules.update({'jax': jax, 'jax._src.xla_bridge': bridge})
+@atexit.register
+def clean_up():
+    is_open[0] = False
+clean_up.__module__ = 'jax._src.api'
+atexit.register(clean_up)
+"""
+"""Does what JAX does, which closes its devices at exit."""
+
+
+def test_what_a_process_used_is_measured_beside_what_its_module_needs(tmp_path: Path) -> None:
+    script = f"{JAX}\nsubprocess.run(['sh', '-c', xla])\nprint('done')\nsys.exit(3)"
+    dumps = str(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload")
+    done = run(tmp_path, *python(script), options=("--out", "dumps"), environment={"DUMPS": dumps})
+    assert (done.returncode, done.stdout) == (3, "done\n")
+    assert "memory_stats will go" not in done.stderr
+    *_, measured, headline, _ = done.stderr.splitlines()
+    assert measured == (
+        f"xla-lens: measured: the process used 3.00 GiB of 16.00 GiB on TPU_0 at most; {headline.split()[1]} needs "
+        "12.05 MiB. The rest can be other modules and arrays that the program keeps (3.00 GiB at the end, 2.00 GiB of "
+        "it in 2 × float32[2,3])"
+    )
+    assert not (tmp_path / "dumps" / "memory.txt").exists()
+
+
+def test_programs_for_the_cpu_are_measured_by_their_resident_memory(tmp_path: Path) -> None:
+    script = "subprocess.run(['sh', '-c', xla])"
+    done = run(tmp_path, *python(script), options=("--out", "dumps"))
+    assert re.search(
+        r"^xla-lens: measured: the process used [\d.]+ MiB of the host at most; jit_train_step needs [\d.]+ \wiB\. The "
+        r"rest can be Python and its libraries, other modules and arrays that the program keeps$",
+        done.stderr,
+        re.MULTILINE,
+    )
+
+
+@pytest.mark.parametrize("change", ["mkfifo", "mkdir", "printf '1\\tresident\\t9\\n\\t\\033\\t\\n' >"])
+def test_a_program_may_make_anything_of_what_is_measured(tmp_path: Path, change: str) -> None:
+    script = f"{JAX}\nsubprocess.run(['sh', '-c', xla + {f'{change} dumps/memory.txt'!r}])"
+    done = run(tmp_path, *python(script), options=("--out", "dumps"))
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("xla-lens: jit_train_step needs ")
+
+
+def test_less_than_a_module_needs_is_said_to_be_less() -> None:
+    memory = read_measured("7\tresident\t1024\n8\tresident\tnone\n9\tarrays\t\x1b[2J\t1\t1")
+    assert [*memory] == [7]
+    (words,) = measured_beside_planned(memory[7], "jit_f", 2048, [], is_host=True)
+    assert words == (
+        "measured: the process used 1.0 KiB of the host at most; jit_f needs 2.0 KiB, which is more: it did not run, "
+        "or did not use all of that"
+    )
+    # What the runtime of a device used is unknown.
+    assert not [*measured_beside_planned(memory[7], "jit_f", 2048, [], is_host=False)]
 
 
 # ---------------------------------------------------------------- the program

@@ -28,6 +28,15 @@ FOLDERS = "folders.txt"
 CACHE_OFF = "cache-off"
 """The file in the folder of the run that is there if a process would have used JAX's compilation cache."""
 
+MEMORY = "memory.txt"
+"""The file in the folder of the run with what processes measured when they ended: a line for each number, of words
+separated by tabs. The first two are the process and what was measured:
+
+- `resident`, bytes: the most memory of the host that the process had at once.
+- `device`, its name, a name of `memory_stats`, bytes.
+- `arrays`, type and shape, count, bytes: arrays of JAX that were alive at the end.
+"""
+
 _DUMP_TO = "--xla_dump_to="
 _AS_TEXT = "--xla_dump_hlo_as_text"
 
@@ -127,6 +136,8 @@ def _start():
         data.pop(name, None)
     complete(data.get(name, encode("")))
     atexit.register(_note_cache, run)
+    atexit.register(_note, run, _resident)
+    _before_jax_ends(run)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: complete(data.get(name, encode(""))))
 
@@ -152,6 +163,84 @@ def _note_cache(run):
     except Exception:
         # The disk may be full, or this is an old release of JAX without the flag.
         pass
+
+
+def _before_jax_ends(run):
+    # type: (str) -> None
+    """Measure the devices at exit before JAX closes them. What is registered last runs first."""
+    real_register = atexit.register  # type: Any
+
+    def note():
+        # type: () -> None
+        _note(run, _devices)
+
+    def register(function, *arguments, **options):
+        # type: (Any, Any, Any) -> Any
+        result = real_register(function, *arguments, **options)
+        if str(getattr(function, "__module__", "")).partition(".")[0] == "jax":
+            atexit.unregister(note)
+            real_register(note)
+        return result
+
+    atexit.register = register  # type: ignore[assignment]
+
+
+def _note(run, measure):
+    # type: (str, Any) -> None
+    """Note what is measured, if this process has compiled something."""
+    try:
+        if any(name in sys.modules for name in _COMPILERS) or os.path.isdir(process_folder(run)):
+            process = str(os.getpid())
+            text = "".join("\t".join([process] + [str(word) for word in words]) + "\n" for words in measure())
+            if text:
+                _append(os.path.join(run, MEMORY), text)
+    except Exception:
+        # Nothing is known then. The program may be ending because something is broken.
+        pass
+
+
+_COMPILERS = ("jax", "tensorflow", "torch_xla")
+
+
+def _resident():
+    # type: () -> Any
+    """Yield the most memory of the host that this process had at once, where the system tells it without an import."""
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                yield "resident", int(line.split()[1]) * 1024
+
+
+def _devices():
+    # type: () -> Any
+    """Return what JAX knows of its devices, and its live arrays by type and shape."""
+    jax, bridge = sys.modules.get("jax"), sys.modules.get("jax._src.xla_bridge")  # type: Any, Any
+    warnings = sys.modules.get("warnings")
+    if jax is None or bridge is None or warnings is None or not bridge.backends_are_initialized():
+        return []
+    # Whatever a newer JAX says about these functions must not be in the output of the program.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(_statistics(jax))
+
+
+def _statistics(jax):
+    # type: (Any) -> Any
+    for device in jax.local_devices():
+        for name, size in (device.memory_stats() or {}).items():
+            if name in _STATISTICS:
+                yield "device", device, name, int(size)
+    found = {}  # type: Any
+    for array in jax.live_arrays():
+        key = str(array.dtype) + "[" + ",".join(map(str, array.shape)) + "]"
+        count, size = found.get(key, (0, 0))
+        found[key] = count + 1, size + array.nbytes
+    for key, (count, size) in sorted(found.items(), key=lambda item: -item[1][1])[:_MOST_ARRAYS]:
+        yield "arrays", key, count, int(size)
+
+
+_STATISTICS = ("peak_bytes_in_use", "bytes_limit", "largest_free_block_bytes")
+_MOST_ARRAYS = 100
 
 
 def _run_next():
