@@ -31,7 +31,7 @@ from samples import (
 )
 from xla_lens.api import compare
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, moved_lines
+from xla_lens.model.diff.breakdowns import WITH_SOURCES, By, Owner, moved_lines
 from xla_lens.model.diff.causes import causes
 from xla_lens.model.diff.changes import ValueClass
 from xla_lens.model.diff.comparable import DiffSide, differences
@@ -197,6 +197,32 @@ def test_lines_that_an_edit_moved_are_the_same_lines() -> None:
     assert moved != text
     compared = compare_analyses(analysis_of(path), analyse([dump_file(moved)]))
     assert compared.is_unchanged
+
+
+def owner(file: str, line: int, function: str | None, size_bytes: int = 1) -> Owner:
+    return Owner(size_bytes, "temp", op_name="jit(f)/add", source=(file, line), function=function)
+
+
+def test_lines_of_a_renamed_file_are_the_same_lines() -> None:
+    old = [owner("train.py", 3, "block"), owner("train.py", 4, "block"), owner("train.py", 9, "loss")]
+    new = [
+        owner("net.py", 5, "block"),
+        owner("net.py", 4, "block"),
+        owner("net.py", 4, "block"),
+        owner("net.py", 1, "x"),
+    ]
+    assert moved_lines(old, new) == {("train.py", 3): "net.py:4", ("train.py", 4): "net.py:5"}
+    # Neither a file that both have was renamed, nor one whose functions are others.
+    assert not moved_lines(old, [*new, owner("train.py", 3, "block")])
+    assert not moved_lines(old, [owner("net.py", 3, "other"), owner("net.py", 4, "more")])
+
+
+def test_a_renamed_file_without_functions_is_known_by_its_op_names() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/*jit_f.*-buffer-assignment.txt"))
+    text = path.read_bytes()
+    renamed = text.replace(b"programs.py", b"new_name.py")
+    assert renamed != text
+    assert compare_analyses(analysis_of(path), analyse([dump_file(renamed)])).is_unchanged
 
 
 def test_old_line_whose_number_another_line_took_is_told_apart() -> None:

@@ -82,7 +82,8 @@ Source: TypeAlias = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class Owner:
     """What owns bytes: a value at a peak, a row of `DumpSet.values` or NONE if it is unknown; or an allocation, of
-    which only the kind counts. `is_derived` is whether the source is derived from the data flow.
+    which only the kind counts. `function` is that of the source line. `is_derived` is whether the source is derived
+    from the data flow.
     """
 
     size_bytes: int
@@ -94,6 +95,7 @@ class Owner:
     path: str | None = None
     source: Source | None = None
     is_derived: bool = False
+    function: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ def owners_at(
             paths.get(value),
             (origin.line.file, origin.line.line or 0) if origin.line else None,
             origin.derived is not None,
+            origin.line.function if origin.line else None,
         )
 
     return tuple(owner(*size) for size in sizes.items())
@@ -187,9 +190,10 @@ def _sums(side: Sequence[Owner], by: By) -> tuple[int, int, int, int]:
 # ---------------------------------------------------------------- source lines that an edit of the program moved
 
 
-def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]:
+def moved_lines(old: Collection[Owner], new: Collection[Owner]) -> dict[Source, str]:
     """Return the new text of source lines that an edit of the program moved: those whose buffers are mostly like those
-    of another line of the same file, which are mostly like them.
+    of another line of the same file, which are mostly like them; and of the lines of a file that was renamed, which
+    correspond in their order where a function has equally many.
 
     Buffers that differ only in their lines correspond in the order of the lines, if these are equally many. An old line
     that is still there keeps its text only if no other line took it.
@@ -204,7 +208,7 @@ def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]
                 votes[line, other] += count
                 sums["old", line] += count
                 sums["new", other] += count
-    moved = {
+    moved = _lines_of_renamed(old, new) | {
         line: other
         for (line, other), count in votes.items()
         if line != other and line[0] == other[0] and 2 * count > max(sums["old", line], sums["new", other])
@@ -212,6 +216,58 @@ def moved_lines(old: Iterable[Owner], new: Iterable[Owner]) -> dict[Source, str]
     lost = {*moved.values()} & {line for lines in before.values() for line in lines} - moved.keys()
     texts = {line: _line_text(*other) for line, other in moved.items()}
     return texts | {line: f"{_line_text(*line)} (old)" for line in lost}
+
+
+_LEAST_COMMON: Final = 0.5
+"""The part of the buffers of two files that must be alike, if one file is the other one renamed."""
+
+
+def _renamed_files(old: Iterable[Owner], new: Iterable[Owner]) -> dict[str, str]:
+    """Return the new name of each file that is only in the old dump, where the buffers of a file that is only in the
+    new one come from functions of the same names, or have the same op_names.
+    """
+    before, after = _traits_by_file(old), _traits_by_file(new)
+    alike = [
+        (sum((traits & others).values()) / max(traits.total(), others.total()), file, other)
+        for file, traits in before.items()
+        for other, others in after.items()
+        if file not in after and other not in before
+    ]
+    found: dict[str, str] = {}
+    for common, file, other in sorted(alike, reverse=True):
+        if common >= _LEAST_COMMON and file not in found and other not in found.values():
+            found[file] = other
+    return found
+
+
+def _traits_by_file(owners: Iterable[Owner]) -> defaultdict[str, Counter[str | None]]:
+    """What tells the files of buffers apart: how many come from each function, or have each op_name."""
+    found: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
+    for owner in owners:
+        if owner.source:
+            # All files have a `<module>`.
+            has_name = owner.function and not owner.function.endswith(">")
+            found[owner.source[0]][owner.function if has_name else owner.op_name] += 1
+    return found
+
+
+def _lines_of_renamed(old: Collection[Owner], new: Collection[Owner]) -> dict[Source, Source]:
+    """The lines of renamed files, where a function has equally many in both."""
+    renamed, before, after = _renamed_files(old, new), _lines_by_function(old), _lines_by_function(new)
+    found: dict[Source, Source] = {}
+    for (file, function), lines in before.items():
+        others = after[renamed.get(file, ""), function]
+        if len(lines) == len(others):
+            found |= zip(sorted(lines), sorted(others), strict=True)
+    return found
+
+
+def _lines_by_function(owners: Iterable[Owner]) -> defaultdict[tuple[str, str | None], set[Source]]:
+    found: defaultdict[tuple[str, str | None], set[Source]] = defaultdict(set)
+    for owner in owners:
+        if owner.source:
+            found[owner.source[0], owner.function].add(owner.source)
+    return found
 
 
 def _lines_by_rest(owners: Iterable[Owner]) -> defaultdict[Key, Counter[Source]]:
