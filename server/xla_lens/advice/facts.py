@@ -1,7 +1,5 @@
 """What the rules know about a program: the values that matter, who reads them and when, and which instructions belong
 to the backward pass.
-
-JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``gradient_tape/`` or ``gradients/``.
 """
 
 import re
@@ -14,9 +12,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.advice.subject import Buffers, Call, Subject
+from xla_lens.advice.axes import Axes, Parameter
+from xla_lens.advice.op_names import is_backward
+from xla_lens.advice.provenance import updated_arguments
+from xla_lens.advice.subject import Batch, Buffers, Call, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.attribution.parameters import argument_of, told_path
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.donation import outputs_of, parameters_of
 from xla_lens.model.memory.edits import Piece
@@ -181,6 +183,87 @@ class Facts:
         return tuple(shape.lengths for shape in shapes if shape and shape.type in ("s32", "s64", "u32"))
 
     @cached_property
+    def updated(self) -> dict[int, int]:
+        """The argument that an output is the update of, by outputs; donated arguments are left out."""
+        return updated_arguments(self.origins)
+
+    @cached_property
+    def inputs(self) -> Rows:
+        """The arguments that the program does not return anew: batches, and weights that are not trained."""
+        known = {*self.updated.values()}
+        known.update(value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT)
+        shapes = {value: shape for value in self.all_arguments if (shape := self.dimensions(value))}
+        updated = Counter[Dimensions | None](shapes[value] for value in known if value in shapes)
+        # A program that returns gradients has a result for each weight, too.
+        counts, gradients = Counter[Dimensions | None](shapes.values()), self.returned.copy()
+        counts.subtract(updated)
+        gradients.subtract(updated)
+        return tuple(
+            value for value, shape in shapes.items() if value not in known and counts[shape] > gradients[shape]
+        )
+
+    def axis(self, length: int) -> int:
+        """The axis, as a bit, of the first dimensions of a length of inputs that are no biases; 0 without any."""
+        return self._axis_bits.get((0, length, False), 0)
+
+    @cached_property
+    def _axis_bits(self) -> dict[tuple[int, int, bool], int]:
+        """A bit for each axis of the inputs, by the number of the dimension, its length, and whether the array may be a
+        bias, which may be as long as the batch. The first bit is that of numbers that count elements.
+        """
+        shapes = [shape for value in self.inputs if (shape := self.dimensions(value))]
+        places = dict.fromkeys(place for shape in shapes for place in _places(shape) if place[1] > 1)
+        return {place: 2 << number for number, place in enumerate(places)}
+
+    @cached_property
+    def axes(self) -> Axes | None:
+        """Where the axes of the inputs go, None if the HLO module does not show it all."""
+        module, numbers = self.origins.module, taken(self.dump.allocations.parameter, self.dump.values.allocation)
+        if module is None:
+            return None
+        arguments = dict[int, Parameter]()
+        for value in self.all_arguments:
+            shape, is_input = self.dimensions(value), value in self.inputs
+            axes = tuple(self._axis_bits.get(place, 0) * is_input for place in _places(shape)) if shape else ()
+            arguments[numbers.item(value)] = Parameter(axes, is_data=is_input, is_trained=not is_input)
+        found = Axes(module, arguments, {bit: length for (_, length, _), bit in self._axis_bits.items()})
+        return found if found.is_complete else None
+
+    @cached_property
+    def batch(self) -> Batch | None:
+        """The batch of a program that adds up the gradients of its examples, and computes each of them from that
+        example alone, but for sums that normalize. None if there is none: the nodes and edges of a graph, and examples
+        that a loss compares with each other, are no batch.
+        """
+        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value)) and len(shape.lengths) > 1}
+        likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
+        sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[0]) > 1)
+        axes = self.axes if self.backward_step is not None and sizes else None
+        if axes is None:
+            return None
+        inputs = {shape.lengths for shape in shapes.values() if shape.type in FLOATS}
+        for size in sizes:
+            axis = self.axis(size)
+            is_summed = any(
+                result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
+                for result in axes.results
+            )
+            # A result with the shape of an input is its gradient.
+            is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
+            if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
+                text = self.origins.module.data if self.origins.module else b""
+                is_random = any(name in text for name in _RANDOM)
+                return Batch(self._names_of_batch(size), size, bool(axes.added & axis), is_random)
+        return None
+
+    def _names_of_batch(self, size: int) -> tuple[str, ...]:
+        """The names of the inputs whose first dimension has a length."""
+        shapes = ((value, self.dimensions(value)) for value in self.inputs)
+        values = (value for value, shape in shapes if shape and shape.lengths[0] == size)
+        paths = (told_path(self.op_name(self.name[value])) for value in values)
+        return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
+
+    @cached_property
     def returned(self) -> Counter[Dimensions | None]:
         """The number of outputs by their dimensions."""
         return Counter(self.dimensions(output) for output in outputs_of(self.dump))
@@ -287,7 +370,8 @@ class Facts:
         """What effects are about: their buffers at the peak, and the function that computes most of these. If
         `is_part`, it is a part of the forward pass.
         """
-        return Subject(self.dump, self._groups(effects), self.call(effects, is_part=is_part), self._jit)
+        call = self.call(effects, is_part=is_part)
+        return Subject(self.dump, self._groups(effects), call, self._jit, self.batch)
 
     @cached_property
     def _jit(self) -> str | None:
@@ -331,11 +415,20 @@ class Facts:
         ]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
 
+    @cached_property
+    def _outside(self) -> frozenset[str | None]:
+        """The functions that compute something that is not differentiated, such as the update of the weights."""
+        values = {*outputs_of(self.dump), *self.candidates}
+        origins = map(self.origins.of_value, values)
+        others = (origin for origin in origins if origin.op_name and not _DIFFERENTIATED.search(origin.op_name))
+        return frozenset(frame.function for origin in others for frame in origin.frames)
+
     def call(self, effects: Sequence[Effect], *, is_part: bool = False) -> Call | None:
-        """The innermost function that computes most bytes of the changed values at the peak, and where it is called. If
-        `is_part`, none that is the whole forward pass or more.
+        """The innermost function that computes most bytes of the changed values at the peak, and where it is called;
+        None if no function does. If `is_part`, none that is the whole forward pass or more, and none that returns most
+        of them: to compute its results again saves nothing.
         """
-        totals, checkpoints, all_bytes = Counter[str](), set[str](), 0
+        totals, returned, checkpoints, all_bytes = Counter[str](), Counter[str](), set[str](), 0
         callers_of_changes: list[dict[str, StackFrame | None]] = []
         owned = [effect for effect in effects if effect.value in self.owned]
         for effect in sorted(owned, key=lambda effect: -self.owned[effect.value]):
@@ -343,8 +436,11 @@ class Facts:
             checkpoints |= {name for name, part in _CHECKPOINTS.items() if any(part in f.file for f in origin.frames)}
             functions = _callers(origin)
             if is_part:
-                parts = [function for function in functions if function not in self._whole_pass] or [*functions][:-1]
-                functions = {function: functions[function] for function in parts}
+                # Where all values that matter are of layers, the outermost function of these alone is the whole pass.
+                parts = [name for name in functions if name not in self._whole_pass]
+                parts = parts or [name for name in functions if name not in self._outside][:-1]
+                functions = {name: functions[name] for name in parts}
+                returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
             all_bytes += self.owned[effect.value]
             totals.update(dict.fromkeys(functions, self.owned[effect.value]))
             callers_of_changes.append(functions)
@@ -352,12 +448,25 @@ class Facts:
         callers: dict[str, StackFrame | None] = {}
         for functions in reversed(callers_of_changes):
             callers.update(functions)
-        most = [function for function in callers if totals[function] >= all_bytes * _MOST_OF_A_CALL]
-        function = next(iter(most or (totals.most_common(1)[0][:1] if is_part and totals else ())), None)
+        most = (name for name in callers if totals[name] >= all_bytes * _MOST_OF_A_CALL)
+        function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
         if function is None:
             return None
         # In a module of Flax, `jax.checkpoint` would not know the parameters.
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+
+    def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
+        """The functions that return a value: the forward pass reads it outside of them."""
+        forward = (read.name for read in self.reads(value) if not self.is_for_backward(read.name))
+        stacks = [frames for name in forward if (frames := self.origins.of_name(name).frames)]
+        around = set[str | None](functions).intersection(*({frame.function for frame in stack} for stack in stacks))
+        return {*functions} - around
+
+
+def _places(shape: Dimensions) -> list[tuple[int, int, bool]]:
+    """The number and the length of each dimension, and whether the array may be a bias."""
+    is_bias = len(shape.lengths) == 1 and shape.type in FLOATS
+    return [(number, length, is_bias) for number, length in enumerate(shape.lengths)]
 
 
 def _callers(origin: Origin) -> dict[str, StackFrame | None]:
@@ -379,6 +488,9 @@ _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """Files of what programs are written with: nobody changes these."""
+
+_RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
+"""How modules draw random numbers."""
 
 _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
 """The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
@@ -408,11 +520,6 @@ def without_ones(dimensions: Dimensions | None) -> Dimensions | None:
     return dimensions and Dimensions(dimensions.type, tuple(length for length in dimensions.lengths if length > 1))
 
 
-def is_backward(op_name: str | None) -> bool:
-    """Return whether an op_name belongs to the backward pass."""
-    return op_name is not None and _BACKWARD.search(op_name) is not None
-
-
 def folded(op_name: str | None) -> str | None:
     """Return an op_name with ``*`` in place of the numbers of layers."""
     return _LAYER.sub("*", op_name) if op_name is not None else None
@@ -435,6 +542,5 @@ _COPIES: Final = frozenset(
 """Opcodes of instructions that pass the content of a value on."""
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
-_BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")
 _LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")
 _VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final, NamedTuple
 
-from xla_lens.advice.facts import is_backward
+from xla_lens.advice.op_names import is_backward
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX, Position, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path

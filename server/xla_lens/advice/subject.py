@@ -48,15 +48,30 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """The arguments that have an element for each of `size` examples, by the names of the whole arguments, empty if
+    they are unknown. `is_normalized` says that the program divides by sums over all examples, and `is_random` that it
+    draws random numbers.
+    """
+
+    names: tuple[str, ...]
+    size: int
+    is_normalized: bool
+    is_random: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
-    is unknown. `jit` is what compiles the program, None if a library does, so that there is no code to change.
+    is unknown. `jit` is what compiles the program, None if a library does, so that there is no code to change. `batch`
+    is its batch, None if it has none or that is unknown.
     """
 
     dump: DumpSet
     groups: tuple[Buffers, ...]
     call: Call | None
     jit: str | None
+    batch: Batch | None
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

@@ -1,6 +1,5 @@
 """`attention-scores`: attention stores a score for each pair of positions."""
 
-import re
 from collections.abc import Iterator
 from math import prod
 from typing import Final
@@ -31,8 +30,8 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         if facts.is_computed(value)
         and (shape := facts.of_layer(value, is_stacked=value in stored and stored[value].layers > 1))
     }
-    squares = ((value, shape) for value, shape in shapes.items() if _is_square(facts, shape))
-    told = {shape.lengths for value, shape in squares if _is_attention(facts, value, shape)}
+    squares = [shape for shape in shapes.values() if _is_square(facts, shape)]
+    told = {shape.lengths for shape in squares if _is_attention(facts, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     # A mask of the same lengths, of integers or `pred`, is no score.
@@ -49,20 +48,12 @@ def _is_square(facts: Facts, shape: Dimensions) -> bool:
     return shape.type in FLOATS and (len(long) > len({*long}) or is_cross)
 
 
-def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
-    origin = facts.origins.of_value(value)
-    text = f"{origin.op_name} {origin.line.function if origin.line else None}"
-    # What has no dimension of heads may be any array whose width is the length of a sequence.
-    words = _ATTENTION_OR_SOFTMAX if len(shape.lengths) >= _RANK_WITH_HEADS else _ATTENTION
-    return bool(words.search(text)) and not _KERNEL.search(text)
-
-
-_RANK_WITH_HEADS: Final = 4
-"""The rank of scores with dimensions of a batch and of heads."""
-
-_ATTENTION: Final = re.compile(r"attention|attn|attend", re.IGNORECASE)
-_ATTENTION_OR_SOFTMAX: Final = re.compile(r"attention|attn|attend|softmax|/(?:exp|reduce_max)(?: |$)", re.IGNORECASE)
-_KERNEL: Final = re.compile(r"pallas_call|flash|splash", re.IGNORECASE)
+def _is_attention(facts: Facts, shape: Dimensions) -> bool:
+    """Whether the program computes products of two positions of as many elements, exponentiates them, and averages
+    other values over the positions with what comes out.
+    """
+    axes, count = facts.axes, prod(shape.lengths)
+    return axes is not None and count in axes.scores & axes.exponentials & axes.weights
 
 
 def _what(subject: Subject) -> Inlines:

@@ -7,7 +7,6 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
@@ -22,11 +21,7 @@ def donate(facts: Facts) -> Iterator[Effect]:
     an argument is live only until it is read for the last time.
     """
     dump, color = facts.dump, facts.space.color
-    rows = [
-        row
-        for row in missed_donations(dump, updated_arguments(facts.origins))
-        if dump.values.space[row.parameter] == color
-    ]
+    rows = [row for row in missed_donations(dump, facts.updated) if dump.values.space[row.parameter] == color]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     # What reads an argument while it writes the output, but not in place, reads a copy then.
     copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]

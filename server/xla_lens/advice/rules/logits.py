@@ -61,7 +61,9 @@ def _vocabulary(facts: Facts) -> set[int]:
             others.update([min(shape.lengths)] if is_table else shape.lengths)
     # Tables of positions and inputs that are no tokens have the lengths of batches and of sequences.
     others |= {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
-    return {length for length, count in longer.items() if count <= _MOST_TABLES} - others
+    found = {length for length, count in longer.items() if count <= _MOST_TABLES} - others
+    # Tokens or labels select elements of what has the length of the vocabulary.
+    return found & facts.axes.looked_up if found and facts.axes else set()
 
 
 _MOST_TABLES: Final = 6

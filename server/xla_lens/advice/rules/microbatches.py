@@ -1,16 +1,14 @@
 """`microbatches`: the whole batch goes through the model at once."""
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import FLOATS, Effect, Facts
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Subject
+from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE
@@ -23,23 +21,16 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     """Yield the batch in parts, one after another: whatever the program computes from it takes a part of its bytes, and
     the gradients of the parts are added up in buffers of their own until the backward pass is done.
     """
-    returned = facts.returned
-    arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
-    counts = Counter(arguments.values())
-    inputs = [value for value, shape in arguments.items() if counts[shape] > returned[shape] and len(shape.lengths) > 1]
-    largest = max(inputs, key=lambda value: (arguments[value].type not in FLOATS, facts.size[value]), default=None)
-    begin, batch = facts.backward_step, largest is not None and arguments[largest].lengths[0]
-    if begin is None or not batch or batch % _MICROBATCHES:
+    found, begin = facts.batch, facts.backward_step
+    if found is None or begin is None or found.size % _MICROBATCHES:
         return
+    returned, batch = facts.returned, found.size
+    arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
     weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[0] != batch]
     weights += [lengths[1:] for lengths in weights]
     alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
     shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
     computed = {value: shape for value, shape in shapes.items() if facts.is_computed(value)}
-    of_pairs = (value for value, shape in computed.items() if shape.lengths == (batch, batch))
-    if any(_LOSS.search(facts.op_name(facts.name[value]) or "") for value in of_pairs):
-        # A contrastive loss compares each example with all others of the batch.
-        return
     kept = [value for value, shape in arguments.items() if shape in returned]
     names = {facts.op_name(facts.name[value]) for value in kept}
     for value, shape in computed.items():
@@ -61,11 +52,21 @@ def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(length for length in lengths if length > 1))
 
 
-_LOSS: Final = re.compile(r"log_softmax|logsumexp|xent|cross_entropy|take_along_axis|one_hot", re.IGNORECASE)
-
-
-def _what(_subject: Subject) -> Inlines:
-    return (f"Split the batch into {_MICROBATCHES} microbatches and add up their gradients",)
+def _what(subject: Subject) -> Inlines:
+    batch = subject.batch
+    names = batch.names if batch else ()
+    which = (" (", *listed(names), ")") if names else ()
+    changes = [
+        "normalization over the batch sees a part of it" if batch and batch.is_normalized else "",
+        "other random numbers are drawn" if batch and batch.is_random else "",
+    ]
+    why = " and ".join(filter(None, changes))
+    slightly = f". This changes the numbers slightly, because {why}" if why else ""
+    return (
+        "Split the batch",
+        *which,
+        f" into {_MICROBATCHES} microbatches and add up their gradients{slightly}",
+    )
 
 
 def _snippet(_subject: Subject) -> str:

@@ -1,0 +1,783 @@
+"""Where the axes of the program's inputs go: which dimension of each array is that of the examples of a batch, or of
+the positions of a sequence.
+
+Shapes alone do not tell: a batch may be as large as a layer is wide, and a similarity of 256 examples has the shape of
+attention over 256 positions. The HLO module shows what each instruction does with each dimension.
+
+An axis is *added up* by a sum over it, *joined* by all else that lets one element of it depend on others: a product of
+two of its elements, a maximum, a sort, a gather from it. The gradient of a loss that is a mean adds the batch up last.
+Where an array that still has the axis was computed from what has joined it, the examples are not independent.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from math import prod
+from operator import or_
+from typing import Final, NamedTuple, TypeAlias
+
+from xla_lens.advice.dimensions import (
+    COUNTED,
+    Dimension,
+    Lengths,
+    all_axes,
+    axes_of,
+    axis_length,
+    bits_of,
+    grown,
+    in_memory,
+    length_of,
+    merged,
+    padded,
+    regrouped,
+    resized,
+    shrunk,
+    together,
+    total,
+    without,
+)
+from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.instruction import InstructionText
+from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
+from xla_lens.syntax.numbers import integer
+
+
+class Array(NamedTuple):
+    """What is known of an array: the axes of each dimension, as factors, the major one first, and what it was computed
+    from.
+
+    `added` are the axes that sums have added up, `joined` those whose elements were mixed otherwise; both are sets of
+    bits. `is_trained` says that it depends on arguments that the program returns anew. `is_index` says that it is
+    computed from integer arguments without any floating-point number, `is_device` that it depends on the device that
+    computes it.
+    """
+
+    dimensions: tuple[Dimension, ...]
+    added: int = 0
+    joined: int = 0
+    is_data: bool = False
+    is_trained: bool = False
+    is_index: bool = False
+    is_device: bool = False
+
+    @property
+    def axes(self) -> int:
+        """The axes that it has."""
+        return reduce(or_, map(axes_of, self.dimensions), 0)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of its dimensions."""
+        return tuple(map(length_of, self.dimensions))
+
+
+Result: TypeAlias = "Array | tuple[Result, ...]"
+"""What an instruction computes: an array, or a tuple."""
+
+_NOTHING: Final = Array(())
+
+
+class Parameter(NamedTuple):
+    """An argument of the program: the bits of the axes of its dimensions, and what is known of its content."""
+
+    axes: tuple[int, ...]
+    is_data: bool
+    is_trained: bool
+
+
+class Axes:
+    """Follows the axes of arguments through a module.
+
+    `arguments` are those of the program by number, and `lengths` the length of each axis, by its bit. After that,
+
+    - `added` are the axes whose sums reach arrays that still have them, such as those of batch normalization.
+    - `normalized` are the axes by whose sums, or the roots of these, the program divides.
+    - `joined` are the axes whose elements depend on each other in another way.
+    - `looked_up` are the lengths of dimensions of which integer arguments select elements, such as the vocabulary.
+    - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
+      `weights` those of the weights of averages over positions.
+    - `results` are the arrays that the program returns.
+    - `is_complete` is False if the module is too long, or if a part of it is missing.
+    """
+
+    def __init__(self, module: HloModule, arguments: Mapping[int, Parameter], lengths: Mapping[int, int]) -> None:
+        self.added = self.joined = self.normalized = 0
+        self.looked_up = set[int]()
+        self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
+        self.results: tuple[Array, ...] = ()
+        self._module, self._arguments, self._lengths = module, arguments, lengths
+        self._gathered = dict(lengths)
+        """The length of each axis on all devices together, as far as arrays with it are gathered."""
+        self._read: dict[int, InstructionText | None] = {}
+        self._left, self._depth = _MOST_INSTRUCTIONS, 0
+        self._is_prefetching = False
+        """Whether the slices are those that a TPU copies to VMEM one by one and joins again."""
+        entry = next(iter(module.columns.computations.is_entry.nonzero()[0].tolist()), NONE)
+        self.is_complete = entry != NONE and len(module.columns.instructions) <= _MOST_INSTRUCTIONS
+        if self.is_complete:
+            try:
+                self.results = tuple(_arrays(self._computation(entry, None)))
+            except (IndexError, KeyError, ValueError, ZeroDivisionError):
+                # A damaged module, or one of an unknown form, may name dimensions that its arrays lack.
+                self.is_complete = False
+
+    # ------------------------------------------------------------ computations
+
+    def _computation(self, computation: int, parameters: Sequence[Result] | None) -> Result:
+        """The result of a computation, None for the parameters of the program."""
+        self._depth += 1
+        rows = self._module.instructions_of(computation)
+        root, results = self._module.root(computation), dict[int, Result]()
+        if len(rows) > self._left or self._depth > _MOST_DEPTH:
+            self.is_complete = False
+            rows = range(0)
+        self._left -= len(rows)
+        for row in rows:
+            if row not in self._read:
+                self._read[row] = self._module.instruction(row)
+            own = self._read[row]
+            if own is None:
+                self.is_complete = False
+                continue
+            results[row] = self._result(own, results, parameters)
+            for array in _arrays(results[row]):
+                axes = array.axes
+                self.added |= axes & array.added
+                self.joined |= axes & array.joined
+        self._depth -= 1
+        return results.get(root, _NOTHING)
+
+    def _result(
+        self, own: InstructionText, results: Mapping[int, Result], parameters: Sequence[Result] | None
+    ) -> Result:
+        opcode = own.opcode
+        if opcode == b"parameter":
+            number = own.parameter_number or 0
+            if parameters is None:
+                return self._argument(own, number)
+            return parameters[number] if number < len(parameters) else _unknown(own.shape, ())
+        operands = [self._operand(reference.name, results) for reference in own.operands()]
+        if opcode == b"tuple":
+            return tuple(operands)
+        if opcode == b"get-tuple-element":
+            element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
+            return _element(operands[0], integer(element[1])) if element and operands else _unknown(own.shape, operands)
+        called = self._called(own)
+        match opcode:
+            case b"fusion" | b"call" | b"async-start" | b"custom-call" if called:
+                before, self._is_prefetching = self._is_prefetching, self._is_prefetching or opcode == b"async-start"
+                result = self._computation(called[0], operands)
+                self._is_prefetching = before
+                return (tuple(operands), result) if opcode == b"async-start" else result
+            case b"async-update" if len(operands) > 1:
+                # A SparseCore starts without operands, and gets them here.
+                return tuple(operands[1:]), self._started(own, operands[1:])
+            case b"while" if len(called) == _BODY_AND_CONDITION and operands:
+                return self._loop(called[0], operands[0])
+            case b"conditional" if called:
+                pairs = zip(called, operands[1:], strict=False)
+                return reduce(_union, (self._computation(branch, [operand]) for branch, operand in pairs))
+            case b"copy-start":
+                return operands[0], operands[0]
+        if opcode.endswith(b"-done") or opcode == b"async-update":
+            done = operands[0] if operands else _NOTHING
+            is_started = isinstance(done, tuple) and opcode not in (b"async-update", b"all-reduce-done")
+            return _element(done, 1) if is_started else done
+        if opcode in _PASSING:
+            return operands[0] if len(operands) == 1 else tuple(operands)
+        arrays = [next(_arrays(operand), _NOTHING) for operand in operands]
+        if opcode in _STARTS and (spans := _elements(own.shape)):
+            # The result has the operand, the result and more, in this order.
+            return arrays[0], self._like(arrays[0], _lengths(own.shape[slice(*spans[1])]))
+        return self._array(own, arrays)
+
+    def _started(self, own: InstructionText, operands: Sequence[Result]) -> Result:
+        """The result of what an asynchronous operation computes, of which an instruction has the operands."""
+        reference = own.operand(0)
+        row = self._module.row_of(reference.name) if reference else NONE
+        start = self._module.instruction(row) if row != NONE else None
+        called = self._called(start) if start else []
+        return self._computation(called[0], operands) if called else _unknown(own.shape, operands)
+
+    def _like(self, operand: Array, lengths: Lengths) -> Array:
+        """What devices gather or exchange of an array."""
+        dimensions = grown(operand.dimensions, lengths)
+        self._gather_axes(dimensions)
+        return self._joint(dimensions, (operand,))
+
+    def _gather_axes(self, dimensions: Sequence[Dimension]) -> None:
+        factors = [factor for dimension in dimensions for factor in dimension]
+        for bit in bits_of(all_axes(dimensions)):
+            self._gathered[bit] = max(self._gathered.get(bit, 0), axis_length(factors, bit))
+
+    def _called(self, own: InstructionText) -> list[int]:
+        """The computations that an instruction calls, the body of a loop before its condition."""
+        if own.opcode not in _CALLING:
+            return []
+        calls = sorted(self._module.called(own.operands_end, own.end), key=lambda call: (call[0], call[1]))
+        return [row for attribute, _, row in calls if row != NONE and (attribute in _BODIES or attribute in BRANCHES)]
+
+    def _operand(self, name: bytes, results: Mapping[int, Result]) -> Result:
+        row, index = self._module.operand(name)
+        result = results.get(row, _NOTHING)
+        for number in re.findall(rb"\d+", index):
+            result = _element(result, integer(number))
+        return result
+
+    def _argument(self, own: InstructionText, number: int) -> Result:
+        spans = subshape_spans(own.shape)
+        known = self._arguments.get(number)
+        if len(spans) > 1 or known is None:
+            return _unknown(own.shape, ())
+        lengths = _lengths(own.shape)
+        axes = known.axes if len(known.axes) == len(lengths) else (0,) * len(lengths)
+        dimensions = tuple(((bits, length),) for bits, length in zip(axes, lengths, strict=True))
+        is_index = known.is_data and _is_integer(own.shape)
+        return Array(dimensions, 0, 0, known.is_data, known.is_trained, is_index)
+
+    def _loop(self, body: int, carried: Result) -> Result:
+        """What a loop carries, once another iteration adds nothing to it."""
+        for _ in range(_MOST_ITERATIONS):
+            after = _union(carried, self._computation(body, [carried]))
+            if after == carried:
+                return carried
+            carried = after
+        return carried
+
+    # ------------------------------------------------------------ arrays
+
+    def _array(self, own: InstructionText, operands: Sequence[Array]) -> Result:
+        """The result of an instruction that computes arrays."""
+        text, lengths = own.text[own.operands_end : own.end].partition(b", metadata={")[0], _lengths(own.shape)
+        first = operands[0] if operands else _NOTHING
+        self._note(own.opcode, text, operands)
+        match own.opcode:
+            case b"partition-id" | b"replica-id":
+                return Array((), is_device=True)
+            case b"iota":
+                counted = _numbers(text, b"iota_dimension")
+                return Array(tuple(((COUNTED * (number in counted), length),) for number, length in enumerate(lengths)))
+            case b"constant" | b"rng" | b"rng-bit-generator" | b"after-all":
+                return _unknown(own.shape, operands)
+            case b"dot" | b"convolution" | b"custom-call" if len(operands) > 1 and (
+                product := self._product(own, operands)
+            ):
+                return (product, _NOTHING) if own.shape.startswith(b"(") else product
+            case b"reduce":
+                return self._reduced(own, text, operands)
+            case b"reduce-window" | b"select-and-scatter":
+                return self._of_windows(own, text, first)
+            case b"sort" | b"reverse" | b"all-to-all":
+                return self._rearranged(own, text, operands)
+            case b"gather" if len(operands) > 1:
+                return self._gather(text, first, operands[1], lengths, is_sorting=_is_of_scatter(own))
+            case b"scatter" if len(operands) >= _SCATTER_OPERANDS:
+                return self._scatter(own, text, operands)
+        dimensions = self._moved(own, text, operands)
+        if dimensions is None:
+            return self._of_elements(own, operands)
+        sources = operands[: _SOURCES.get(own.opcode, len(operands))]
+        return self._joint(dimensions, sources, is_index=_is_integer(own.shape))
+
+    def _note(self, opcode: bytes, text: bytes, operands: Sequence[Array]) -> None:
+        """Note what an instruction tells of axes, whatever its result is."""
+        match opcode, operands:
+            case b"compare", [left, right] if b"direction=EQ" in text:
+                for one, other in ((left, right), (right, left)):
+                    if other.is_index and not one.is_data:
+                        counted = (dimension for dimension in one.dimensions if axes_of(dimension) & COUNTED)
+                        self.looked_up.update(map(length_of, counted))
+            case ((b"rsqrt" | b"sqrt" | b"power"), [operand, *_]):
+                self.normalized |= operand.added & ~operand.axes
+            case b"divide", [_, divisor]:
+                self.normalized |= divisor.added & ~divisor.axes
+            case b"exponential", [operand] if operand.is_data:
+                self.exponentials.add(total(operand.dimensions))
+
+    def _moved(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> tuple[Dimension, ...] | None:
+        """The dimensions of what has the elements of its operands in other places, None for other instructions."""
+        lengths, first = _lengths(own.shape), operands[0] if operands else _NOTHING
+        match own.opcode:
+            case b"broadcast":
+                places = dict(zip(_numbers(text, b"dimensions"), first.dimensions, strict=False))
+                return tuple(places.get(number, ((0, length),)) for number, length in enumerate(lengths))
+            case b"transpose":
+                return tuple(first.dimensions[number] for number in _numbers(text, b"dimensions"))
+            case b"reshape":
+                return regrouped(first.dimensions, lengths)
+            case b"bitcast":
+                return self._bitcast(own, first)
+            case b"pad":
+                return padded(first.dimensions, lengths)
+            case b"concatenate" | b"all-gather" | b"dynamic-update-slice":
+                parts = operands[: _SOURCES.get(own.opcode, len(operands))]
+                dimensions = grown(merged([part.dimensions for part in parts], is_loose=True), lengths)
+                if own.opcode == b"all-gather":
+                    self._gather_axes(dimensions)
+                return dimensions
+            case b"slice" | b"dynamic-slice" | b"reduce-scatter":
+                # Each device may take its own part.
+                is_of_device = any(operand.is_device for operand in operands[1:])
+                if not self._is_prefetching and not is_of_device and own.opcode != b"reduce-scatter":
+                    self.joined |= self._cut(first, lengths)
+                return shrunk(first.dimensions, lengths, is_padded=is_of_device)
+            case b"custom-call" if _SAME_CALLS.search(text):
+                return grown(first.dimensions, lengths)
+        return None
+
+    def _of_elements(self, own: InstructionText, operands: Sequence[Array]) -> Result:
+        """What is computed from the elements in the same place of each operand, or from all if that is unknown."""
+        is_reducing = own.opcode in _REDUCING
+        if own.shape.startswith(b"("):
+            # An all-reduce of several arrays keeps each as it is.
+            return tuple(operands) if is_reducing else _unknown(own.shape, operands, joins=True)
+        lengths = _lengths(own.shape)
+        like = [operand for operand in operands if _is_like(operand, lengths)]
+        others = [operand for operand in operands if operand.dimensions and not _is_like(operand, lengths)]
+        dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
+        joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
+        joined = reduce(or_, (operand.axes for operand in joining), 0)
+        return self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
+
+    def _reduced(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
+        """What is left of arrays that are reduced along some dimensions: the first half of the operands."""
+        dropped, dimensions = _numbers(text, b"dimensions"), operands[0].dimensions
+        gone, is_sum = all_axes(dimensions[number] for number in dropped), self._adds(own)
+        kept = [dimension for number, dimension in enumerate(dimensions) if number not in dropped]
+        arrays = operands[: len(operands) // 2]
+        added, joined = (gone, 0) if is_sum else (0, gone)
+        reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
+        return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
+
+    def _rearranged(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
+        """Arrays whose elements change places along some dimensions."""
+        dimensions, lengths = operands[0].dimensions, _lengths(own.shape)
+        joined = 0 if _is_of_scatter(own) else all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
+        if own.opcode == b"all-to-all":
+            dimensions = grown(shrunk(dimensions, lengths), lengths) if lengths else dimensions
+        rearranged = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
+        return (rearranged,) * len(operands) if own.shape.startswith(b"(") else rearranged
+
+    def _joint(
+        self,
+        dimensions: Iterable[Dimension],
+        operands: Sequence[Array],
+        added: int = 0,
+        joined: int = 0,
+        *,
+        is_index: bool = False,
+    ) -> Array:
+        """An array computed from some others. What has an axis twice pairs its elements."""
+        found = tuple(dimensions)
+        seen = all_axes(found)
+        joined |= self._paired(found)
+        for operand in operands:
+            added |= operand.added
+            joined |= operand.joined
+        added, joined = added & ~COUNTED, joined & ~COUNTED
+        is_trained = any(operand.is_trained for operand in operands)
+        # A loss that is no sum over the batch depends on all of it: a root, or a logarithm of one.
+        if is_trained and total(found) == 1:
+            added, joined = 0, joined | added
+        self.joined |= joined & seen
+        return Array(
+            found,
+            added,
+            joined,
+            any(operand.is_data for operand in operands),
+            is_trained,
+            is_index and any(operand.is_index for operand in operands),
+            any(operand.is_device for operand in operands),
+        )
+
+    def _paired(self, dimensions: Sequence[Dimension]) -> int:
+        """The axes that an array has twice. The parts of an axis that a reshape has divided are no pairs."""
+        once = twice = 0
+        for dimension in dimensions:
+            axes = axes_of(dimension) & ~COUNTED
+            twice |= once & axes
+            once |= axes
+        factors = [factor for dimension in dimensions for factor in dimension] if twice else []
+        return reduce(
+            or_,
+            (bit for bit in bits_of(twice) if axis_length(factors, bit) > self._gathered.get(bit, 0)),
+            0,
+        )
+
+    def _bitcast(self, own: InstructionText, operand: Array) -> tuple[Dimension, ...] | None:
+        """The dimensions of other ones on the same bytes, by their order in memory."""
+        after = parse_shape(own.shape)
+        reference = own.operand(0)
+        row, index = self._module.operand(reference.name) if reference else (NONE, b"")
+        source = self._module.instruction(row) if row != NONE else None
+        shape = source.shape if source else b""
+        # The operand may be an element of a tuple.
+        before = parse_shape(shape[slice(*subshape_spans(shape).get(index, (0, 0)))] if index else shape)
+        if after is None or before is None or len(before.dimensions) != len(operand.dimensions):
+            return regrouped(operand.dimensions, _lengths(own.shape))
+        order, new_order = in_memory(before), in_memory(after)
+        if order is None or new_order is None:
+            order, new_order = in_memory(before, is_tiled=False), in_memory(after, is_tiled=False)
+        assert order is not None
+        assert new_order is not None
+        # Tiles divide a dimension into the number of the tile and the place in it.
+        divided = {
+            number: list(regrouped((dimension,), tuple(length for place, length in order if place == number)))
+            for number, dimension in enumerate(operand.dimensions)
+        }
+        parts = tuple(divided[number].pop(0) for number, _ in order)
+        moved = regrouped(parts, tuple(length for _, length in new_order))
+        found: list[list[tuple[int, int]]] = [[] for _ in after.dimensions]
+        for (number, _), part in zip(new_order, moved, strict=True):
+            found[number] += [factor for factor in part if factor[1] != 1]
+        return tuple(tuple(factors) or ((0, 1),) for factors in found)
+
+    def _adds(self, own: InstructionText) -> bool:
+        """Whether a reduction is a sum."""
+        calls = [
+            row for attribute, _, row in self._module.called(own.operands_end, own.end) if attribute == b"to_apply"
+        ]
+        root = self._module.root(calls[0]) if calls and calls[0] != NONE else NONE
+        read = self._module.instruction(root) if root != NONE else None
+        return read is not None and read.opcode == b"add"
+
+    def _cut(self, operand: Array, lengths: Lengths) -> int:
+        """The axes of which a slice has only some elements."""
+        cut = 0
+        for dimension, length in zip(operand.dimensions, lengths, strict=False):
+            minor = prod(part for _, part in dimension[1:])
+            for place, (axes, part) in enumerate(dimension):
+                # Only the major part of a dimension is shortened, as far as the others fit into it.
+                left = -(-length // minor) if place == 0 and length % minor == 0 else part if length % minor == 0 else 1
+                whole = [bit for bit in bits_of(axes) if min(part, left) < min(part, self._lengths.get(bit, part))]
+                cut |= reduce(or_, whole, 0)
+        return cut
+
+    # ------------------------------------------------------------ products
+
+    def _product(self, own: InstructionText, operands: Sequence[Array]) -> Array | None:
+        """A product of the first two operands; None for calls that are none, or do not say what they sum over."""
+        text = own.text[own.operands_end : own.end]
+        left, right, *_ = operands
+        if own.opcode == b"dot":
+            return self._of_dimensions(left, right, [_numbers(text, name) for name in _DOT])
+        if b"dim_labels=" in text:
+            return self._convolution(text, left, right, _lengths(own.shape) or _lengths_of_first(own.shape))
+        if b"dot_dimension_numbers" in text:
+            return self._of_dimensions(left, right, [_listed(text, name) for name in _DOT_OF_LIBRARY])
+        return None
+
+    def _of_dimensions(self, left: Array, right: Array, numbers: Sequence[Lengths]) -> Array:
+        """A product of two arrays, by the numbers of the dimensions of each that it sums over, and that both have."""
+        left_over, right_over, left_both, right_both = numbers
+        pairs = zip(left_both, right_both, strict=True)
+        parts = _Parts(
+            both=[together(left.dimensions[one], right.dimensions[other]) for one, other in pairs],
+            left_free=_others(left.dimensions, (*left_over, *left_both)),
+            right_free=_others(right.dimensions, (*right_over, *right_both)),
+            left_over=[left.dimensions[number] for number in left_over],
+            right_over=[right.dimensions[number] for number in right_over],
+        )
+        return self._of_parts(left, right, parts, [*parts.both, *parts.left_free, *parts.right_free])
+
+    def _of_parts(self, left: Array, right: Array, parts: "_Parts", dimensions: Sequence[Dimension]) -> Array:
+        """A product of two arrays with some dimensions."""
+        shared = all_axes(parts.both) | COUNTED
+        if left.is_data and right.is_data and total(parts.both) > 1:
+            if all_axes(parts.left_free) & ~shared and all_axes(parts.right_free) & ~shared:
+                self.scores.add(total(dimensions))
+            for factor, over in ((left, parts.left_over), (right, parts.right_over)):
+                if all_axes(over) & ~COUNTED:
+                    self.weights.add(total(factor.dimensions))
+        summed = all_axes([*parts.left_over, *parts.right_over]) & ~COUNTED
+        partly = self._divided(left.dimensions) | self._divided(right.dimensions)
+        return self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
+
+    def _divided(self, dimensions: Sequence[Dimension]) -> int:
+        """The axes that a reshape has divided among several dimensions: a sum over one of these is a part of a sum."""
+        axes = [axes_of(dimension) for dimension in dimensions]
+        twice = reduce(or_, (one & other for number, one in enumerate(axes) for other in axes[:number]), 0)
+        return twice & ~self._paired(dimensions)
+
+    def _convolution(self, text: bytes, left: Array, right: Array, lengths: Lengths) -> Array:
+        """A convolution. On TPUs, products are convolutions whose windows stand for dimensions that the two have in
+        common, that only one of them has, or that are summed over.
+        """
+        match = _LABELS.search(text)
+        arrays = left.dimensions, right.dimensions, lengths
+        labels = [name.decode() for name in match.groups()] if match else []
+        if list(map(len, labels)) != list(map(len, arrays)):
+            return _unknown_array(lengths, (left, right), joins=True)
+        one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
+        window, groups = _window(text), _numbers(text, b"feature_group_count")
+        dilations, found = window.get(b"lhs_dilate", []), {"b": one["b"], "f": other["o"]}
+        parts = _Parts([], [one["b"]], [other["o"]], [one["f"]], [other["i"]])
+        if groups and groups[0] > 1:
+            found["f"] = one["f"]
+        after_by_name = dict(zip(labels[2], lengths, strict=True))
+        for number, name in enumerate(sorted({*labels[2]} - {*"bf"})):
+            here, there, after = one[name], other[name], after_by_name[name]
+            size, dilation = length_of(there), dilations[number] if number < len(dilations) else 1
+            found[name] = here
+            if size == 1:
+                parts.left_free.append(here)
+            elif dilation > 1 and length_of(here) == size == after:
+                found[name] = together(here, there)
+                parts.both.append(found[name])
+            elif length_of(here) == 1 and after == size:
+                found[name] = there
+                parts.right_free.append(there)
+            elif after == 1 or axes_of(there):
+                found[name] = ((0, after),)
+                parts.left_over.append(here)
+                parts.right_over.append(there)
+            else:
+                found[name] = resized(here, after)
+                parts.left_free.append(found[name])
+        return self._of_parts(left, right, parts, [found[name] for name in labels[2]])
+
+    # ------------------------------------------------------------ elements by number
+
+    def _gather(self, text: bytes, table: Array, indices: Array, lengths: Lengths, *, is_sorting: bool) -> Array:
+        """What is gathered from a table: the dimensions of the indices, and those of the slices."""
+        by, vector, sizes, offset, collapsed, common, common_of_indices = (_numbers(text, name) for name in _GATHER)
+        selected = [number for number in by if sizes[number] < length_of(table.dimensions[number])]
+        if indices.is_index:
+            self.looked_up.update(length_of(table.dimensions[number]) for number in selected)
+        # An element that is selected by its own number, as in `take_along_axis`, stays with it.
+        own = all_axes(table.dimensions[number] for number in selected) & ~COUNTED
+        is_aligned = own & indices.axes and (len(by) > 1 or is_sorting)
+        joined = own & ~indices.axes if is_aligned else own
+        self.joined |= joined
+        kept = [number for number in range(len(table.dimensions)) if number not in (*collapsed, *common)]
+        slices = [resized(table.dimensions[number], sizes[number]) for number in kept]
+        batch = list(_others(indices.dimensions, vector))
+        for here, there in zip(common, common_of_indices, strict=False):
+            place = there - sum(number < there for number in vector)
+            batch[place] = together(batch[place], table.dimensions[here])
+        dimensions = [slices.pop(0) if number in offset else batch.pop(0) for number in range(len(lengths))]
+        # What selects an element is no number of it.
+        return self._joint(without(dimensions, COUNTED), (table, indices), joined=joined)
+
+    def _scatter(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
+        """A table with updates at some elements: sums of what the updates have and the table has not."""
+        by, window, inserted, common = (_numbers(text, name) for name in _SCATTER)
+        count = len(operands) // 2
+        table, indices, updates = operands[0], operands[count], operands[count + 1]
+        if indices.is_index:
+            self.looked_up.update(length_of(table.dimensions[number]) for number in by)
+        dimensions = list(table.dimensions)
+        kept = [number for number in range(len(dimensions)) if number not in (*inserted, *common)]
+        for here, there in zip(kept, window, strict=True):
+            length = length_of(dimensions[here])
+            dimensions[here] = resized(together(updates.dimensions[there], dimensions[here]), length)
+        places = _others(updates.dimensions, window)
+        for here, dimension in zip(common, places, strict=False):
+            dimensions[here] = together(dimensions[here], dimension)
+        spread = all_axes(places) & ~all_axes(dimensions) & ~COUNTED
+        # An update of an element by its own number, as in the gradient of `take_along_axis`, stays with it.
+        if len(by) > 1 and indices.axes & spread:
+            left = [factor for place in places for factor in place if factor[0] & spread]
+            for number in by:
+                factor = next((factor for factor in left if factor[1] == length_of(dimensions[number])), None)
+                if factor:
+                    left.remove(factor)
+                    dimensions[number] = together(dimensions[number], (factor,))
+            spread &= ~all_axes(dimensions)
+        scattered = self._joint(dimensions, (table, indices, updates), joined=spread)
+        return (scattered,) * count if own.shape.startswith(b"(") else scattered
+
+    def _of_windows(self, own: InstructionText, text: bytes, operand: Array) -> Result:
+        """Sums or maxima over windows, of one array or of several alike. Windows side by side are the first part of a
+        long sum.
+        """
+        window, added, joined = _window(text), 0, 0
+        lengths, elements = _lengths(own.shape) or _lengths_of_first(own.shape), len(_elements(own.shape))
+        sizes, strides = window.get(b"size", []), window.get(b"stride", [])
+        is_sum = own.opcode == b"reduce-window" and self._adds(own)
+        dimensions = list[Dimension]()
+        for number, (dimension, size) in enumerate(zip(operand.dimensions, sizes, strict=True)):
+            is_beside = is_sum and strides[number : number + 1] == [size]
+            if size > 1:
+                added |= axes_of(dimension) * is_beside
+                joined |= axes_of(dimension) * (not is_beside)
+            is_gone = size > 1 and is_beside
+            dimensions.append(((0, lengths[number]),) if is_gone else resized(dimension, lengths[number]))
+        found = self._joint(dimensions, [operand], added, joined)
+        return (found,) * elements if own.shape.startswith(b"(") else found
+
+
+# ---------------------------------------------------------------- arrays
+
+
+class _Parts(NamedTuple):
+    """The dimensions of the factors of a product: what both have, what only one has, and what is summed over."""
+
+    both: list[Dimension]
+    left_free: list[Dimension]
+    right_free: list[Dimension]
+    left_over: list[Dimension]
+    right_over: list[Dimension]
+
+
+def _lengths(shape: bytes) -> Lengths:
+    parsed = parse_shape(shape)
+    return tuple(length or 0 for length in parsed.dimensions) if parsed else ()
+
+
+def _lengths_of_first(shape: bytes) -> Lengths:
+    spans = _elements(shape)
+    return _lengths(shape[slice(*spans[0])]) if spans else ()
+
+
+def _elements(shape: bytes) -> list[tuple[int, int]]:
+    """The spans of the elements of a tuple."""
+    spans = subshape_spans(shape)
+    return [span for index, span in spans.items() if index != b"{}" and b"," not in index]
+
+
+def _is_like(array: Array, lengths: Lengths) -> bool:
+    """Whether an array has some lengths, padding aside."""
+    return len(array.dimensions) == len(lengths) and all(
+        length_of(dimension) == length or (len(dimension) > 1 and length_of(dimension) < length)
+        for dimension, length in zip(array.dimensions, lengths, strict=True)
+    )
+
+
+def _is_of_scatter(own: InstructionText) -> bool:
+    """Whether an instruction is made by XLA to order the updates of a scatter, which adds them up in any order."""
+    return (own.op_name or "").rpartition("/")[2].startswith("scatter")
+
+
+def _is_integer(shape: bytes) -> bool:
+    return shape[:1] in (b"s", b"u")
+
+
+def _unknown(shape: bytes, operands: Sequence[Result], *, joins: bool = False) -> Result:
+    """What is known of a result whose dimensions are not: what it depends on."""
+    if shape.startswith(b"("):
+        return tuple(_unknown(shape[slice(*span)], operands, joins=joins) for span in _elements(shape))
+    arrays = [array for operand in operands for array in _arrays(operand)]
+    return _unknown_array(_lengths(shape), arrays, joins=joins)
+
+
+def _unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) -> Array:
+    axes = reduce(or_, (array.axes for array in operands), 0) if joins else 0
+    return Array(
+        tuple(((axes, length),) for length in lengths),
+        reduce(or_, (array.added for array in operands), 0),
+        reduce(or_, (array.joined for array in operands), axes),
+        any(array.is_data for array in operands),
+        any(array.is_trained for array in operands),
+    )
+
+
+def _arrays(result: Result) -> Iterator[Array]:
+    if isinstance(result, Array):
+        yield result
+    else:
+        for element in result:
+            yield from _arrays(element)
+
+
+def _element(result: Result, number: int) -> Result:
+    if isinstance(result, Array):
+        return result
+    return result[number] if number < len(result) else _NOTHING
+
+
+def _union(one: Result, other: Result) -> Result:
+    """What is known of a value that is one or the other."""
+    if isinstance(one, Array) and isinstance(other, Array):
+        return Array(
+            merged([one.dimensions, other.dimensions]),
+            one.added | other.added,
+            one.joined | other.joined,
+            one.is_data or other.is_data,
+            one.is_trained or other.is_trained,
+            one.is_index or other.is_index,
+            one.is_device or other.is_device,
+        )
+    if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
+        return one
+    return tuple(map(_union, one, other))
+
+
+# ---------------------------------------------------------------- texts
+
+
+def _numbers(text: bytes, name: bytes) -> Lengths:
+    """The numbers of an attribute: ``, NAME={0,1}`` or ``, NAME=1``."""
+    match = re.search(rb"(?:^|[, ])" + name + rb"=\{?([0-9,]*)", text)
+    return tuple(map(integer, _DIGITS.findall(match[1]))) if match else ()
+
+
+def _window(text: bytes) -> dict[bytes, list[int]]:
+    """The fields of a window, with a number for each dimension of it."""
+    return {name: [*map(integer, _DIGITS.findall(value))] for name, value in _WINDOW_FIELD.findall(text)}
+
+
+def _others(dimensions: Sequence[Dimension], numbers: Lengths) -> list[Dimension]:
+    """The dimensions without those of some numbers."""
+    return [dimension for number, dimension in enumerate(dimensions) if number not in numbers]
+
+
+def _listed(text: bytes, name: bytes) -> Lengths:
+    """The numbers of a list in a configuration: ``"NAME":["0","1"]``."""
+    match = re.search(rb'"' + name + rb'":\[([^\]]*)\]', text)
+    return tuple(map(integer, _DIGITS.findall(match[1]))) if match else ()
+
+
+_MOST_INSTRUCTIONS: Final = 40_000
+"""Maximum number of instructions that are followed, those of loops once for each time."""
+
+_MOST_DEPTH: Final = 50
+"""How deep computations may call each other. Those of real modules do for a few levels."""
+
+_MOST_ITERATIONS: Final = 4
+"""How often a loop is followed."""
+
+_BODY_AND_CONDITION: Final = 2
+_SCATTER_OPERANDS: Final = 3
+
+_CALLING: Final = frozenset((b"fusion", b"call", b"custom-call", b"async-start", b"while", b"conditional"))
+_BODIES: Final = (b"body", b"calls", b"condition", b"to_apply", b"called_computation", b"called_computations")
+_PASSING: Final = frozenset((b"optimization-barrier", b"opt-barrier", b"add-dependency", b"domain"))
+_STARTS: Final = frozenset((b"all-gather-start", b"collective-permute-start"))
+_REDUCING: Final = frozenset(
+    (b"all-reduce", b"all-reduce-start", b"collective-permute", b"collective-permute-start", b"collective-broadcast")
+)
+_ELEMENTWISE: Final = frozenset(
+    b"""abs add and atan2 bitcast-convert cbrt ceil clamp compare complex convert copy cosine divide erf exponential
+    exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum multiply negate not or popcnt
+    power real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left
+    shift-right-arithmetic shift-right-logical sign sine sqrt stochastic-convert subtract tan tanh xor""".split()
+)
+_DOT: Final = (b"lhs_contracting_dims", b"rhs_contracting_dims", b"lhs_batch_dims", b"rhs_batch_dims")
+_DOT_OF_LIBRARY: Final = (
+    b"lhs_contracting_dimensions",
+    b"rhs_contracting_dimensions",
+    b"lhs_batch_dimensions",
+    b"rhs_batch_dimensions",
+)
+_GATHER: Final = (
+    *(b"start_index_map", b"index_vector_dim", b"slice_sizes", b"offset_dims", b"collapsed_slice_dims"),
+    *(b"operand_batching_dims", b"start_indices_batching_dims"),
+)
+_SCATTER: Final = (
+    *(b"scatter_dims_to_operand_dims", b"update_window_dims", b"inserted_window_dims", b"input_batching_dims"),
+)
+_SOURCES: Final = {b"broadcast": 1, b"pad": 1, b"dynamic-update-slice": 2}
+"""How many of the operands have elements that are in the result; all of those of others."""
+
+_LABELS: Final = re.compile(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
+_WINDOW_FIELD: Final = re.compile(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
+_SAME_CALLS: Final = re.compile(
+    rb'custom_call_target="(?:ConcatBitcast|AssumeGatherIndicesInBound|GatherScatterIndicesBitpacked|Sharding'
+    rb'|annotate_device_placement|MoveToHost|MoveToDevice|LayoutConstraint)"'
+)
+"""Calls whose result has the elements of their operands."""
+
+_DIGITS: Final = re.compile(rb"[0-9]{1,18}")

@@ -1,0 +1,15 @@
+"""What op_names say about instructions.
+
+JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``gradient_tape/`` or ``gradients/``.
+"""
+
+import re
+from typing import Final
+
+
+def is_backward(op_name: str | None) -> bool:
+    """Return whether an op_name belongs to the backward pass."""
+    return op_name is not None and _BACKWARD.search(op_name) is not None
+
+
+_BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")

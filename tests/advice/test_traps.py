@@ -1,0 +1,99 @@
+"""Programs that look like what a rule is about and are not: its advice would break them or change what they learn.
+
+The programs of `cpu-jaxlib0.10.2/trap_*` have the shapes that the rules look for: an array with a row and a column for
+each example or position, a hidden layer as long as a vocabulary, an argument with many rows.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps
+from xla_lens.advice.advise import advise
+from xla_lens.advice.axes import Axes
+from xla_lens.advice.facts import Facts
+from xla_lens.blocks.blocks import plain_text
+from xla_lens.model.attribution.frames import Origins
+
+
+def _dump(program: str) -> Path:
+    return next((DUMPS / "cpu-jaxlib0.10.2" / program).glob("*-buffer-assignment.txt"))
+
+
+def _advice(path: Path, *, has_module: bool = True) -> dict[str, str]:
+    """What each rule advises."""
+    advice = advise(analysis_of(path), module_of(path) if has_module else None)
+    return {action.rule.value: plain_text(action.what) for action in advice.actions} if advice else {}
+
+
+_SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
+
+
+@pytest.mark.parametrize(
+    ("program", "advised"),
+    [
+        # One graph, whose edges exchange messages.
+        ("trap_graph", {}),
+        # A loss compares all examples with each other: in a product, or only within fusions.
+        ("trap_contrastive", {}),
+        ("trap_distances", {}),
+        # The result is a gradient of the batch itself.
+        ("trap_gradient_of_batch", {}),
+        # A scan takes the batch in parts already.
+        ("trap_accumulating", {}),
+        # Squares in a function named after attention, whose softmax is over a hidden layer.
+        ("trap_square_mlp", {"microbatches": _SPLIT.format("batch[0]")}),
+        # No token selects elements of the hidden layer.
+        ("trap_wide_mlp", {"microbatches": _SPLIT.format("batch[0], batch[2] and batch[1]")}),
+        (
+            "trap_normalized",
+            {
+                "microbatches": _SPLIT.format("batch[0], batch[1] and batch[2]")
+                + ". This changes the numbers slightly, because normalization over the batch sees a part of it"
+            },
+        ),
+    ],
+)
+def test_traps_get_no_harmful_advice(program: str, advised: dict[str, str]) -> None:
+    assert _advice(_dump(program)) == advised
+
+
+def test_without_a_module_nothing_tells_a_batch() -> None:
+    assert _advice(_dump("trap_square_mlp"), has_module=False) == {}
+
+
+def _axes(path: Path) -> tuple[Facts, Axes]:
+    analysis = analysis_of(path)
+    space = analysis.memory.space(0)
+    assert space
+    facts = Facts(Origins(analysis.dump, module_of(path)), space)
+    assert facts.axes
+    return facts, facts.axes
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize("backend", ["tpu-v5e2x2-libtpu0.0.51", "cpu-jaxlib0.10.2", "gpu-h100-jaxlib0.10.2"])
+def test_axes_of_a_transformer_are_followed_on_each_backend(backend: str) -> None:
+    """Whether products are `dot`, calls of a library or convolutions with windows as long as the batch."""
+    path = next((SHARED_DUMPS / backend / "transformer_train").glob("module_000[01]*-buffer-assignment.txt"))
+    facts, axes = _axes(path)
+    batch = facts.axis(4)
+    assert batch
+    assert not (axes.joined | axes.added) & batch
+    # Scores of 4 examples and 4 heads for 32 by 32 positions.
+    assert axes.scores & axes.exponentials & axes.weights == {4 * 4 * 32 * 32}
+    # Of the arguments of optimizer steps, all have sums over the batch in them, and none has an axis of it.
+    assert all(not result.axes & batch for result in axes.results)
+    assert sum(bool((result.added | result.joined) & batch) for result in axes.results) > 60
+    # The vocabulary, and no width of a layer, which is 64 or 256.
+    assert 512 in axes.looked_up
+    assert not axes.looked_up & {64, 256}
+
+
+def test_an_axis_that_a_module_does_not_show_is_unknown(tmp_path: Path) -> None:
+    path = _dump("trap_square_mlp")
+    for file in path.parent.iterdir():
+        # A product that names dimensions which its arrays lack.
+        text = file.read_text().replace("lhs_contracting_dims={1}", "lhs_contracting_dims={7}")
+        (tmp_path / file.name).write_text(text)
+    assert _advice(tmp_path / path.name) == {}
