@@ -7,6 +7,7 @@ import pytest
 from commands import run
 from samples import DUMPS, joined
 from xla_lens.editor.overview import Locate, overview_data
+from xla_lens.model.attribution.breakdowns import layer_of
 
 
 def _head(*arguments: object) -> list[str]:
@@ -111,3 +112,30 @@ def test_line_of_a_framework_is_no_source() -> None:
     (space,) = found["memory_spaces"]
     assert space["lines"]["library"] == "tensorflow"
     assert [line["file"] for line in space["lines"]["lines"] if line["file"]] == []
+
+
+@pytest.mark.parametrize(
+    ("op_name", "layer"),
+    [
+        ("functional_1/conv2d_1/Relu", "functional_1/conv2d_1"),
+        ("gradient_tape/functional_1/conv2d_1/Conv2D/Conv2DBackpropFilter", "functional_1/conv2d_1"),
+        ("functional_1/encoder/dense_2/MatMul", "functional_1/encoder"),
+        ("gradient_tape/matmul/MatMul", "matmul"),
+        ("XLA_Args", None),
+        ("MatMul", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_layer_of_an_op_name_of_tensorflow(op_name: str | None, layer: str | None) -> None:
+    assert layer_of(op_name) == layer
+
+
+def test_layers_stand_where_a_framework_gives_no_lines() -> None:
+    folder = DUMPS / "cpu-tf2.16.2" / "while"
+    (found,) = json.loads(run("report", folder, "--output-format", "json")[1])
+    (space,) = found["memory_spaces"]
+    layers = space["lines"]["layers"]
+    assert sum(layer["size_bytes"] for layer in layers) in (0, space["peak_live_bytes"])
+    shown = run("report", folder, "--part", "line")[1]
+    assert (" peak by layer: " in shown) is bool(layers)

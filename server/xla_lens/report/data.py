@@ -368,6 +368,10 @@ def _lines(report: Report, space_report: SpaceReport) -> report_json.Lines | Non
             for kind in lines.without_source
         ],
         library=lines.library,
+        layers=[
+            report_json.LayerBytes(name=layer.name, size_bytes=layer.size_bytes, count=layer.count)
+            for layer in lines.layers
+        ],
         bounds=bounds(size_bytes=space_report.space.live_bound, lines=report.sourced.bound),
     )
 

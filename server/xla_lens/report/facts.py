@@ -17,7 +17,7 @@ import numpy as np
 from xla_lens.advice.actions import Advice
 from xla_lens.advice.advise import advice_from
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, lines_of, ops_of
+from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, layer_of, lines_of, ops_of
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import largest_owners, owned_bytes
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
@@ -62,6 +62,15 @@ class KindBytes:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerBytes:
+    """The bytes at the peak of a layer of the program, and the number of values that own them."""
+
+    name: str | None
+    size_bytes: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class LineReport:
     """The bytes at the peak by source line, and those of parameters by argument.
 
@@ -70,8 +79,9 @@ class LineReport:
     frame that only the HLO module could resolve, but it is missing or lacks the frame, perhaps because of the flag
     `left_out_by`. `arguments` are all arguments, also those that `lines` leaves out. `without_source` are the bytes
     without a source by the kind of their allocation. `library` is the package whose lines most of those have, None if
-    they have no line at all. `op_name` is the one with the most bytes, for the answer, if no line of the program is
-    known.
+    they have no line at all. Then `layers` are all bytes at the peak by layer, most bytes first, and last those of no
+    layer, with the name None; empty if no op_name has a layer. `op_name` is the one with the most bytes, for the
+    answer, if no line of the program is known.
     """
 
     size_bytes: int
@@ -83,6 +93,7 @@ class LineReport:
     arguments: tuple[LineBytes, ...]
     without_source: tuple[KindBytes, ...]
     library: str | None
+    layers: tuple[LayerBytes, ...]
     op_name: BytesNode | None
 
 
@@ -411,6 +422,7 @@ def _lines(found: Report, owned: Sequence[tuple[int, int]], *, with_op_name: boo
         arguments=tuple(line for line in lines if line.argument is not None),
         without_source=_by_kind(found.dump, owned, {value for line in unknown for value in line.values}),
         library=library,
+        layers=_layers(found.origins, owned) if library else (),
         op_name=_largest_op_name(found.origins, owned) if has_no_line else None,
     )
 
@@ -432,6 +444,14 @@ def _library(origins: Origins, values: Iterable[int], sizes: Mapping[int, int]) 
         if frames and (package := package_of(frames[0].file)):
             by_package[package] += sizes[value]
     return max(by_package, key=by_package.__getitem__, default=None)
+
+
+def _layers(origins: Origins, owned: Sequence[tuple[int, int]]) -> tuple[LayerBytes, ...]:
+    sizes = defaultdict[str | None, list[int]](list)
+    for value, size_bytes in owned:
+        sizes[layer_of(origins.of_value(value).op_name)].append(size_bytes)
+    found = [LayerBytes(name, sum(some), len(some)) for name, some in sizes.items()]
+    return tuple(sorted(found, key=lambda layer: (layer.name is None, -layer.size_bytes))) if len(found) > 1 else ()
 
 
 def _largest_op_name(origins: Origins, owned: Sequence[tuple[int, int]]) -> BytesNode | None:

@@ -136,6 +136,17 @@ class Line(JsonObject):
     """
 
 
+class LayerBytes(JsonObject):
+    """The bytes at the peak of a layer."""
+
+    name: str | None
+    """The layer, such as `functional_1/conv2d_1`; null for what is of no layer."""
+    size_bytes: Count
+    """The bytes."""
+    count: Count
+    """The number of values that own them."""
+
+
 class Lines(JsonObject):
     """The bytes at the peak by source line. Each live byte counts once, for the value on it that was defined last, and
     each value for the innermost call outside of libraries.
@@ -160,6 +171,10 @@ class Lines(JsonObject):
     library: str | None
     """The package that gives most of the values without a source only lines of its own, such as `tensorflow`; null if
     there are none.
+    """
+    layers: list[LayerBytes]
+    """All bytes at the peak by layer of the program if there is such a package, most bytes first, and last those of no
+    layer. Empty if no op_name has a layer.
     """
     bounds: Bounds
 

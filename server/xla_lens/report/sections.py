@@ -208,7 +208,24 @@ def line_sections(report: Report, space_report: SpaceReport) -> Sections:
         blocks.append(unresolved_text(lines))
     if lines.library:
         blocks.append(f"What has no source has only lines of {lines.library}. `--part source` groups it by op_name.")
-    return section(_by(report, space_report, "source line"), *blocks)
+    by_layer = _layer_sections(report, space_report, lines) if lines.layers else ()
+    return *section(_by(report, space_report, "source line"), *blocks), *by_layer
+
+
+def _layer_sections(report: Report, space_report: SpaceReport, lines: LineReport) -> Sections:
+    """The bytes at the peak by layer, where a framework gives no lines of the program."""
+    known = [layer for layer in lines.layers if layer.name]
+    shown, rest = known[: report.options.top], [layer for layer in lines.layers if not layer.name]
+    rows = list[Cells]()
+    for layer in (*shown, *rest):
+        count = bounded(counted(layer.count, "value"), report.sourced.bound)
+        name = Name(layer.name, role=Role.PATH) if layer.name else "(no layer)"
+        sizes = _sizes(report, space_report, layer.size_bytes, is_known=layer.name is not None)
+        rows.append((bar(layer.size_bytes, lines.size_bytes), *sizes, (name, f"  {count}")))
+    if left_out := known[len(shown) :]:
+        sizes = _sizes(report, space_report, sum(layer.size_bytes for layer in left_out))
+        rows.append(("", *sizes, (f"({counted(len(left_out), 'more layer')})",)))
+    return section(_by(report, space_report, "layer"), table("< | size | share | <layer", rows, has_text_header=False))
 
 
 def _by(report: Report, space_report: SpaceReport, what: str) -> str:

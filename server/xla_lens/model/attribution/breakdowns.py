@@ -169,6 +169,14 @@ def _node(name: str | None, rows: list[tuple[int, int, _Path]], depth: int) -> B
     )
 
 
+def layer_of(op_name: str | None) -> str | None:
+    """Return the layer of an op_name of TensorFlow: the model and its layer, ``functional_1/conv2d_1``, without what
+    the layer does, in the backward pass, too. None if the op_name has no layer.
+    """
+    parts = (op_name or "").removeprefix("gradient_tape/").split("/")
+    return "/".join(parts[:-1][:2]) or None
+
+
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
 
 
