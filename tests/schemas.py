@@ -18,6 +18,7 @@ from samples import ROOT
 from xla_lens.diff import diff_json
 from xla_lens.report.report_json import Oom, Report
 from xla_lens.report.unknown_text import UnknownForm
+from xla_lens.trying.tried_json import TriedModule
 from xla_lens.words.json_types import Finding, JsonObject
 
 Json = dict[str, Any]
@@ -83,6 +84,13 @@ SCHEMAS = (
         "What `xla-lens oom --output-format json` prints: the out-of-memory messages of a log, and the report of the "
         "dump that the first failure is about. Sizes are in bytes.",
         (Output("oom", Oom),),
+    ),
+    Schema(
+        "try.schema.json",
+        "JSON output of xla-lens try",
+        "What `xla-lens try --output-format json` prints: what the compiler says about changes of a program. Sizes are "
+        "in bytes.",
+        (Output("tried_module", TriedModule),),
     ),
 )
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from xla_lens.blocks.text import section_lines
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.trying.changes import Change, Checkpoint, candidates
 from xla_lens.trying.process import CannotTry, Limits, Measured, Program
-from xla_lens.trying.table import trial_rows, trials_section
+from xla_lens.trying.table import trials_section, tried_changes
 from xla_lens.trying.trials import Attempt, Trials, planned, try_candidates, with_measured
 
 SWITCH = next(DUMPS.glob("tpu-7x-libtpu0.0.52/switch/*jit_sw.*-buffer-assignment.txt"))
@@ -202,8 +201,8 @@ def test_what_cannot_be_compiled_says_why_and_stays_estimated(monkeypatch: pytes
         return advice.needed_bytes
 
     trials, *_ = _tried(monkeypatch, compiler)
-    rows = trial_rows(trials)
-    assert [row["certainty"] for row in rows] == ["measured", *["estimated"] * 4]
+    rows = tried_changes(trials)
+    assert [row.certainty for row in rows] == ["measured", *["estimated"] * 4]
     assert "Stopped after 3 s, the limit of time." in _text(trials)
 
     def broken(_: Change) -> int:
@@ -218,8 +217,7 @@ def test_what_cannot_be_compiled_says_why_and_stays_estimated(monkeypatch: pytes
 def test_the_text_has_each_number_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     _, advice = _sized(CPU)
     trials, *_ = _tried(monkeypatch, lambda change: advice.needed_bytes + (2 << 20) * bool(change.donated), path=CPU)
-    rows: list[dict[str, Any]] = trial_rows(trials)
-    assert [row["change"] for row in rows] == [plain_text(trial.what) for trial in trials.trials]
+    assert [row.change for row in tried_changes(trials)] == [plain_text(trial.what) for trial in trials.trials]
     text = _text(trials)
     assert "-2.00 MiB  × 1.00" in text
     assert "xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED" in text

@@ -45,7 +45,7 @@ from xla_lens.report.report_json import Node, Sources
 from xla_lens.text.printable import printable
 from xla_lens.trying.changes import Change, candidates
 from xla_lens.trying.process import CannotTry, Limits, Program, compiled, program_of
-from xla_lens.trying.table import TITLE, trial_rows, trials_section
+from xla_lens.trying.table import TITLE, trials_section, tried_changes
 from xla_lens.trying.trials import Attempt, Trial, Trials, planned, try_candidates, with_measured
 from xla_lens.words.json_types import Json, as_dictionary
 from xla_lens.words.numbers import parse_size
@@ -364,7 +364,9 @@ class Capture:
     def _program(self) -> Program:
         """What is compiled again. Raises `ValueError`."""
         if self._write_module is None:
-            words = "was read from a dump; only a function given to xla_lens.capture can be compiled again"
+            words = (
+                "was read from a dump; only a function given to xla_lens.capture can be tried here; see `xla-lens try`"
+            )
             raise ValueError(f"{self.name} {words}")
         try:
             return replace(program_of(self._files, self._joined), write_module=self._write_module)
@@ -402,7 +404,7 @@ class TriedAdvice(Table):
     """
 
     def __init__(self, attempt: Attempt, trials: Trials) -> None:
-        super().__init__(TITLE, trial_rows(trials))
+        super().__init__(TITLE, [*map(as_dictionary, tried_changes(trials))])
         self._attempt, self._trials = attempt, trials
         last = trials.plan.steps[-1] if trials.plan else trials.before
         self.plan: tuple[int, ...] = trials.plan.trials if trials.plan else ()

@@ -25,6 +25,7 @@ from xla_lens.cli.commands import (
     oom,
     report,
     server,
+    try_dump,
     unknown,
 )
 from xla_lens.cli.commands import (
@@ -51,6 +52,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "run": run_command,
     "report": report,
     "advise": advise,
+    "try": try_dump,
     "annotate": annotate,
     "check": check,
     "unknown": unknown,
@@ -79,6 +81,7 @@ examples:
   xla-lens report FILE --output-format json   the report for programs
   xla-lens report FILE --output-format html   the memory map, for a browser
   xla-lens advise FILE --budget 16GiB         what to change to fit
+  xla-lens try FILE --budget 16GiB            compile it with these changes
   xla-lens annotate model.py FILE             the source and its bytes
   xla-lens diff OLD NEW                       what changed between two dumps
   xla-lens check dumps/                       verify all dumps in a folder

@@ -26,6 +26,8 @@ def run_run(arguments: argparse.Namespace) -> int:
     command = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if not command:
         raise CannotRun("no command given; expected for example `xla-lens run python train.py`")
+    if arguments.tries and arguments.output_format not in ("text", "markdown"):
+        raise CannotRun("--try prints text or markdown; for JSON, run `xla-lens try` on the dumps afterwards")
     if arguments.output_file:
         check_output(arguments.output_file)
     chosen = own_folder(os.environ.get("XLA_FLAGS", ""))

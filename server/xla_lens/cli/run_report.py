@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
@@ -18,7 +19,8 @@ from xla_lens.cli.oom import print_answer
 from xla_lens.cli.output import CannotRun, open_output, print_error
 from xla_lens.cli.report import ReportRequest, print_reports
 from xla_lens.cli.run_folder import RunFolder
-from xla_lens.cli.sets import GivenDumpSets
+from xla_lens.cli.sets import GivenDumpSets, find_dumps
+from xla_lens.cli.try_dump import print_trials, python_with_jax, try_set
 from xla_lens.disk.loading import load_set
 from xla_lens.disk.reading import SMALL_FILE, DamagedFile, file_time, log_blocks, open_file, read_file
 from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
@@ -31,6 +33,7 @@ from xla_lens.report.options import SHORT_PARTS, TINY_IN_RUN, report_options
 from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import OomLog, read_oom_log
+from xla_lens.trying.process import Limits
 from xla_lens.words.numbers import counted, human, shortened
 
 
@@ -73,6 +76,8 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         # The last lines are what is seen first.
         for line in filter(None, (*_beside(report, measured), _change(folder, report), headline(report))):
             print_error(line)
+    if report and arguments.tries:
+        _try(report, arguments)
     if dumps and arguments.open:
         page = folder.path / "memory-map.html"
         if os.path.lexists(page) and not page.is_file():
@@ -82,6 +87,19 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         if not webbrowser.open(page.absolute().as_uri()):
             print_error(f"no browser found. The memory map is in {page}")
     folder.remove_if_empty()
+
+
+def _try(report: Report, arguments: argparse.Namespace) -> None:
+    """Compile the program of a report again with what the advice says, in the Python that has run it."""
+    loaded = next(find_dumps([Path(next(iter(report.files.values())))]).load(is_shown=False))
+    words = [word for word in arguments.program if Path(word).name.startswith("python")]
+    python = shutil.which(words[0]) if words else None
+    try:
+        trials = try_set(loaded, python or python_with_jax(), Limits(), arguments.budget, {})
+    except CannotRun as error:
+        print_error(str(error))
+    else:
+        print_trials(loaded, trials, arguments.output_format, arguments.color)
 
 
 def _messages(log: Path) -> OomLog:

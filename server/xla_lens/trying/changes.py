@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -73,10 +74,14 @@ class Candidate:
 
 
 def candidates(
-    dump: DumpSet, advice: Advice | None, set_options: Mapping[str, str], budget_bytes: int | None
+    dump: DumpSet,
+    advice: Advice | None,
+    set_options: Mapping[str, str],
+    budget_bytes: int | None,
+    flags: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Candidate]:
     """Yield what can be tried: each action with each of its policies, then flags of the compiler that save memory in
-    some programs, unless they are among the options that are set already.
+    some programs, unless they are among the options that are set already, and those that the user wants to try.
     """
     changes: dict[int, Change] = {}
     for row, action in enumerate(advice.actions if advice else ()):
@@ -91,8 +96,8 @@ def candidates(
                 change = reduce(or_, (changes[other] for other in action.others), candidate.change)
                 changes.setdefault(row, change)
                 yield replace(candidate, change=change)
-    for name, value in _flags(dump.backend, budget_bytes):
-        if name not in set_options:
+    for name, value in {**dict(_flags(dump.backend, budget_bytes)), **flags}.items():
+        if name in flags or name not in set_options:
             words = ("Compile with ", Name(f"{name}={value}"))
             yield Candidate(words, Cost.NOTHING, None, None, Change(options={name: value}))
 

@@ -89,7 +89,7 @@ def program_of(files: SetFiles, analysis: Analysis) -> Program:
     if backend is None:
         raise CannotTry("the dump does not tell which compiler wrote it")
     named = read_text_proto(text_beside(files, FlagFile.TOPOLOGY)[0]).text("platform_name")
-    platform = named or ("cuda" if backend is Backend.GPU else backend.value)
+    platform = named or backend.value
     count = device_count(analysis.module)
     if analysis.module is None or count is None:
         raise CannotTry("the dump has no HLO module, which tells for how many devices it was compiled")

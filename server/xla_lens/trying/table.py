@@ -1,12 +1,12 @@
 """What was tried, in words: a table of what was estimated and what is measured, and the best plan."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from xla_lens.blocks.blocks import Inline, Section, Table, Text, joined, plain_text, table
 from xla_lens.trying.process import Measured
 from xla_lens.trying.trials import INTERRUPTED, Trial, Trials
-from xla_lens.words.json_types import Json
+from xla_lens.trying.tried_json import PlannedChanges, TriedChange, TriedModule
 from xla_lens.words.numbers import as_given, capitalized, enumerated, human
 
 TITLE: Final = "What was tried, each change alone"
@@ -89,21 +89,45 @@ def _plan(trials: Trials) -> Iterator[Text]:
         yield "Interrupted: what was measured until then is kept."
 
 
-# ---------------------------------------------------------------- rows
+# ---------------------------------------------------------------- JSON
 
 
-def trial_rows(trials: Trials) -> list[Json]:
-    """Return what was tried as rows with the same columns."""
+def tried_changes(trials: Trials) -> list[TriedChange]:
+    """Return what was tried, one object for each change."""
     return [
-        {
-            "change": capitalized(plain_text(trial.what)),
-            "certainty": str(trial.certainty),
-            "estimated_needed_bytes": trial.candidate.estimated_bytes,
-            "needed_bytes": trial.measured.needed_bytes if trial.measured else None,
-            "saved_needed_bytes": trials.saved_bytes(trial),
-            "peak_bytes": trial.measured.peak_bytes if trial.measured else None,
-            "flops_factor": trials.flops_factor(trial.measured),
-            "reason": trial.reason or None,
-        }
+        TriedChange(
+            change=capitalized(plain_text(trial.what)),
+            certainty=trial.certainty,
+            estimated_needed_bytes=trial.candidate.estimated_bytes,
+            needed_bytes=trial.measured.needed_bytes if trial.measured else None,
+            saved_needed_bytes=trials.saved_bytes(trial),
+            peak_bytes=trial.measured.peak_bytes if trial.measured else None,
+            flops_factor=trials.flops_factor(trial.measured),
+            reason=trial.reason or None,
+        )
         for trial in trials.trials
     ]
+
+
+def tried_module(trials: Trials, module: str, files: Iterable[str]) -> TriedModule:
+    """Return what was tried on a module."""
+    plan = None
+    if trials.plan:
+        plan = PlannedChanges(
+            changes=[*trials.plan.trials],
+            needed_bytes=[step.needed_bytes for step in trials.plan.steps],
+            flops_factor=trials.flops_factor(trials.plan.steps[-1]),
+        )
+    return TriedModule(
+        module=module,
+        files=[*files],
+        needed_bytes=trials.dump_needed_bytes,
+        measured_needed_bytes=trials.before.needed_bytes if trials.before else None,
+        reason=trials.reason or None,
+        changes=tried_changes(trials),
+        plan=plan,
+        # A `Size` keeps what the user wrote, for text.
+        budget_bytes=None if trials.budget_bytes is None else int(trials.budget_bytes),
+        is_reached=trials.is_reached,
+        is_interrupted=trials.is_interrupted,
+    )

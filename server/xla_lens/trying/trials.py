@@ -1,9 +1,10 @@
 """Try changes one by one, then the best of them together, and keep what is measured if the user interrupts."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
+from types import MappingProxyType
 from typing import Final
 
 from xla_lens.advice.actions import Advice, Certainty, Cost
@@ -109,9 +110,15 @@ LEAST_SHARE: Final = 200
 """A plan takes only changes that save at least what the program needs divided by this."""
 
 
-def try_candidates(attempt: Attempt, advice: Advice | None, needed_bytes: int, budget_bytes: int | None) -> Trials:
-    """Try what advice says and flags of the compiler. An interrupt from the keyboard ends that early."""
-    found = [*candidates(attempt.dump, advice, attempt.program.options, budget_bytes)]
+def try_candidates(
+    attempt: Attempt,
+    advice: Advice | None,
+    needed_bytes: int,
+    budget_bytes: int | None,
+    flags: Mapping[str, str] = MappingProxyType({}),
+) -> Trials:
+    """Try what advice says, and flags of the compiler. An interrupt from the keyboard ends that early."""
+    found = [*candidates(attempt.dump, advice, attempt.program.options, budget_bytes, flags)]
     trials = [Trial(candidate, None, candidate.reason or INTERRUPTED) for candidate in found]
     result = Trials(None, INTERRUPTED, needed_bytes, tuple(trials), None, budget_bytes, is_interrupted=True)
     try:

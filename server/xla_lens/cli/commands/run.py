@@ -47,6 +47,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--budget", metavar="SIZE", type=size, help=budget)
     add_parts(parser, Part)
     add_top(parser)
+    tries = "afterwards, compile the worst module with what the advice says, and show what it saves; see `xla-lens try`"
+    parser.add_argument("--try", dest="tries", action="store_true", help=tries)
     parser.add_argument("--open", action="store_true", help="open the memory map in a browser afterwards")
     parser.add_argument("program", metavar="COMMAND", nargs="...", help="the program and its arguments")
     add_color(parser)
