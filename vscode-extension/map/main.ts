@@ -53,6 +53,9 @@ function receive(received: MessageToMap): void {
     case "cursor":
       if (scene) actions.follow(received);
       break;
+    case "flame":
+      change({ valuesAs: "flame" });
+      break;
     case "light":
       if (scene) actions.light(received.name, received.values);
   }

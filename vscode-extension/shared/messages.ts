@@ -26,5 +26,7 @@ export type MessageToMap =
   | { type: "problem"; message: string }
   | { type: "described"; target: Target; markdown: string }
   | ({ type: "cursor" } & WhatIsAt)
+  /** Show the flame graph of the peak in place of the rectangles. */
+  | { type: "flame" }
   /** Make the values of a source line stand out, or all again if there are none. */
   | { type: "light"; name: string; values: number[] };

@@ -311,6 +311,7 @@ export interface Commands {
   "xla-lens.findValues": { arguments: { query: string; limit?: number }; answer: FoundValues };
   "xla-lens.goTo": { arguments: SourceArguments; answer: unknown };
   "xla-lens.showReport": { arguments: { uri: string }; answer: unknown };
+  "xla-lens.showAnswer": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showAdvice": { arguments: { uri: string }; answer: unknown };
   "xla-lens.showOutOfMemory": { arguments: { uri: string; text?: string; dump?: string }; answer: unknown };
   "xla-lens.brief": { arguments: BriefArguments; answer: string };

@@ -54,8 +54,10 @@ const COMMANDS: Readonly<Record<keyof typeof list.commands, Command>> = {
   }),
   showLiveSetHere: ofSet(showLiveSet),
   openReport: ofSet(({ server }, uri) => server.execute("xla-lens.showReport", { uri: uri.toString() })),
+  openAnswer: ofSet(({ server }, uri) => server.execute("xla-lens.showAnswer", { uri: uri.toString() })),
   openAdvice: ofSet(({ server }, uri) => server.execute("xla-lens.showAdvice", { uri: uri.toString() })),
   showMemoryMap: ofSet(({ maps }, uri) => maps.show(uri)),
+  showFlameGraph: ofSet(({ maps }, uri) => maps.showFlame(uri)),
   saveMemoryMap: ofSet(saveMemoryMap),
   copyReport: ofSet(async ({ server }, uri) => {
     const report = await server.execute("xla-lens.report", { uri: uri.toString(), format: "markdown" });
@@ -111,6 +113,8 @@ const LINKED: Readonly<Record<string, Command>> = {
   goToLocation: (_, location: Location) => goTo(location),
   openFile: (_, uri: string) => show(uri),
   openLink: (_, uri: string) => show(uri, { viewColumn: freeColumn() }),
+  compareRuns: ({ comparing }, { old, new: now }: { old: string; new: string }) =>
+    comparing.compare(vscode.Uri.parse(old), vscode.Uri.parse(now)),
   copyCode: (_, code: string) => copy(code, "Copied the code"),
   showValuesInMap: async ({ maps }, { uri, values }: { uri: string; values: number[] }) => {
     const dump = vscode.Uri.parse(uri);
@@ -154,8 +158,9 @@ function ofSet(run: (parts: Parts, uri: vscode.Uri) => unknown): Command {
   };
 }
 
-/** The file that a menu passes to a command: that of the editor, or that of a module of the tree. */
+/** The file that a menu or the toolbar of a page passes to a command: that of the editor, or that of a module of the tree. */
 function uriOf(argument: unknown): vscode.Uri | undefined {
+  if (typeof argument === "string") return vscode.Uri.parse(argument);
   if (argument instanceof vscode.Uri) return argument;
   return argument instanceof Node ? argument.parts.uri : undefined;
 }

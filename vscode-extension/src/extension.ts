@@ -52,7 +52,7 @@ export function activate(context: vscode.ExtensionContext): Parts {
     followCursor(server, [tree, maps], maps.onDidOpen),
     HEATS,
     showHeatOfSteps(server),
-    registerPages(),
+    registerPages(sets, tree),
     registerOutOfMemory(),
     unpacking.register(),
     registerCommands(parts),

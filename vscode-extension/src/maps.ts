@@ -68,6 +68,12 @@ export class Maps implements Follower, vscode.Disposable {
     (await this.panelOf(uri))?.post({ type: "cursor", ...at });
   }
 
+  /** Shows the flame graph in the map of the set of a file. */
+  async showFlame(uri: vscode.Uri): Promise<void> {
+    await this.show(uri, true);
+    (await this.panelOf(uri))?.showFlame();
+  }
+
   /** Makes some values of the set of a file stand out in its map, or all again if there are none. */
   async light(uri: vscode.Uri, name: string, values: number[]): Promise<void> {
     (await this.panelOf(uri))?.light({ type: "light", name, values });
@@ -102,6 +108,7 @@ class MapPanel {
   private compared: ComparedMaps | undefined;
   /** The values that stand out, also for a page that is not drawn yet. */
   private lit: MessageToMap | undefined;
+  private isFlameWanted = false;
   private watchers: vscode.Disposable[] = [];
 
   /** Called when the map has been sent to the page: for the first time, or after the set was reloaded. */
@@ -146,6 +153,17 @@ class MapPanel {
     this.post(message);
   }
 
+  showFlame(): void {
+    this.isFlameWanted = true;
+    if (!this.isFirst) this.postFlame();
+  }
+
+  /** Shows the flame graph if that is wanted, once: the reader may go back to the rectangles. */
+  private postFlame(): void {
+    if (this.isFlameWanted) this.post({ type: "flame" });
+    this.isFlameWanted = false;
+  }
+
   /** A file of the set, or of each of the two that are compared. */
   private get files(): vscode.Uri[] {
     return this.compared ? [this.uriOf("old"), this.uriOf("new")] : [this.uri];
@@ -175,6 +193,7 @@ class MapPanel {
       this.panel.title = map.module ? `${title}: ${map.module}` : title;
       this.post({ type: "map", uri: this.uri.toString(), map, ...(this.compared && { other: this.compared.old }) });
       if (this.lit) this.post(this.lit);
+      this.postFlame();
       this.watch(this.files);
       this.drawn?.(this.isFirst);
       this.isFirst = false;

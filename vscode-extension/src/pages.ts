@@ -2,10 +2,13 @@
 
 import * as vscode from "vscode";
 
+import type { Change } from "../shared/runs";
 import { PAGE_SCHEME } from "./documents";
 import { latestOnly } from "./latest";
 import { LINKED_COMMANDS, SECTION } from "./server";
+import type { Sets } from "./sets";
 import { commandUri } from "./sources";
+import type { Tree } from "./tree";
 
 const VIEW_TYPE = `${SECTION}.page`;
 const COMMANDS = ["openLink", "copyCode"].map((name) => `${SECTION}.${name}`);
@@ -13,17 +16,35 @@ const COMMANDS = ["openLink", "copyCode"].map((name) => `${SECTION}.${name}`);
 /** How many links of a page lead to files whose places the server looks up. */
 const MOST_RESOLVED = 1000;
 
+/** The commands of the toolbar of a page: their names and what they show. A page leaves out the one that leads to itself. */
+const TOOLBAR: [command: string, label: string, page?: string][] = [
+  ["openAnswer", "Answer", "-answer.md"],
+  ["openAdvice", "Advice", "-advice.md"],
+  ["openReport", "Report", "-report.md"],
+  ["showMemoryMap", "Memory Map"],
+  ["showFlameGraph", "Flame Graph"],
+  ["goToTruePeak", "Peak in the Text"],
+  ["compareWith", "Compare…"],
+  ["copyReport", "Copy Report"],
+  ["saveMemoryMap", "Save as HTML…"],
+];
+
 /** Registers the view of pages. */
-export function registerPages(): vscode.Disposable {
+export function registerPages(sets: Sets, tree: Tree): vscode.Disposable {
+  const resolveCustomTextEditor = (document: vscode.TextDocument, panel: vscode.WebviewPanel) =>
+    resolve(document, panel, sets, tree);
   return vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor });
 }
 
-function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.WebviewPanel): void {
-  panel.webview.options = { enableCommandUris: [...LINKED_COMMANDS, ...COMMANDS] };
+function resolve(document: vscode.TextDocument, panel: vscode.WebviewPanel, sets: Sets, tree: Tree): void {
+  const buttons = [...TOOLBAR.map(([command]) => command), "compareRuns"].map((name) => `${SECTION}.${name}`);
+  panel.webview.options = { enableCommandUris: [...LINKED_COMMANDS, ...COMMANDS, ...buttons] };
   const begin = latestOnly();
   const draw = async () => {
     const isLatest = begin();
-    const html = await pageHtml(document);
+    const overview = await sets.overview(document.uri);
+    const change = overview && tree.changeOf(overview.uri);
+    const html = await pageHtml(document, overview ? toolbarOf(document.uri, change) : "");
     if (isLatest()) panel.webview.html = html;
   };
   const subscription = vscode.workspace.onDidChangeTextDocument((event) => {
@@ -33,7 +54,22 @@ function resolveCustomTextEditor(document: vscode.TextDocument, panel: vscode.We
   void draw();
 }
 
-async function pageHtml(document: vscode.TextDocument): Promise<string> {
+/** The buttons of a page about a dump, and what changed since the previous run of the program. */
+function toolbarOf(uri: vscode.Uri, change: Change | undefined): string {
+  const buttons = TOOLBAR.filter(([, , page]) => !page || !uri.path.endsWith(page)).map(
+    ([command, label]) => `<a class="button" href="${commandUri(command, uri.toString())}">${label}</a>`,
+  );
+  const runs = change && { old: change.before.uri, new: change.uri };
+  const compared = runs ? ` <a href="${commandUri("compareRuns", runs)}">What changed</a>` : "";
+  const changed = change ? `<p>${escaped(change.text)}${compared}</p>` : "";
+  return `<nav aria-label="About this dump">${buttons.join(" ")}</nav>${changed}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}
+
+async function pageHtml(document: vscode.TextDocument, toolbar: string): Promise<string> {
   const given = [document.uri, MOST_RESOLVED];
   const links = await vscode.commands.executeCommand<vscode.DocumentLink[]>("vscode.executeLinkProvider", ...given);
   const text = withLinks(document.getText(), document, links);
@@ -41,7 +77,7 @@ async function pageHtml(document: vscode.TextDocument): Promise<string> {
   const codes = [...document.getText().matchAll(/^(`{3,}).*\n([\s\S]*?)\n\1$/gm)].map(([, , code]) => code);
   // Without the editor's own Markdown extension there is the text.
   const body = rendered.replaceAll(/<pre[\s\S]*?<\/pre>/g, (block) => withCopy(block, codes.shift()));
-  return htmlOf("style-src 'unsafe-inline'", `<style>${STYLE}</style>`, body);
+  return htmlOf("style-src 'unsafe-inline'", `<style>${STYLE}</style>`, toolbar + body);
 }
 
 /** The HTML of a webview that loads only what its policy allows. */
@@ -75,7 +111,7 @@ function withCopy(block: string, code = ""): string {
 }
 
 const STYLE = `
-body { max-width: 60rem; padding: 0 1.5rem 2rem; line-height: 1.55; overflow-wrap: anywhere; }
+body { max-width: 60rem; padding: 0.6rem 1.5rem 2rem; line-height: 1.55; overflow-wrap: anywhere; }
 h2 { font-size: 1.5em; margin: 0.8em 0 0.4em; }
 h3 { font-size: 1.2em; margin: 1.6em 0 0.4em; }
 h4 { font-size: 1.05em; margin: 1.8em 0 0.5em; padding-top: 0.9em; border-top: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
@@ -84,6 +120,9 @@ a code { color: inherit; }
 pre { margin: 0; padding: 0.6em 0.8em; overflow-x: auto; background: var(--vscode-textCodeBlock-background); border-radius: 4px; }
 pre code { background: none; }
 .code { position: relative; margin: 0.6em 0; }
+nav { display: flex; flex-wrap: wrap; gap: 0.3em; }
+.button { padding: 0.1em 0.7em; border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
+nav + p { margin: 0.5em 0 0; }
 .copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
 table { border-collapse: collapse; margin: 0.6em 0; }
 th { text-align: left; font-weight: 600; white-space: nowrap; }

@@ -8,17 +8,24 @@ import { timestamp } from "../shared/runs";
 import type { Comparing } from "./comparing";
 import { show } from "./locations";
 import { interpreterFor } from "./python";
-import type { Server } from "./server";
+import { SECTION, type Server } from "./server";
+import type { Sets } from "./sets";
 import type { Tree } from "./tree";
+
+/** What a run works with. */
+interface Running {
+  server: Server;
+  sets: Sets;
+  tree: Tree;
+  comparing: Comparing;
+  log: vscode.LogOutputChannel;
+}
 
 /**
  * Runs a Python file, that of the active editor by default, in a terminal of its own. Returns when its dumps are shown, and
  * offers to compare them with those of the previous run.
  */
-export async function runPython(
-  { server, tree, comparing, log }: { server: Server; tree: Tree; comparing: Comparing; log: vscode.LogOutputChannel },
-  given?: vscode.Uri,
-): Promise<void> {
+export async function runPython({ server, sets, tree, comparing, log }: Running, given?: vscode.Uri): Promise<void> {
   const uri = given ?? vscode.window.activeTextEditor?.document.uri;
   if (uri?.scheme !== "file" || !uri.path.endsWith(".py")) {
     void vscode.window.showInformationMessage("Open a Python file first.");
@@ -41,7 +48,12 @@ export async function runPython(
   // Without dumps, the folder is gone, and the terminal says why.
   if (!existsSync(folder)) return;
   const change = await tree.reveal(folder);
-  if (change === false) await showBiggest(folder);
+  if (change === false) {
+    await showBiggest(folder);
+    return;
+  }
+  // The first thing to see after a run. The failure of a program that ran out of memory is in its terminal.
+  await vscode.commands.executeCommand(`${SECTION}.openAnswer`, sets.inView);
   if (!change) return;
   const compare = "Compare with Previous";
   void vscode.window.showInformationMessage(change.text, compare).then(async (choice) => {

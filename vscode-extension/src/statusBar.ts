@@ -11,8 +11,8 @@ import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 
 /**
- * Shows what the program needs of the device's main memory, against its capacity where that is known. A click goes to the
- * peak, or to the advice if the program does not fit, which is red. While the server starts or reads, shows that instead.
+ * Shows what the program needs of the device's main memory, against its capacity where that is known, red if it does not fit. A
+ * click shows where it goes and what would lower it. While the server starts or reads, shows that instead.
  */
 export class StatusBar implements vscode.Disposable {
   readonly item = vscode.window.createStatusBarItem(`${SECTION}.peak`, vscode.StatusBarAlignment.Right, 100);
@@ -62,8 +62,7 @@ export class StatusBar implements vscode.Disposable {
     const incomplete = overview.gap && ` · ${overview.gap} dump`;
     // The size is known long before the HLO module has been read and checked.
     const icon = isBusy ? "loading~spin" : "pulse";
-    const command = main.is_over ? ADVICE : `${SECTION}.goToTruePeak`;
-    this.show(icon, `${needs(main)}${incomplete}`, tooltip(overview, main), command, main.is_over);
+    this.show(icon, `${needs(main)}${incomplete}`, tooltip(overview, main), ANSWER, main.is_over);
   }
 
   private show(icon: string, text: string, tooltip: unknown, command?: string, isWrong = false): void {
@@ -76,8 +75,9 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-/** The command that shows what would lower the peak. */
-const ADVICE = `${SECTION}.openAdvice`;
+/** The command that shows where the memory goes and what would lower it. */
+const ANSWER = `${SECTION}.openAnswer`;
+const PEAK = `${SECTION}.goToTruePeak`;
 
 function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString {
   const { module, spaces, printed_peak: printedPeak, incomplete, gap } = overview;
@@ -89,10 +89,10 @@ function tooltip(overview: Overview, main: SpaceOverview): vscode.MarkdownString
     gap && `${capitalized(gap)} dump: ${incomplete}.`,
     printedPeak && `XLA prints ${printed} at step ${grouped(printedPeak.step)}.`,
     main.device && `The device: ${main.device}.`,
-    main.is_over ? "Click to see what would lower it." : main.peak_location && "Click to go to the real peak.",
+    "Click to see where it goes and what would lower it.",
   ];
   const text = new vscode.MarkdownString("**").appendText(module).appendMarkdown("**");
   for (const fact of facts) if (fact) text.appendMarkdown("\n\n").appendText(fact);
-  text.isTrusted = { enabledCommands: [ADVICE] };
-  return main.device ? text.appendMarkdown(`\n\n[What would lower the peak](command:${ADVICE})`) : text;
+  text.isTrusted = { enabledCommands: [PEAK] };
+  return main.peak_location ? text.appendMarkdown(`\n\n[Go to the real peak](command:${PEAK})`) : text;
 }

@@ -94,6 +94,12 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     return false;
   }
 
+  /** How the worst module of a run differs from that of the previous run, undefined for other modules. */
+  changeOf(uri: string): Change | undefined {
+    const run = this.runs.find(({ modules: [worst] }) => worst?.uri === uri);
+    return run && changeSince(this.runs, run);
+  }
+
   dispose(): void {
     clearTimeout(this.poll);
     for (const subscription of this.subscriptions) subscription.dispose();

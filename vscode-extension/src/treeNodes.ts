@@ -199,11 +199,11 @@ export class SetNodes {
     return first < top ? [rest(top - first, parent, more)] : [];
   }
 
-  /** The page about what would lower the peak. The server computes it when it is opened. */
+  /** The page about where the memory goes and what would lower it. The server computes it when it is opened. */
   private advice(parent: Node): Node {
     const item = row("", "What would lower the peak", "", "lightbulb");
     const { uri } = this.overview;
-    item.command = { command: `${SECTION}.showAdvice`, title: "Show What Would Lower the Peak", arguments: [{ uri }] };
+    item.command = { command: `${SECTION}.showAnswer`, title: "Show What Would Lower the Peak", arguments: [{ uri }] };
     return new Node("advice", item, parent);
   }
 }

@@ -14,6 +14,11 @@ class SummaryPage:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerPage:
+    """Whether the program fits, what takes the memory, and what to do first."""
+
+
+@dataclass(frozen=True, slots=True)
 class LiveSetPage:
     """The live values at a step, in each memory space."""
 
@@ -67,13 +72,14 @@ def excerpt_at(kind: FileKind, row: int) -> ExcerptPage:
     return ExcerptPage(kind, row // _EXCERPT_ROWS)
 
 
-Page: TypeAlias = SummaryPage | LiveSetPage | HistoryPage | ReportPage | AdvicePage | ExcerptPage
+Page: TypeAlias = SummaryPage | AnswerPage | LiveSetPage | HistoryPage | ReportPage | AdvicePage | ExcerptPage
 
 
 _Field: TypeAlias = type[int] | type[FileKind]
 
 _NAMES: Final[Mapping[Callable[..., Page], tuple[str, tuple[_Field, ...]]]] = {
     SummaryPage: ("summary.txt", ()),
+    AnswerPage: ("answer.md", ()),
     ReportPage: ("report.md", ()),
     AdvicePage: ("advice.md", ()),
     LiveSetPage: ("live-set-at-{}.txt", (int,)),

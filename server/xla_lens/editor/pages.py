@@ -12,7 +12,17 @@ from xla_lens.blocks.blocks import Line, LinkTarget, Name, Outline, Text, linked
 from xla_lens.blocks.entities import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link
 from xla_lens.blocks.markdown import markdown_lines
 from xla_lens.blocks.text import text_lines
-from xla_lens.editor.page_kinds import AdvicePage, ExcerptPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.editor.answer_page import CodeOf, answer_outline
+from xla_lens.editor.page_kinds import (
+    AdvicePage,
+    AnswerPage,
+    ExcerptPage,
+    HistoryPage,
+    LiveSetPage,
+    Page,
+    ReportPage,
+    SummaryPage,
+)
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
@@ -64,9 +74,17 @@ PAGE_LIMIT: Final = 1000
 """Maximum number of rows in a list of a page."""
 
 
-def page_text(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, *, has_map: bool = False) -> PageText:
+def page_text(
+    analysis: Analysis,
+    page: Page,
+    limit: int = PAGE_LIMIT,
+    *,
+    has_map: bool = False,
+    code_of: CodeOf = lambda _: "",
+) -> PageText:
     """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
-    at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map.
+    at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map. `code_of` returns the code of a line
+    of the program, empty if it is unknown.
     """
     place_of, files = partial(entity_place, analysis.dump), {file.kind: file for file in analysis.dump.files}
     if analysis.module:
@@ -76,6 +94,9 @@ def page_text(analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, *, has_ma
         return report(analysis, {kind: file.label for kind, file in files.items()}, options)
 
     match page:
+        case AnswerPage():
+            labels = {kind: file.label for kind, file in files.items()}
+            return _page(markdown_lines(answer_outline(analysis, labels, code_of, has_map=has_map)), place_of)
         case ReportPage():
             outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_map=has_map)))
             return _page(markdown_lines(outline), place_of)

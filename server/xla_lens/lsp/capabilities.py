@@ -79,6 +79,7 @@ COMMANDS: Final = (
     "xla-lens.showLiveSet",
     "xla-lens.showAllocationHistory",
     "xla-lens.showReport",
+    "xla-lens.showAnswer",
     "xla-lens.showAdvice",
     "xla-lens.showOutOfMemory",
     "xla-lens.brief",

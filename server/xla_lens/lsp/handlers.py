@@ -91,6 +91,7 @@ COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     "xla-lens.showLiveSet": commands.show_live_set,
     "xla-lens.showAllocationHistory": commands.show_allocation_history,
     "xla-lens.showReport": commands.show_report,
+    "xla-lens.showAnswer": commands.show_answer,
     "xla-lens.showAdvice": commands.show_advice,
     "xla-lens.showOutOfMemory": out_of_memory.show_out_of_memory,
     "xla-lens.brief": briefs.answer,

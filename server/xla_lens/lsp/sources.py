@@ -5,13 +5,15 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from xla_lens.disk.reading import file_time
+from xla_lens.disk.reading import file_time, read_source
 from xla_lens.disk.source_files import find_source
 from xla_lens.editor.source_memory import PeakByLine, SourceMemory, peak_by_line, source_memory
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.dump_sets import DumpSets
 from xla_lens.lsp.index import WorkspaceIndex
 from xla_lens.lsp.tasks import in_thread
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.text.paths import PathMapping
 
 _Context: TypeAlias = tuple[PathMapping, tuple[Path, ...]]
@@ -47,6 +49,24 @@ class Sources:
     async def find(self, path: str) -> Path | None:
         """Return the file that a dump names by a path, None if it is not here."""
         return await in_thread(find_source, path, *self._context(), self._version)
+
+    def code_of(self, dump_time: float) -> Callable[[StackFrame], str]:
+        """Return a function that reads a line of the program from disk, in a worker thread: empty if the file is not
+        here, or has changed since `dump_time`.
+        """
+        context = (*self._context(), self._version)
+
+        def code(frame: StackFrame) -> str:
+            found = find_source(frame.file, *context)
+            if found is None or frame.line is None or file_time(found) > dump_time:
+                return ""
+            try:
+                lines = read_source(found).split("\n")
+            except OSError:
+                return ""
+            return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else ""
+
+        return code
 
     async def named(self) -> list[NamedFiles]:
         """Return the sets in memory that name files of the program, that with the greatest peak first. Waits for those
@@ -97,14 +117,18 @@ class Sources:
             for name in sorted(peak.files):
                 if found := find_source(name, *context):
                     files.setdefault(_real(found), set()).add(name)
-            dump_time = min((file_time(Path(file.label)) for file in analysis.dump.files), default=0.0)
-            return NamedFiles(state, peak, files, dump_time)
+            return NamedFiles(state, peak, files, dump_time(analysis))
 
         key = state.generation, analysis.module, context
         known = self._known.get(state.key)
         if known is None or known[0] != key:
             known = self._known[state.key] = key, await in_thread(named_files)
         return known[1]
+
+
+def dump_time(analysis: Analysis) -> float:
+    """Return when the first file of a dump was written, 0 if that is unknown."""
+    return min((file_time(Path(file.label)) for file in analysis.dump.files), default=0.0)
 
 
 async def memory_of(named_files: NamedFiles, path: Path, text: str | None) -> SourceMemory:

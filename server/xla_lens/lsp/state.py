@@ -32,7 +32,7 @@ from xla_lens.lsp.index import IndexedSets, WorkspaceIndex
 from xla_lens.lsp.pages import Generations, PageCache, RenderedPage, old_key_of_comparison, set_key_of_page
 from xla_lens.lsp.settings import Settings, read_settings
 from xla_lens.lsp.snapshot import PageSnapshot, Snapshot, SourceSnapshot
-from xla_lens.lsp.sources import Sources, memory_of
+from xla_lens.lsp.sources import Sources, dump_time, memory_of
 from xla_lens.lsp.tasks import BackgroundTasks, in_thread
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.file_names import COMPRESSED, SUFFIXES
@@ -212,8 +212,10 @@ class State:
             return None
         known, has_map = analysis.on_device(self.settings.device_memory), self.client.capabilities.has_command_uris
 
+        code_of = self.sources.code_of(dump_time(known))
+
         def render() -> PageText:
-            return page_text(known, page, has_map=has_map)
+            return page_text(known, page, has_map=has_map, code_of=code_of)
 
         return ((state, state.generation),), render
 

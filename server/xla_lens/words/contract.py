@@ -529,6 +529,7 @@ COMMANDS: Final[Mapping[str, tuple[type | Mapping[str, Any], type | UnionType | 
     "xla-lens.findValues": ({"query": str, "limit?": int}, FoundValues),
     "xla-lens.goTo": (SourceArguments, None),
     "xla-lens.showReport": (_URI, None),
+    "xla-lens.showAnswer": (_URI, None),
     "xla-lens.showAdvice": (_URI, None),
     "xla-lens.showOutOfMemory": ({**_URI, "text?": str, "dump?": str}, None),
     "xla-lens.brief": (BriefArguments, str),

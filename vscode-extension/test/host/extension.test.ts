@@ -44,7 +44,7 @@ test("extension: all declared commands are registered", async () => {
 test("extension: the status bar shows the peak of the set in view", async () => {
   const { statusBar } = await api();
   await openSplit();
-  assert.equal(statusBar.item.command, "xla-lens.goToTruePeak");
+  assert.equal(statusBar.item.command, "xla-lens.openAnswer");
   await open("single", "-buffer-assignment.txt");
   await eventually(
     () => statusBar.item.text,

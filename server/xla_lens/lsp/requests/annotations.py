@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from xla_lens.diff.values import compared_lenses, other_title
 from xla_lens.editor.annotations import LENS_LIMIT, Click, EditorAction, actions, hints, lenses
 from xla_lens.editor.links import frame_tooltip, links
-from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.editor.page_kinds import AdvicePage, AnswerPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.lsp.capabilities import ACTION_KIND
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.comparisons import ActiveComparison
@@ -105,6 +105,7 @@ def _command(snapshot: Snapshot, title: str, target: Click | Code | StackFrame) 
 _PAGE_COMMANDS: Final[Mapping[type[Page], str]] = {
     SummaryPage: "xla-lens.showSummary",
     ReportPage: "xla-lens.showReport",
+    AnswerPage: "xla-lens.showAnswer",
     AdvicePage: "xla-lens.showAdvice",
     LiveSetPage: "xla-lens.showLiveSet",
     HistoryPage: "xla-lens.showAllocationHistory",

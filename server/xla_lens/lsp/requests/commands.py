@@ -13,7 +13,7 @@ from lsprotocol import types as lsp
 from xla_lens.advice.codes import Rule
 from xla_lens.disk.package_files import explanation_path, page_sources
 from xla_lens.disk.sets import set_files
-from xla_lens.editor.page_kinds import AdvicePage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.editor.page_kinds import AdvicePage, AnswerPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.editor.references import references
 from xla_lens.lsp.converter import from_json, to_json
 from xla_lens.lsp.documents import texts_of, uri_of
@@ -148,6 +148,11 @@ async def show_report(arguments: Arguments) -> Any:
     return await _show(arguments, ReportPage())
 
 
+async def show_answer(arguments: Arguments) -> Any:
+    """Show the answer: whether the program fits, what takes the memory, and what to do first."""
+    return await _show(arguments, AnswerPage())
+
+
 async def show_advice(arguments: Arguments) -> Any:
     """Show the advice."""
     return await _show(arguments, AdvicePage())
@@ -159,9 +164,9 @@ async def show_allocation_history(arguments: Arguments) -> Any:
 
 
 async def show_summary(arguments: Arguments) -> Any:
-    """Show the report as text, or rendered if the editor renders pages."""
+    """Show the report as text, or the answer if the editor renders pages."""
     is_rendered = arguments.state.client.capabilities.has_command_uris
-    return await _show(arguments, ReportPage() if is_rendered else SummaryPage())
+    return await _show(arguments, AnswerPage() if is_rendered else SummaryPage())
 
 
 async def go_to(arguments: Arguments) -> Any:

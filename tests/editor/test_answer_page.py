@@ -1,0 +1,38 @@
+"""The first page about a dump."""
+
+import re
+
+from samples import SPLIT, TPU, joined
+from xla_lens.editor.page_kinds import AnswerPage
+from xla_lens.editor.pages import page_text
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.stack_frames import StackFrame
+
+
+def _text(analysis: Analysis) -> str:
+    def code_of(frame: StackFrame) -> str:
+        return f"y = layer_{frame.line}(x)" if frame.line == 50 else ""
+
+    return page_text(analysis, AnswerPage(), has_map=True, code_of=code_of).text
+
+
+def test_lines_have_their_code() -> None:
+    text = _text(joined(SPLIT))
+    assert "It needs 4.21 MiB of host memory." in text
+    (row,) = re.findall(r"^.*`programs.py:50` in .*$", text, re.MULTILINE)
+    assert "| 1.53 MiB | 36.4 % |" in row
+    assert row.endswith("| `y = layer_50(x)` |")
+    # What is in no row is named with its size: nothing is lost.
+    assert "2 more in the report: 5.0 KiB." in text
+
+
+def test_a_program_that_does_not_fit_says_by_how_much_and_what_to_do() -> None:
+    page = page_text(joined(TPU).on_device(10 << 20), AnswerPage(), has_map=True)
+    lines = [line for line in page.text.splitlines() if line]
+    assert lines[1] == "It needs 12.05 MiB of 10.00 MiB of HBM (120.5 %) and does not fit the device: 2.05 MiB too much."
+    # The first action is above the fold.
+    first = next(number for number, line in enumerate(lines) if line.startswith("| 1. |"))
+    assert first < 25
+    # Each action leads to its explanation and to its buffers in the map.
+    targets = {page.text.encode()[link.start : link.end].decode() for link in page.links if link.place is None}
+    assert "buffers" in targets
