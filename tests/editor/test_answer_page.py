@@ -29,7 +29,9 @@ def test_lines_have_their_code() -> None:
 def test_a_program_that_does_not_fit_says_by_how_much_and_what_to_do() -> None:
     page = page_text(joined(TPU).on_device(10 << 20), AnswerPage(), has_map=True)
     lines = [line for line in page.text.splitlines() if line]
-    assert lines[1] == "It needs 12.05 MiB of 10.00 MiB of HBM (120.5 %) and does not fit the device: 2.05 MiB too much."
+    assert (
+        lines[1] == "It needs 12.05 MiB of 10.00 MiB of HBM (120.5 %) and does not fit the device: 2.05 MiB too much."
+    )
     # The first action is above the fold.
     first = next(number for number, line in enumerate(lines) if line.startswith("| 1. |"))
     assert first < 25

@@ -61,6 +61,7 @@ async def test_diagnostic_has_all_parts_of_a_finding(reader: Reader, tmp_path: P
     assert (diagnostic["severity"], diagnostic["source"]) == (3, "xla-lens")
     (related,) = diagnostic["relatedInformation"]
     assert reader.shown([related["location"]]) == ["001_491faa5ce21a17c6:63: 4:cüb🚀las-gemm.1"]
+    assert related["message"] == "cüb🚀las-gemm.1: real peak"
     assert diagnostic["codeDescription"]["href"].endswith("/words/explanations/peak-understated.md")
 
 
@@ -120,6 +121,7 @@ async def test_dump_is_held_against_its_module(reader: Reader, tmp_path: Path) -
     (diagnostic,) = reader.editor.diagnostics[values]
     (related,) = diagnostic["relatedInformation"]
     assert reader.text_at(related["location"]["uri"], related["location"]["range"]) == "%copy.9 = f32[9]{0} copy(%x.1)"
+    assert related["message"] == "copy.9: instruction in the HLO module"
     module = reader.open(path.with_name(f"{split_name(path.name)[0]}.txt"))
     reader.replace(module, *reversed(shape))
     await _until(reader, values, [])

@@ -10,7 +10,8 @@ export function bounded(sizeBytes: number, bound: SpaceSummary["peak_bound"]): s
 }
 
 /** Return what a program needs of a space: `44.36 GiB of 15.75 GiB HBM, over by 28.61 GiB`, `4.21 MiB of host memory`. */
-export function needs({ needed, limit, name }: SpaceSummary): string {
+export function needs({ needed, limit, name, reserved_bound: bound }: SpaceSummary): string {
+  if (bound === "unknown") return `${name}: unknown`;
   return `${needed} ${limit || `of ${name}`}`;
 }
 

@@ -10,6 +10,7 @@ import { watchBigFiles } from "./bigFiles";
 import { type Parts, registerCommands } from "./commands";
 import { Comparing } from "./comparing";
 import { followCursor } from "./cursor";
+import { decorateFiles } from "./decorations";
 import { dumpInTab, isDump, recognizeDumps } from "./documents";
 import { HEATS, showHeatOfSteps } from "./heat";
 import { Maps } from "./maps";
@@ -55,6 +56,7 @@ export function activate(context: vscode.ExtensionContext): Parts {
     registerPages(sets, tree),
     registerOutOfMemory(),
     unpacking.register(),
+    decorateFiles(),
     registerCommands(parts),
     registerTools(server, sets),
     sets.onDidView(updateContext),

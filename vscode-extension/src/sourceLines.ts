@@ -159,7 +159,7 @@ export class SourceLines implements vscode.Disposable {
       this.item.hide();
       return;
     }
-    this.item.text = memory ? `$(flame) ${human(memory.size_bytes)}` : "$(eye-closed) Memory";
+    this.item.text = memory ? `$(flame) ${human(memory.size_bytes)} in this file` : "$(eye-closed) Memory";
     const names = memory?.others.join(", ");
     const others = names ? ` Other modules that name it: ${names}.` : "";
     this.item.tooltip = memory

@@ -1,5 +1,6 @@
 """Conversion of places, findings, hints and outlines to the types of the Language Server Protocol."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
@@ -15,7 +16,7 @@ from xla_lens.editor.structure import Symbol
 from xla_lens.lsp.converter import Json, RawJson, from_json
 from xla_lens.lsp.documents import OpenDocuments, uri_of
 from xla_lens.lsp.pages import page_uri
-from xla_lens.model.checks.problems import Finding
+from xla_lens.model.checks.problems import Finding, Related
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.text.document import Span
@@ -24,6 +25,7 @@ from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position, to_positions
 from xla_lens.words import contract
 from xla_lens.words.messages import message
+from xla_lens.words.numbers import shortened
 
 _MANY: Final = 8
 """From so many offsets on, converting them at once is faster than one by one."""
@@ -116,7 +118,7 @@ class Converter:
             code_description=lsp.CodeDescription(explanation_path(finding.code).as_uri()),
             source="xla-lens",
             related_information=[
-                lsp.DiagnosticRelatedInformation(self.location(related.place), related.relation.value)
+                lsp.DiagnosticRelatedInformation(self.location(related.place), _related_text(related))
                 for related in finding.related
             ]
             or None,
@@ -140,6 +142,29 @@ class Converter:
             }
 
         return [*map(convert, symbols)]
+
+
+def _related_text(related: Related) -> str:
+    """What a related place names, then how it is related: editors show only the start of it."""
+    place, relation = related.place, related.relation.value
+    end = min(place.end, place.start + _LONGEST_ROW)
+    text = place.file.document.data[place.start : end]
+    found = next((match for pattern in _NAMES if (match := pattern.search(text))), None)
+    if found is None:
+        return relation
+    name = shortened(found[1].decode("utf-8", "replace"), _LONGEST_NAME)
+    return f"{name}: {relation[0].lower()}{relation[1:]}"
+
+
+_LONGEST_ROW: Final = 400
+_LONGEST_NAME: Final = 40
+
+_NAMES: Final = (
+    re.compile(rb"<\d+ ([^ <>]+)"),
+    re.compile(rb"^\s*(allocation \d+)"),
+    re.compile(rb"^\s*(?:\d+:|ROOT )?%?([^\s(){}=,:<]+)"),
+)
+"""The value of a row (``<4 fusion.1 @0>``), an allocation, and the instruction or value at its start."""
 
 
 def _every(symbols: Iterable[Symbol]) -> Iterator[Symbol]:

@@ -14,6 +14,7 @@ test("what the program needs is shown against the capacity", () => {
   const limit = "of 16.00 GiB HBM, over by 28.50 GiB";
   assert.equal(needs(space({ needed: "44.50 GiB", limit })), `44.50 GiB ${limit}`);
   assert.equal(needs(space({ needed: "≥ 44.50 GiB", limit: "" })), "≥ 44.50 GiB of HBM");
+  assert.equal(needs(space({ needed: "unknown", limit: "", reserved_bound: "unknown" })), "HBM: unknown");
 });
 
 test("the main memory is shown, whatever else is bigger", () => {
