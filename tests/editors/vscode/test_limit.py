@@ -18,7 +18,7 @@ _MESSAGE = (
 _ROW = " value: <24 fusion.2 @0> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)}"
 
 
-def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenWindow, tmp_path: Path) -> None:
+def test_program_that_does_not_fit_is_red_and_leads_to_the_answer(open_window: OpenWindow, tmp_path: Path) -> None:
     folder = tmp_path / "roundtrip"
     shutil.copytree(TPU.parent, folder)
     (folder / "error.txt").write_text(_MESSAGE)
@@ -39,7 +39,8 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
         hover = window.hover()
         assert hover.startswith("fusion.2 · 4.00 MiB · 33.3 % of the HBM peak · tpu_programs.py:81")
         links = window.texts(".monaco-editor .monaco-hover .hover-contents a")
-        assert links == ["tpu_programs.py:81", "run_progs.py:54", "step 8", "step 9", "allocation 0"]
+        places = ["tpu_programs.py:81", "run_progs.py:54", "step 8", "step 9", "allocation 0"]
+        assert links == [*places, "Show in the memory map", "Actions…"]
         window.page.locator(".monaco-editor .monaco-hover a", has_text="allocation 0").click()
         wait_for(window.active_tab, lambda name: "history-of-allocation-0" in name, SECONDS)
         window.open(file)
@@ -50,7 +51,7 @@ def test_program_that_does_not_fit_is_red_and_leads_to_advice(open_window: OpenW
         (row,) = window.has_rows("XLA Memory", "12.05 MiB HBM")
         assert "of 10.00 MiB, over by 2.05 MiB" in row
         item.click()
-        wait_for(window.active_tab, lambda name: "advice" in name, SECONDS)
+        wait_for(window.active_tab, lambda name: "answer" in name, SECONDS)
         # A setting counts more than the message, at once.
         (folder / ".vscode").mkdir(exist_ok=True)
         (folder / ".vscode" / "settings.json").write_text(json.dumps({"xla-lens.device.memory": "16MiB"}))

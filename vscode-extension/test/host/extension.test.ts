@@ -133,7 +133,7 @@ test("extension: the tree lists modules, those that need most first", async () =
   const parts = await tree.getChildren(module);
   assert.deepEqual(labels(parts), ["4.21 MiB  host memory", "What would lower the peak", "Allocations", "Files"]);
   // Only values lead somewhere.
-  assert.deepEqual(commands(parts), ["", "xla-lens.showAdvice", "", ""]);
+  assert.deepEqual(commands(parts), ["", "xla-lens.showAnswer", "", ""]);
   const branches = await tree.getChildren(parts[0]);
   assert.deepEqual(labels(branches), ["By source line", "By parameter path", "By value"]);
   assert.deepEqual(commands(branches), ["", "", ""]);
