@@ -33,6 +33,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from proving import forward
+from proving.traps import TRAPS
 
 HALF, FULL = jnp.bfloat16, jnp.float32
 
@@ -308,6 +309,11 @@ def compile_program(name: str, devices: Any) -> None:
         named.__name__ = name
         jax.jit(named, donate_argnums=donated).lower(*placed(Program(), arguments, devices)).compile()
         return
+    if base in TRAPS:
+        step, arguments, donated = TRAPS[base].make()
+        step.__name__ = name
+        jax.jit(step, donate_argnums=donated).lower(*placed(Program(), arguments, devices)).compile()
+        return
     one = program(name)
     step, arguments = decode_step(one) if one.kind == "decode" else train_step(one)
     step.__name__ = name
@@ -418,9 +424,11 @@ def pairs() -> list[tuple[str, str, str, str]]:
     ] + [(base, CHANGED, rule, backend) for base, (rule, _, backends) in forward.CASES.items() for backend in backends]
 
 
-def traps() -> list[tuple[str, str, str]]:
-    """Each program that must not get an advice, the rule of this, and the backend."""
-    return [(name, rule, backend) for name, (rule, _, backends) in forward.TRAPS.items() for backend in backends]
+def traps() -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+    """Each program that must not get some advice, the backend, this advice, and advice that it should get."""
+    found = [(name, backend, trap.never, trap.right) for name, trap in TRAPS.items() for backend in BOTH]
+    others = forward.TRAPS.items()
+    return found + [(name, backend, (rule,), ()) for name, (rule, _, backends) in others for backend in backends]
 
 
 CHANGED = "changed"

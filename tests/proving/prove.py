@@ -20,6 +20,7 @@ import xla_lens
 from xla_lens.advice.actions import Advice
 from xla_lens.advice.advise import needed_after
 from xla_lens.advice.codes import Rule
+from xla_lens.blocks.blocks import plain_text
 from xla_lens.disk.package_files import explanation_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -72,16 +73,19 @@ class Plan(NamedTuple):
 
 
 class Trap(NamedTuple):
-    """A program on one backend that looks as if a rule applied to it, but must not get its advice."""
+    """A program on one backend, advice that it must not get, and advice that it should. Advice is a rule, or a rule and
+    a text in its words or its code: ``donate:ref_params``.
+    """
 
-    base: str
-    rule: str
+    name: str
     backend: str
+    never: list[str]
+    right: list[str]
 
     @property
     def keys(self) -> tuple[str]:
         """The folder of the dump."""
-        return (f"{self.base}@{self.backend}",)
+        return (f"{self.name}@{self.backend}",)
 
 
 class PlanOutcome(NamedTuple):
@@ -159,15 +163,22 @@ def plan_outcomes(folder: Path, wanted: Iterable[Plan]) -> Iterator[PlanOutcome]
             yield PlanOutcome(plan, base.needed_bytes, predicted, variant.needed_bytes)
 
 
-def is_fallen_for(folder: Path, trap: Trap) -> bool:
-    """Whether a trap gets the advice that it must not get."""
-    return any(action.rule == trap.rule for action in _advice(folder, trap.keys[0]).actions)
+def given(folder: Path, trap: Trap, wanted: Iterable[str]) -> list[str]:
+    """Return the pieces of advice that a trap gets, of some."""
+    actions = _advice(folder, *trap.keys).actions
+    words = [(action.rule, f"{plain_text(action.what)} {action.snippet}") for action in actions]
+    parts = ((advice, *advice.partition(":")[::2]) for advice in wanted)
+    return [advice for advice, rule, part in parts if any(rule == own and part in text for own, text in words)]
 
 
-def trap_sentence(fallen: Sequence[Trap], count: int) -> str:
-    """Say how many traps there are, and which of them get the advice."""
-    names = ", ".join(f"`{trap.base}` for {trap.backend.upper()} ({trap.rule})" for trap in fallen)
-    return f"{count} programs look as if a rule applied, but must not get its advice. {names or 'None'} gets it."
+def trap_table(folder: Path, traps: Iterable[Trap]) -> Iterator[str]:
+    """Yield the lines of the table of traps."""
+    yield "| Program | For | Must not be advised | Is advised, rightly |"
+    yield "|---|---|---|---|"
+    for trap in traps:
+        walked, right = given(folder, trap, trap.never), given(folder, trap, trap.right)
+        never = [f"**{advice}, but is**" if advice in walked else advice for advice in trap.never]
+        yield f"| {trap.name} | {trap.backend.upper()} | {', '.join(never)} | {', '.join(right)} |"
 
 
 def margin(found: Iterable[Outcome], plans: Iterable[PlanOutcome]) -> tuple[float, int]:
@@ -251,11 +262,12 @@ def main() -> None:
     found, planned = list(outcomes(arguments.folder, pairs)), list(plan_outcomes(arguments.folder, plans))
     factor, count = margin(found, planned)
     needs = f"{MARGIN_SENTENCE.format(count=count)} {factor:.2f} times what was predicted."
-    fallen = trap_sentence([trap for trap in traps if is_fallen_for(arguments.folder, trap)], len(traps))
-    text = "\n".join([*summary(found), "", fallen, "", needs, "", *plan_table(planned), "", *table(found)])
-    print(text)
+    text = "\n".join([*summary(found), "", needs, "", *plan_table(planned), "", *table(found)])
+    spared = "\n".join(trap_table(arguments.folder, traps))
+    print(text, spared, sep="\n\n")
     if not has_tpu.returncode:
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")
+        _replace(DOCUMENT, r"(?<=<!-- traps -->\n).*?(?=<!-- end -->)", f"\n{spared}\n\n")
         for rule in Rule:
             _replace(explanation_path(rule), r"(?<=## Tried\n\n).*", f"{evidence(found, rule)}\n")
 

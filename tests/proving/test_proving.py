@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from proving.prove import DOCUMENT, MARGIN_SENTENCE, Pair, compile_programs, outcomes
+from proving.prove import DOCUMENT, MARGIN_SENTENCE, Pair, compile_programs, given, listed_programs, outcomes
 from samples import ROOT
 from xla_lens.advice.actions import MARGIN
 
@@ -40,3 +40,12 @@ def test_programs_save_what_the_advice_predicts(tmp_path: Path) -> None:
     found = list(outcomes(tmp_path, _PAIRS))
     assert [outcome.pair for outcome in found] == _PAIRS
     assert [outcome for outcome in found if not outcome.holds] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _PYTHON.is_file(), reason="needs jax: run `make .venv-jax/installed`")
+def test_traps_get_only_advice_that_is_right(tmp_path: Path) -> None:
+    traps = listed_programs(_PYTHON, ["cpu"])[2]
+    compile_programs(_PYTHON, tmp_path, traps)
+    assert {trap.name: walked for trap in traps if (walked := given(tmp_path, trap, trap.never))} == {}
+    assert {trap.name: trap.right for trap in traps} == {trap.name: given(tmp_path, trap, trap.right) for trap in traps}

@@ -1,0 +1,624 @@
+"""Programs that look like what a rule is about and are not: to follow its advice would break them, change what they
+learn, or save nothing. Each is also right for some other advice.
+
+`programs.py` compiles them with the others. Needs jax, but not XLA Lens.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+FULL, HALF, INT = jnp.float32, jnp.bfloat16, jnp.int32
+
+
+def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+Made = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
+"""A function, its arguments, and the numbers of those that it donates."""
+
+
+def trained(loss: Callable[..., Any], params: Any, *batch: Any) -> Made:
+    """A step of gradient descent: `step(params, *batch)`."""
+
+    def step(params: Any, *batch: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, *batch)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients), value
+
+    return step, (params, *batch), (0,)
+
+
+def named(step: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """A function with named arguments, as the code that people paste has them."""
+    text = ", ".join(names)
+    scope: dict[str, Any] = {"step": step}
+    exec(f"def named_step({text}):\n    return step({text})", scope)
+    function: Callable[..., Any] = scope["named_step"]
+    return function
+
+
+def normed(x: Any) -> Any:
+    return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
+
+
+def mlp_layers(layers: int, width: int, wide: int = 4) -> list[dict[str, Any]]:
+    return [{"up": of(width, wide * width), "down": of(wide * width, width)} for _ in range(layers)]
+
+
+def residual(weights: Any, x: Any) -> Any:
+    return x + jax.nn.gelu(x @ weights["up"]) @ weights["down"]
+
+
+# ---------------------------------------------------------------- microbatches
+
+
+def graph() -> Made:
+    """A graph network: one graph, whose list of edges is no batch."""
+    nodes, edges, width, layers = 4096, 65536, 64, 3
+
+    def loss(params: Any, features: Any, senders: Any, receivers: Any, targets: Any) -> Any:
+        x = features
+        for weights in params:
+            messages = jax.nn.relu(jnp.concatenate([x[senders], x[receivers]], -1) @ weights["message"])
+            x = x + jax.ops.segment_sum(messages, receivers, nodes) @ weights["update"]
+        return jnp.mean((x - targets) ** 2)
+
+    params = [{"message": of(2 * width, width), "update": of(width, width)} for _ in range(layers)]
+    indices = of(edges, dtype=INT)
+    return trained(loss, params, of(nodes, width), indices, indices, of(nodes, width))
+
+
+def stacked_graph() -> Made:
+    """A graph network whose edges are in one array, with features of each edge."""
+    nodes, edges, width = 4096, 65536, 64
+
+    def loss(params: Any, features: Any, edge_index: Any, edge_features: Any, labels: Any) -> Any:
+        x, e = features, edge_features
+        for weights in params:
+            e = jax.nn.relu(jnp.concatenate([e, x[edge_index[:, 0]], x[edge_index[:, 1]]], -1) @ weights["edge"])
+            x = jax.nn.relu((x + jnp.zeros_like(x).at[edge_index[:, 1]].add(e)) @ weights["node"])
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1))
+
+    params = [{"edge": of(3 * width, width), "node": of(width, width)} for _ in range(2)]
+    batch = of(nodes, width), of(edges, 2, dtype=INT), of(edges, width), of(nodes, dtype=INT)
+    return trained(loss, params, *batch)
+
+
+def encoder(params: Any, x: Any) -> Any:
+    for weights in params["layers"]:
+        x = residual(weights, x)
+    return normed(x @ params["out"])
+
+
+def contrastive(batch: int = 512) -> Made:
+    """Two encoders whose examples are compared with all others of the batch."""
+    width = 256
+
+    def loss(params: Any, images: Any, texts: Any) -> Any:
+        similarity = encoder(params["image"], images) @ encoder(params["text"], texts).T * 10
+        own = jnp.arange(batch)
+        rows, columns = jax.nn.log_softmax(similarity, 1), jax.nn.log_softmax(similarity, 0)
+        return -jnp.mean(rows[own, own] + columns[own, own])
+
+    tower = {"layers": mlp_layers(2, width), "out": of(width, 128)}
+    return trained(loss, {"image": tower, "text": tower}, of(batch, width), of(batch, width))
+
+
+def two_views() -> Made:
+    """SimCLR: both views of all examples are compared with each other, in one array of twice the batch."""
+    batch, width = 1024, 128
+
+    def loss(params: Any, views: Any, others: Any) -> Any:
+        x = encoder(params, jnp.concatenate([views, others]))
+        similarity = x @ x.T * 10 - 1e9 * jnp.eye(2 * batch)
+        partner = jnp.roll(jnp.arange(2 * batch), batch)
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(similarity), partner[:, None], 1))
+
+    params = {"layers": mlp_layers(2, width), "out": of(width, 64)}
+    return trained(loss, params, of(batch, width), of(batch, width))
+
+
+def distances() -> Made:
+    """A loss of the distances of all pairs of examples, which exist only within fusions."""
+    batch, width = 1024, 64
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        z = encoder(params, x)
+        apart = jnp.sum((z[:, None] - z[None]) ** 2, -1)
+        return jnp.mean(jnp.exp(-apart)) + jnp.mean((z - y) ** 2)
+
+    return trained(loss, {"layers": mlp_layers(2, width, 16), "out": of(width, 8)}, of(batch, width), of(batch, 8))
+
+
+def decorrelated() -> Made:
+    """VICReg: the loss has the covariance of features over the batch."""
+    batch, width = 2048, 128
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        z, w = encoder(params, x), encoder(params, y)
+        z = z - jnp.mean(z, 0)
+        covariance = z.T @ z / batch
+        return jnp.mean((z - w) ** 2) + jnp.sum(covariance**2) - jnp.sum(jnp.diag(covariance) ** 2)
+
+    params = {"layers": mlp_layers(2, width), "out": of(width, width)}
+    return trained(loss, params, of(batch, width), of(batch, width))
+
+
+def gradient_of_batch() -> Made:
+    """The gradient of a sum over pairs with respect to the batch."""
+
+    def loss(x: Any, y: Any, w: Any) -> Any:
+        d = x[:, None] - y[None]
+        return jnp.sum(jnp.sum(w * jnp.exp(-jnp.sum(d * d, -1) / 2), 1) ** 2)
+
+    return jax.grad(loss), (of(4096, 3), of(2048, 3), of(2048)), ()
+
+
+def saliency() -> Made:
+    """The gradient of a network with respect to its inputs: for each example its own."""
+    batch, width = 1024, 512
+
+    def score(x: Any, params: Any) -> Any:
+        return jnp.sum(encoder(params, x)[:, 0])
+
+    return jax.grad(score), (of(batch, width), {"layers": mlp_layers(3, width), "out": of(width, 16)}), ()
+
+
+def accumulating() -> Made:
+    """A step that accumulates gradients already: it gets the batch in parts."""
+    parts, batch, width = 8, 512, 256
+
+    def step(params: Any, x: Any, y: Any) -> Any:
+        def one_more(total: Any, part: Any) -> Any:
+            gradients = jax.grad(lambda params: jnp.mean((encoder(params, part[0]) - part[1]) ** 2))(params)
+            return jax.tree.map(jnp.add, total, gradients), None
+
+        total = lax.scan(one_more, jax.tree.map(jnp.zeros_like, params), (x, y))[0]
+        return jax.tree.map(lambda p, g: p - 1e-3 * g / parts, params, total)
+
+    params = {"layers": mlp_layers(3, width), "out": of(width, width)}
+    return named(step, "params", "x", "y"), (params, of(parts, batch, width), of(parts, batch, width)), (0,)
+
+
+def batch_normalized() -> Made:
+    """A convolutional net with batch normalization: microbatches are right, but change the numbers."""
+    batch, size, width = 256, 32, 64
+
+    def loss(params: Any, images: Any, labels: Any) -> Any:
+        x = images
+        for kernel in params["kernels"]:
+            x = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = jax.nn.relu((x - jnp.mean(x, (0, 1, 2))) * lax.rsqrt(jnp.var(x, (0, 1, 2)) + 1e-5))
+        logits = jnp.mean(x, (1, 2)) @ params["head"]
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1))
+
+    params = {"kernels": [of(3, 3, width, width)] * 4, "head": of(width, 10)}
+    return trained(loss, params, of(batch, size, size, width), of(batch, dtype=INT))
+
+
+def dropped() -> Made:
+    """Dropout: microbatches are right, but draw other numbers."""
+    batch, width = 4096, 256
+
+    def loss(params: Any, x: Any, y: Any, key: Any) -> Any:
+        for number, weights in enumerate(params):
+            x = residual(weights, x)
+            x = jnp.where(jax.random.bernoulli(jax.random.fold_in(key, number), 0.9, x.shape), x / 0.9, 0)
+        return jnp.mean((x - y) ** 2)
+
+    return trained(loss, mlp_layers(4, width), of(batch, width), of(batch, width), of(2, dtype=jnp.uint32))
+
+
+# ---------------------------------------------------------------- attention
+
+
+def square_mlp() -> Made:
+    """A perceptron whose sequences are as long as it is wide."""
+    batch, width = 16, 256
+
+    def loss(params: Any, x: Any) -> Any:
+        for weights in params:
+            x = x + jnp.sin(jax.nn.gelu(x @ weights["up"]) @ weights["down"])
+        return -jnp.mean(jax.nn.log_softmax(x)[..., 0])
+
+    return trained(loss, mlp_layers(4, width), of(batch, width, width))
+
+
+def attention_block(params: Any, x: Any) -> Any:
+    """Nothing but a perceptron, whatever its name is."""
+    return jax.nn.softmax(x @ params["up"]) @ params["down"]
+
+
+def gated_mlp() -> Made:
+    """Functions named after attention, a softmax over a hidden layer, and squares."""
+    batch, width = 16, 256
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            x = x + attention_block(weights, x)
+        return jnp.mean((x - y) ** 2)
+
+    return trained(loss, mlp_layers(4, width, 1), of(batch, width, width), of(batch, width, width))
+
+
+def pixels() -> Made:
+    """Keypoints: a softmax over the pixels of each channel of square images."""
+    batch, size, width = 8, 128, 16
+
+    def loss(params: Any, images: Any, points: Any) -> Any:
+        x = images
+        for kernel in params["kernels"]:
+            x = jax.nn.relu(
+                lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            )
+        heat = jax.nn.softmax(jnp.transpose(x, (0, 3, 1, 2)), axis=(2, 3))
+        grid = jnp.linspace(-1, 1, size)
+        found = jnp.stack([jnp.einsum("bchw,h->bc", heat, grid), jnp.einsum("bchw,w->bc", heat, grid)], -1)
+        return jnp.mean((found - points) ** 2)
+
+    params = {"kernels": [of(3, 3, width, width)] * 4}
+    return trained(loss, params, of(batch, size, size, width), of(batch, width, 2))
+
+
+def states() -> Made:
+    """A state-space model: a scan over time in parallel, whose states have four dimensions, two of them alike."""
+    batch, length, width, state = 4, 256, 256, 16
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            step = jax.nn.softplus(x @ weights["step"])
+            decay = jnp.exp(-step[..., None] * jnp.exp(weights["decay"]))
+            into = step[..., None] * (x @ weights["into"])[:, :, None] * x[..., None]
+
+            def combine(left: Any, right: Any) -> Any:
+                return left[0] * right[0], left[1] * right[0] + right[1]
+
+            _, states = lax.associative_scan(combine, (decay, into), axis=1)
+            x = x + jnp.einsum("bldn,bln->bld", states, x @ weights["out"])
+        return jnp.mean((x - y) ** 2)
+
+    params = [
+        {"step": of(width, width), "decay": of(width, state), "into": of(width, state), "out": of(width, state)}
+    ] * 2
+    return trained(loss, params, of(batch, length, width), of(batch, length, width))
+
+
+def attend(query: Any, key: Any, value: Any) -> Any:
+    """Attention with fewer heads for keys and values than for queries."""
+    groups = query.shape[2] // key.shape[2]
+    query = query.reshape(*query.shape[:2], key.shape[2], groups, query.shape[-1])
+    scores = jnp.einsum("bqhgd,bkhd->bhgqk", query, key) / query.shape[-1] ** 0.5
+    mixed = jnp.einsum("bhgqk,bkhd->bqhgd", jax.nn.softmax(scores, -1), value)
+    return mixed.reshape(*mixed.shape[:2], -1)
+
+
+def language_model(heads: int = 8, shared: int = 2, *, is_scanned: bool = True) -> Made:
+    """A transformer with grouped queries, by Flax's names of nothing: the program that the rules are about."""
+    batch, length, width, words, layers = 8, 256, 256, 8192, 4
+    size = width // heads
+
+    def layer(x: Any, weights: Any) -> tuple[Any, None]:
+        h = normed(x)
+        query, key, value = ((h @ weights[name]).reshape(batch, length, -1, size) for name in ("query", "key", "value"))
+        x = x + attend(query, key, value) @ weights["out"]
+        return x + jax.nn.gelu(normed(x) @ weights["up"]) @ weights["down"], None
+
+    def loss(params: Any, tokens: Any, targets: Any) -> Any:
+        x = params["embed"][tokens]
+        if is_scanned:
+            x, _ = lax.scan(layer, x, params["layers"])
+        else:
+            for number in range(layers):
+                x, _ = layer(x, jax.tree.map(lambda w, number=number: w[number], params["layers"]))
+        logits = normed(x) @ params["embed"].T
+        picked = jnp.take_along_axis(logits, targets[..., None], -1)[..., 0]
+        return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
+
+    shapes = {"query": width, "key": shared * size, "value": shared * size, "out": width, "up": 4 * width}
+    weights = {name: of(layers, width, wide) for name, wide in shapes.items()} | {"down": of(layers, 4 * width, width)}
+    tokens = of(batch, length, dtype=INT)
+    return trained(loss, {"embed": of(words, width), "layers": weights}, tokens, tokens)
+
+
+def vision() -> Made:
+    """A vision transformer: its positions are patches of images."""
+    batch, size, patch, width, heads, layers = 16, 128, 8, 192, 3, 3
+
+    def block(weights: Any, x: Any) -> Any:
+        h = normed(x)
+        query, key, value = jnp.split((h @ weights["qkv"]).reshape(batch, -1, 3 * heads, width // heads), 3, 2)
+        x = x + attend(query, key, value) @ weights["out"]
+        return x + jax.nn.gelu(normed(x) @ weights["up"]) @ weights["down"]
+
+    def loss(params: Any, images: Any, labels: Any) -> Any:
+        x = lax.conv_general_dilated(
+            images, params["patches"], (patch, patch), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        x = x.reshape(batch, -1, width) + params["positions"]
+        for weights in params["layers"]:
+            x = block(weights, x)
+        logits = jnp.mean(x, 1) @ params["head"]
+        return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * jax.nn.one_hot(labels, 1000), -1))
+
+    layer = {
+        "qkv": of(width, 3 * width),
+        "out": of(width, width),
+        "up": of(width, 4 * width),
+        "down": of(4 * width, width),
+    }
+    params = {
+        "patches": of(patch, patch, 3, width),
+        "positions": of((size // patch) ** 2, width),
+        "layers": [layer] * layers,
+        "head": of(width, 1000),
+    }
+    return trained(loss, params, of(batch, size, size, 3), of(batch, dtype=INT))
+
+
+# ---------------------------------------------------------------- logits
+
+
+def wide_mlp() -> Made:
+    """A perceptron with a hidden layer as wide as there are tokens, which no token selects elements of."""
+    batch, length, width = 8, 256, 256
+    hidden = 8192
+
+    def loss(params: Any, x: Any, weights_of_tokens: Any, y: Any) -> Any:
+        h = jax.nn.relu(x @ params["up"])
+        return jnp.mean((h @ params["down"] - y) ** 2 * (weights_of_tokens[..., None] > 0))
+
+    params = {"up": of(width, hidden), "down": of(hidden, width)}
+    x = of(batch, length, width)
+    return trained(loss, params, x, of(batch, length, dtype=INT), x)
+
+
+def embedded_mlp() -> Made:
+    """A model of tokens whose hidden layer is longer than its vocabulary; the loss is a regression."""
+    batch, length, width, words, hidden = 16, 256, 256, 512, 8192
+
+    def loss(params: Any, tokens: Any, y: Any) -> Any:
+        x = params["embed"][tokens]
+        return jnp.mean((jax.nn.relu(x @ params["up"]) @ params["down"] - y) ** 2)
+
+    params = {"embed": of(words, width), "up": of(width, hidden), "down": of(hidden, width)}
+    return trained(loss, params, of(batch, length, dtype=INT), of(batch, length, width))
+
+
+# ---------------------------------------------------------------- donation and state
+
+
+def preference() -> Made:
+    """DPO: a frozen reference model has the shape of the one that is trained, and the next step needs it."""
+    batch, length, width, words = 4, 32, 512, 4096
+
+    def likelihood(params: Any, tokens: Any) -> Any:
+        x = params["embed"][tokens]
+        for weights in params["layers"]:
+            x = residual(weights, normed(x))
+        logits = jax.nn.log_softmax(x @ params["embed"].T)
+        return jnp.sum(jnp.take_along_axis(logits[:, :-1], tokens[:, 1:, None], -1), (1, 2))
+
+    def step(params: Any, ref_params: Any, opt_state: Any, chosen: Any, rejected: Any) -> Any:
+        def loss(params: Any) -> Any:
+            margins = [likelihood(params, tokens) - likelihood(ref_params, tokens) for tokens in (chosen, rejected)]
+            return -jnp.mean(jax.nn.log_sigmoid(0.1 * (margins[0] - margins[1])))
+
+        gradients = jax.grad(loss)(params)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
+        scale = jnp.minimum(1.0, 1.0 / (norm + 1e-6))
+        opt_state = jax.tree.map(lambda m, g: 0.9 * m + scale * g, opt_state, gradients)
+        return jax.tree.map(lambda p, m: p - 1e-4 * m, params, opt_state), opt_state
+
+    params = {"embed": of(words, width), "layers": mlp_layers(2, width)}
+    tokens = of(batch, length, dtype=INT)
+    function = named(step, "params", "ref_params", "opt_state", "chosen", "rejected")
+    return function, (params, params, params, tokens, tokens), ()
+
+
+def lora() -> Made:
+    """Adapters are trained, the weights beside them are frozen."""
+    batch, width, rank, layers = 256, 1024, 8, 3
+
+    def step(base: Any, adapters: Any, x: Any, y: Any) -> Any:
+        def loss(adapters: Any) -> Any:
+            h = x
+            for frozen, adapter in zip(base, adapters, strict=True):
+                h = h + jnp.tanh(h @ frozen + h @ adapter["a"] @ adapter["b"])
+            return jnp.mean((h - y) ** 2)
+
+        return jax.tree.map(lambda p, g: p - 1e-2 * g, adapters, jax.grad(loss)(adapters))
+
+    base = [of(width, width)] * layers
+    adapters = [{"a": of(width, rank), "b": of(rank, width)}] * layers
+    function = named(step, "base", "adapters", "x", "y")
+    return function, (base, adapters, of(batch, width), of(batch, width)), ()
+
+
+def averaged(optimizer: str) -> Made:
+    """A step with an average of the weights, and an optimizer without a first moment."""
+    width = 1024
+
+    def step(params: Any, ema: Any, state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = residual(weights, h)
+            return jnp.mean((h - y) ** 2)
+
+        gradients = jax.grad(loss)(params)
+        keep = 1.0 if optimizer == "adagrad" else 0.99
+        state = {"nu": jax.tree.map(lambda v, g: keep * v + g * g, state["nu"], gradients)}
+        params = jax.tree.map(lambda p, v, g: p - 1e-3 * g * lax.rsqrt(v + 1e-8), params, state["nu"], gradients)
+        return params, jax.tree.map(lambda e, p: 0.999 * e + 0.001 * p, ema, params), state
+
+    params = mlp_layers(2, width)
+    function = named(step, "params", "ema", "state", "x", "y")
+    return function, (params, params, {"nu": params}, of(64, width), of(64, width)), (0, 1, 2)
+
+
+# ---------------------------------------------------------------- the function to wrap
+
+
+def conv(x: Any, kernel: Any) -> Any:
+    return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def u_net() -> Made:
+    """A U-Net of a helper that computes a convolution alone: to wrap it saves nothing, because its input and its
+    output are those of the function that calls it.
+    """
+    batch, size, width = 16, 64, 32
+
+    def block(x: Any, kernels: Any) -> Any:
+        for kernel in kernels:
+            x = jax.nn.relu(conv(x, kernel))
+        return x
+
+    def loss(params: Any, x: Any, noise: Any) -> Any:
+        high = block(x, params["down"])
+        low = block(lax.reduce_window(high, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"), params["middle"])
+        up = jnp.repeat(jnp.repeat(low, 2, 1), 2, 2)
+        return jnp.mean((block(jnp.concatenate([high, up], -1), params["up"])[..., :3] - noise) ** 2)
+
+    kernel = of(3, 3, width, width)
+    params = {"down": [of(3, 3, 3, width), kernel], "middle": [kernel] * 2, "up": [of(3, 3, 2 * width, width), kernel]}
+    return trained(loss, params, of(batch, size, size, 3), of(batch, size, size, 3))
+
+
+# ---------------------------------------------------------------- others, as they are
+
+
+def experts() -> Made:
+    """A mixture of experts with a dispatch by one-hot numbers."""
+    batch, length, width, count, room = 8, 256, 128, 8, 320
+
+    def layer(weights: Any, x: Any) -> Any:
+        tokens = x.reshape(-1, width)
+        gates = jax.nn.softmax(tokens @ weights["gate"])
+        chosen = jax.nn.one_hot(jnp.argmax(gates, -1), count)
+        place = jnp.cumsum(chosen, 0) * chosen - 1
+        dispatch = jax.nn.one_hot(place.astype(INT), room) * chosen[..., None]
+        inside = jnp.einsum("tec,td->ecd", dispatch, tokens)
+        outside = jax.nn.gelu(jnp.einsum("ecd,edf->ecf", inside, weights["up"]))
+        outside = jnp.einsum("ecf,efd->ecd", outside, weights["down"])
+        return x + jnp.einsum("tec,ecd->td", dispatch * jnp.max(gates, -1)[:, None, None], outside).reshape(x.shape)
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            x = layer(weights, x)
+        return jnp.mean((x - y) ** 2)
+
+    weights = {"gate": of(width, count), "up": of(count, width, 4 * width), "down": of(count, 4 * width, width)}
+    return trained(loss, [weights] * 2, of(batch, length, width), of(batch, length, width))
+
+
+def lstm() -> Made:
+    """A recurrent net over tokens."""
+    batch, length, width, words = 32, 128, 256, 8192
+
+    def loss(params: Any, tokens: Any, targets: Any) -> Any:
+        def cell(carry: Any, x: Any) -> Any:
+            h, c = carry
+            i, f, g, o = jnp.split(x @ params["x"] + h @ params["h"], 4, -1)
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+
+        x = jnp.swapaxes(params["embed"][tokens], 0, 1)
+        zero = jnp.zeros((batch, width))
+        logits = lax.scan(cell, (zero, zero), x)[1] @ params["head"]
+        picked = jnp.take_along_axis(logits, targets.T[..., None], -1)[..., 0]
+        return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
+
+    params = {"embed": of(words, width), "x": of(width, 4 * width), "h": of(width, 4 * width), "head": of(width, words)}
+    tokens = of(batch, length, dtype=INT)
+    return trained(loss, params, tokens, tokens)
+
+
+def private() -> Made:
+    """DP-SGD: the gradient of each example is clipped, and noise added to their sum."""
+    batch, width = 64, 256
+
+    def step(params: Any, x: Any, y: Any, key: Any) -> Any:
+        def loss(params: Any, x: Any, y: Any) -> Any:
+            for weights in params:
+                x = residual(weights, x)
+            return jnp.mean((x - y) ** 2)
+
+        def clipped(x: Any, y: Any) -> Any:
+            gradients = jax.grad(loss)(params, x, y)
+            norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
+            return jax.tree.map(lambda g: g / jnp.maximum(1.0, norm), gradients)
+
+        total = jax.tree.map(lambda g: jnp.sum(g, 0), jax.vmap(clipped)(x, y))
+        return jax.tree.map(lambda p, g: p - 1e-3 * (g + jax.random.normal(key, g.shape)) / batch, params, total)
+
+    params = mlp_layers(2, width)
+    function = named(step, "params", "x", "y", "key")
+    return function, (params, of(batch, width), of(batch, width), of(2, dtype=jnp.uint32)), (0,)
+
+
+def recommender() -> Made:
+    """A factorization model over tables of users and items."""
+    batch, users, items, width = 4096, 65536, 16384, 64
+
+    def loss(params: Any, pairs: Any, ratings: Any) -> Any:
+        x = jnp.concatenate([params["users"][pairs[:, 0]], params["items"][pairs[:, 1]]], -1)
+        for weights in params["layers"]:
+            x = residual(weights, x)
+        return jnp.mean((x[:, 0] - ratings) ** 2)
+
+    params = {"users": of(users, width), "items": of(items, width), "layers": mlp_layers(2, 2 * width)}
+    return trained(loss, params, of(batch, 2, dtype=INT), of(batch))
+
+
+class Trap(NamedTuple):
+    """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
+    its words or its code: ``donate:ref_params``.
+    """
+
+    make: Callable[[], Made]
+    never: tuple[str, ...]
+    right: tuple[str, ...] = ()
+
+
+TRAPS: dict[str, Trap] = {
+    "graph": Trap(graph, ("microbatches",)),
+    "stacked_graph": Trap(stacked_graph, ("microbatches",)),
+    "contrastive": Trap(contrastive, ("microbatches", "attention-scores")),
+    "contrastive_wide": Trap(partial(contrastive, 2048), ("microbatches", "attention-scores")),
+    "two_views": Trap(two_views, ("microbatches", "attention-scores")),
+    "distances": Trap(distances, ("microbatches", "attention-scores")),
+    "decorrelated": Trap(decorrelated, ("microbatches",)),
+    "gradient_of_batch": Trap(gradient_of_batch, ("microbatches", "attention-scores", "donate")),
+    "saliency": Trap(saliency, ("microbatches",)),
+    "accumulating": Trap(accumulating, ("microbatches",)),
+    "batch_normalized": Trap(batch_normalized, ("attention-scores", "logits"), ("microbatches:normalization",)),
+    "dropped": Trap(dropped, ("attention-scores", "logits"), ("microbatches:random numbers",)),
+    "square_mlp": Trap(square_mlp, ("attention-scores", "logits"), ("microbatches",)),
+    "gated_mlp": Trap(gated_mlp, ("attention-scores", "logits"), ("microbatches",)),
+    "pixels": Trap(pixels, ("attention-scores", "logits"), ("microbatches:batch",)),
+    "states": Trap(states, ("attention-scores", "logits"), ("microbatches",)),
+    "language_model": Trap(language_model, ("donate",), ("attention-scores", "logits", "microbatches:batch")),
+    "language_model_unrolled": Trap(
+        partial(language_model, is_scanned=False), ("donate",), ("attention-scores", "logits", "microbatches")
+    ),
+    "vision": Trap(vision, ("logits", "donate"), ("attention-scores", "microbatches")),
+    "wide_mlp": Trap(wide_mlp, ("logits", "attention-scores"), ("microbatches",)),
+    "embedded_mlp": Trap(embedded_mlp, ("logits", "attention-scores"), ("microbatches",)),
+    "preference": Trap(preference, ("donate:ref_params", "optimizer-state"), ("donate:opt_state", "donate:'params'")),
+    "lora": Trap(lora, ("donate:base",)),
+    "adagrad": Trap(partial(averaged, "adagrad"), ("optimizer-state",)),
+    "rmsprop": Trap(partial(averaged, "rmsprop"), ("optimizer-state",)),
+    "u_net": Trap(u_net, ("rematerialize:Wrap conv", "attention-scores", "logits"), ("microbatches",)),
+    "experts": Trap(experts, ("attention-scores", "logits")),
+    "lstm": Trap(lstm, ("attention-scores", "donate"), ("logits", "microbatches")),
+    "private": Trap(private, ("attention-scores", "logits"), ("microbatches",)),
+    "recommender": Trap(recommender, ("attention-scores", "logits")),
+}
+"""The programs by name. Some are no traps at all but what the rules are about, unlike the base programs."""
