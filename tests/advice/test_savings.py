@@ -16,6 +16,8 @@ from xla_lens.api import load, load_module
 
 MIB = 1 << 20
 
+SAVINGS = {Rule.LOOP_STATE, Rule.LOOP_OUTPUTS, Rule.PADDED_DIMENSION, Rule.UNROLLED_LOOP}
+
 
 @cache
 def _actions(name: str) -> dict[Rule, Action]:
@@ -30,6 +32,7 @@ def _actions(name: str) -> dict[Rule, Action]:
     [
         ("loop_state_cpu", Rule.LOOP_STATE, 256.03),
         ("loop_outputs_cpu", Rule.LOOP_OUTPUTS, 0.09),
+        ("unrolled_loop_cpu", Rule.UNROLLED_LOOP, 128.28),
         ("padded_dimension_v5e", Rule.PADDED_DIMENSION, 280.03),
     ],
 )
@@ -40,6 +43,9 @@ def test_a_rule_predicts_what_the_changed_program_needs(name: str, rule: Rule, n
     assert actual / 1.1 <= action.saved_needed_bytes <= actual * 1.1
 
 
-@pytest.mark.parametrize("name", ["loop_state_trap_cpu", "loop_outputs_trap_cpu", "padded_dimension_trap_v5e"])
+@pytest.mark.parametrize(
+    "name",
+    ["loop_state_trap_cpu", "loop_outputs_trap_cpu", "unrolled_loop_trap_cpu", "padded_dimension_trap_v5e"],
+)
 def test_what_looks_like_it_gets_no_advice(name: str) -> None:
-    assert not _actions(name).keys() & {Rule.LOOP_STATE, Rule.LOOP_OUTPUTS, Rule.PADDED_DIMENSION}
+    assert not _actions(name).keys() & SAVINGS

@@ -254,6 +254,115 @@ def recurrent_spread(_: bool) -> Compiled:
     return f, RECURRENT, ()
 
 
+# ---------------------------------------------------------------- unrolled loops
+
+
+def similarities(is_changed: bool) -> Compiled:
+    """The best match of each query, some queries at a time."""
+
+    def best(queries: Any, keys: Any) -> Any:
+        return jax.nn.softmax(queries @ keys.T, -1).max(-1)
+
+    def f(queries: Any, keys: Any) -> Any:
+        if is_changed:
+            return lax.map(partial(best, keys=keys), queries.reshape(16, 512, 64))
+        return jnp.stack([best(queries[512 * part : 512 * part + 512], keys) for part in range(16)])
+
+    return f, (of(8192, 64), of(8192, 64)), ()
+
+
+def propagated(is_changed: bool) -> Compiled:
+    """A wave at several times, whose amplitudes are summed."""
+
+    def amplitude(x: Any, time: Any) -> Any:
+        return jnp.abs(jnp.fft.ifft2(jnp.fft.fft2(x) * jnp.exp(-1j * time)))
+
+    def f(x: Any) -> Any:
+        if is_changed:
+            return lax.fori_loop(0, 12, lambda time, total: total + amplitude(x, time / 11), jnp.zeros_like(x))
+        return sum(amplitude(x, time / 11) for time in range(12))
+
+    return f, (of(2048, 2048),), ()
+
+
+def kernels(is_changed: bool) -> Compiled:
+    """The norms of a kernel with several widths."""
+
+    def f(x: Any, y: Any, widths: Any) -> Any:
+        squares = ((x[:, None] - y[None]) ** 2).sum(-1)
+
+        def norm(width: Any) -> Any:
+            return jnp.linalg.norm(jnp.exp(-squares / width) @ jnp.ones(len(y)))
+
+        return lax.map(norm, widths) if is_changed else jnp.stack([norm(widths[part]) for part in range(8)])
+
+    return f, (of(4096, 8), of(4096, 8), of(8)), ()
+
+
+def ensemble(is_changed: bool) -> Compiled:
+    """The mean of what several models predict."""
+
+    def predicted(weights: Any, x: Any) -> Any:
+        return jax.nn.softmax(jax.nn.relu(x @ weights["up"]) @ weights["down"])
+
+    def f(models: Any, x: Any) -> Any:
+        if is_changed:
+            total = jnp.zeros((8192, 1000))
+            return lax.scan(lambda total, one: (total + predicted(one, x), None), total, models)[0] / 8
+        return sum(predicted(one, x) for one in models) / 8
+
+    weights = {"up": (512, 4096), "down": (4096, 1000)}
+    if is_changed:
+        return f, ({name: of(8, *shape) for name, shape in weights.items()}, of(8192, 512)), ()
+    return f, ([{name: of(*shape) for name, shape in weights.items()}] * 8, of(8192, 512)), ()
+
+
+def chunks(is_changed: bool) -> Compiled:
+    """The sums of a net over chunks of a batch."""
+
+    def total(weights: Any, x: Any) -> Any:
+        return jnp.sin(jnp.cos(x @ weights) @ weights).sum(0)
+
+    def f(weights: Any, xs: Any) -> Any:
+        if is_changed:
+            return lax.map(partial(total, weights), xs)
+        return jnp.stack([total(weights, xs[part]) for part in range(16)])
+
+    return f, (of(1024, 1024), of(16, 2048, 1024)), ()
+
+
+def chained_layers(_: bool) -> Compiled:
+    """A trap: each layer needs the one before, though a head reads each."""
+
+    def f(x: Any, layers: Any, head: Any) -> Any:
+        found = []
+        for weights in layers:
+            x = jnp.tanh(x @ weights)
+            found.append(jnp.cos(x @ head).sum(-1))
+        return x, jnp.stack(found)
+
+    return f, (of(4096, 1024), [of(1024, 1024)] * 8, of(1024, 1024)), ()
+
+
+def heads_of_columns(_: bool) -> Compiled:
+    """A trap: a loop over the second dimension would copy all of the array first."""
+
+    def f(query: Any, key: Any, value: Any) -> Any:
+        weights = [jax.nn.softmax(query[:, head] @ key[:, head].T, -1) for head in range(16)]
+        return jnp.stack([one @ value[:, head] for head, one in enumerate(weights)], 1)
+
+    return f, (of(4096, 16, 64),) * 3, ()
+
+
+def kept_results(_: bool) -> Compiled:
+    """A trap: all results are returned."""
+
+    def f(x: Any, weights: Any) -> Any:
+        return [jnp.tanh(x @ weights[part]) for part in range(8)]
+
+    return f, (of(8192, 1024), of(8, 1024, 1024)), ()
+
+
 # ---------------------------------------------------------------- short dimensions on a TPU
 
 POINTS = 1 << 20
@@ -388,6 +497,11 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
     "chain_energies": ("loop-outputs", chain_energies, BOTH),
     "loops_summed": ("loop-outputs", loops_summed, CPU),
+    "similarities": ("unrolled-loop", similarities, CPU),
+    "propagated": ("unrolled-loop", propagated, CPU),
+    "kernels": ("unrolled-loop", kernels, CPU),
+    "ensemble": ("unrolled-loop", ensemble, CPU),
+    "chunks": ("unrolled-loop", chunks, CPU),
     "particles": ("padded-dimension", particles, TPU),
     "neighbors": ("padded-dimension", neighbors, TPU),
     "edges": ("padded-dimension", edges, TPU),
@@ -402,6 +516,9 @@ TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "trained_through": ("loop-state", trained_through, BOTH),
     "recurrent_pairs": ("loop-outputs", recurrent_pairs, BOTH),
     "recurrent_spread": ("loop-outputs", recurrent_spread, BOTH),
+    "chained_layers": ("unrolled-loop", chained_layers, CPU),
+    "heads_of_columns": ("unrolled-loop", heads_of_columns, CPU),
+    "kept_results": ("unrolled-loop", kept_results, CPU),
     "rows_from_flat": ("padded-dimension", rows_from_flat, TPU),
     "factors": ("padded-dimension", factors, TPU),
     "wide_rows": ("padded-dimension", wide_rows, TPU),

@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -303,6 +303,8 @@ def compile_program(name: str, devices: Any) -> None:
         _, function, _ = {**forward.CASES, **forward.TRAPS}[base]
         changed, arguments, donated = function(change == CHANGED)
 
+        # The arguments keep their names.
+        @wraps(changed)
         def named(*arguments: Any) -> Any:
             return changed(*arguments)
 

@@ -33,6 +33,7 @@ from xla_lens.advice.rules import (
     optimizer_state,
     padded_dimension,
     rematerialize,
+    unrolled_loop,
 )
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
@@ -55,6 +56,7 @@ RULES: Final = (
     loop_state.ROW,
     padded_dimension.ROW,
     loop_outputs.ROW,
+    unrolled_loop.ROW,
 )
 """All rules. Of actions that save as much, that of the first rule comes first."""
 

@@ -15,3 +15,4 @@ class Rule(StrEnum):
     LOOP_STATE = "loop-state"
     PADDED_DIMENSION = "padded-dimension"
     LOOP_OUTPUTS = "loop-outputs"
+    UNROLLED_LOOP = "unrolled-loop"

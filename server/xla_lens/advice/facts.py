@@ -4,7 +4,7 @@ to the backward pass.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
@@ -328,6 +328,19 @@ class Facts:
         values: list[int] = order[slice(*names.searchsorted((name, name + 1)))].tolist()
         return values
 
+    def leads_to(self, name: int, others: Collection[int]) -> bool:
+        """Whether one of some other instructions reads what is computed from the result of an instruction. True if that
+        takes long to find out.
+        """
+        waiting, passed = [name], {name}
+        for each in waiting:
+            after = {read.name for value in self.defined_by(each) for read in self.reads(value)} - passed
+            if not after.isdisjoint(others) or len(passed) > _MOST_READERS:
+                return True
+            passed |= after
+            waiting += after
+        return False
+
     @cached_property
     def _values_by_name(self) -> Pairs:
         """The values by the instructions that define them, and these."""
@@ -480,6 +493,9 @@ def _callers(origin: Origin) -> dict[str, StackFrame | None]:
         if frame and frame.function and not frame.function.endswith(">")
     }
 
+
+_MOST_READERS: Final = 500
+"""Maximum number of instructions to follow from one."""
 
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 

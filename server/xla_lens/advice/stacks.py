@@ -39,7 +39,7 @@ class Stack(NamedTuple):
 def stacks(facts: Facts, writers: Writers) -> Iterator[Stack]:
     """Yield what loops stack, one slice in each iteration."""
     dump = facts.dump
-    for value in facts.candidates:
+    for value in facts.candidates if writers.module.has_loops else ():
         if facts.opcode(value) == b"while":
             index = index_path(dump, dump.values.index.item(value))
             row = writers.module.row_of(dump.names[facts.name[value]])

@@ -65,7 +65,7 @@ def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
                 names[name] = None
             else:
                 return None
-    is_chained = len(names) > 1 and any(_leads_to(facts, name, names) for name in names)
+    is_chained = len(names) > 1 and any(facts.leads_to(name, names) for name in names)
     return _Reads(tuple(copies), tuple(names)) if names and not is_chained else None
 
 
@@ -108,24 +108,7 @@ def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
     return bool(waiting)
 
 
-def _leads_to(facts: Facts, name: int, others: dict[int, None]) -> bool:
-    """Whether something else that reads a stack is computed from the result of an instruction: what needs a mean of
-    all slices cannot be computed while the loop runs.
-    """
-    waiting, passed = [name], {name}
-    for each in waiting:
-        after = {read.name for value in facts.defined_by(each) for read in facts.reads(value)} - passed
-        if after & others.keys() or len(passed) > _MOST_READERS:
-            return True
-        passed |= after
-        waiting += after
-    return False
-
-
 _REDUCING: Final = frozenset((b"dynamic-slice", b"reduce", b"slice"))
-
-_MOST_READERS: Final = 200
-"""Maximum number of instructions to follow from one that reads a stack."""
 
 
 def _what(subject: Subject) -> Inlines:

@@ -6,7 +6,6 @@ are multiplied one by one, and where the order of the dimensions matters, as for
 
 import re
 from collections.abc import Iterator
-from math import prod
 from typing import Final
 
 from xla_lens.advice.codes import Rule
@@ -32,81 +31,84 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     """Yield the arrays whose minor dimension is padded to twice its length or more: without the padding, they take the
     bytes of their elements.
 
-    Nothing is found in a program that divides an array into short rows by a reshape: where the elements come in this
-    order, XLA pads them to change it.
+    Nothing is found where the elements have to be in this order: in a program that divides an array into short rows by
+    a reshape, and in one that joins rows for anything but a scatter, which may add them in any order.
     """
     if facts.dump.backend is not Backend.TPU:
         return
     padded = {value: size for value in facts.candidates if (size := _logical_bytes(facts.dump, value))}
-    if any(_RESHAPE.search(facts.op_name(facts.name[value]) or "") for value in padded):
-        return
-    for value, size in padded.items():
-        if not _is_for_library(facts, value):
-            yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
+    readers = {read.name for value in padded for read in facts.reads(value)}
+    is_joined = any(facts.dump.opcode(name) == b"reshape" for name in readers)
+    has_scatter = any(_SCATTER.search(facts.op_name(facts.name[value]) or "") for value in facts.candidates)
+    is_divided = any(_RESHAPE.search(facts.op_name(facts.name[value]) or "") for value in padded)
+    if not is_divided and (has_scatter or not is_joined):
+        for value, size in padded.items():
+            if not _is_for_library(facts, value):
+                yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
+
+
+def _minor_lengths(dump: DumpSet, value: int) -> list[int]:
+    """The lengths of the dimensions of an array, the minor one first; empty for what is no array."""
+    shape = parse_shape(dump.shape(value) or b"")
+    return [shape.dimensions[dimension] or 0 for dimension in shape.minor_to_major] if shape else []
 
 
 def _logical_bytes(dump: DumpSet, value: int) -> int | None:
     """The bytes of the elements of an array whose minor dimension is mostly padding, None for others. Where XLA has put
     the first dimension last, the program does not decide.
     """
-    padding, lengths = padding_of(dump, value), _lengths(dump, value)
-    if not padding or not padding.parts or len(lengths) < 2:
+    padding = padding_of(dump, value)
+    minor = padding.parts[0] if padding and padding.parts else None
+    if padding is None or minor is None or minor.cause is not PaddingReason.DIMENSION or not minor.dimension:
         return None
-    minor = padding.parts[0]
-    is_padded = minor.cause is PaddingReason.DIMENSION and minor.padded_length >= 2 * minor.length
-    return padding.logical_bytes if is_padded and minor.dimension and max(lengths) >= _SHORTEST else None
+    is_padded = minor.padded_length >= 2 * minor.length and max(_minor_lengths(dump, value)) >= _SHORTEST
+    return padding.logical_bytes if is_padded else None
 
 
 def _is_for_library(facts: Facts, value: int) -> bool:
     """Whether a kernel, a convolution or a decomposition of matrices makes or reads an array, whose layout is theirs.
-    Columns of many are too many to compute on one by one.
+    Wide rows have too many columns to gather one by one.
     """
     names = facts.name[value], *(read.name for read in facts.reads(value))
     op_names = [facts.op_name(name) or "" for name in names]
     if any(facts.dump.opcode(name) == b"custom-call" for name in names) or any(map(_LIBRARY.search, op_names)):
         return True
-    return _columns(facts.dump, value) > _MOST_COLUMNS and any(map(_ONE_BY_ONE.search, op_names))
-
-
-def _lengths(dump: DumpSet, value: int) -> list[int]:
-    """The lengths of the dimensions of an array, empty for others."""
-    shape = parse_shape(dump.shape(value) or b"")
-    return [length or 0 for length in shape.dimensions] if shape else []
-
-
-def _columns(dump: DumpSet, value: int) -> int:
-    """The number of elements of an array for each place of its longest dimension."""
-    lengths = _lengths(dump, value)
-    return prod(lengths) // max(lengths)
+    return _minor_lengths(facts.dump, value)[0] > _MOST_COLUMNS and any(map(_BY_ROW.search, op_names))
 
 
 _LIBRARY: Final = re.compile(
     r"conv_general_dilated|pallas_call|cholesky|triangular_solve|householder|/(?:eigh?|qr|svd|lu)$"
 )
-_ROWS: Final = re.compile(r"/(?:gather|scatter)[^/]*$")
+_BY_ROW: Final = re.compile(r"/(?:gather|scatter)[^/]*$")
+_SCATTER: Final = re.compile(r"/scatter[^/]*$")
 _PRODUCT: Final = re.compile(r"/dot_general$")
-_ONE_BY_ONE: Final = re.compile(f"{_ROWS.pattern}|{_PRODUCT.pattern}")
 _RESHAPE: Final = re.compile(r"/reshape$")
 
 
 def _what(subject: Subject) -> Inlines:
     group = subject.groups[0]
-    columns, shape = f"{_columns(subject.dump, group.values[0]):,}", Name(group.shape, role=Role.SHAPE)
-    if _has(subject, _ROWS):
+    shape = Name(group.shape, role=Role.SHAPE)
+    if _has(subject, _BY_ROW):
+        columns = _minor_lengths(subject.dump, group.values[0])[0]
         return (f"Gather and scatter the {columns} columns of ", shape, " one by one, as a TPU pads rows to 128")
-    if _has(subject, _PRODUCT):
+    if _is_of_matrices(subject):
         return ("Multiply the small matrices of ", shape, " as sums of products, as a TPU pads rows to 128")
     return ("Put the long dimension of ", shape, " last, as a TPU pads the last one to 128")
 
 
 def _snippet(subject: Subject) -> str | None:
-    group = subject.groups[0]
-    if _has(subject, _ROWS):
-        columns = _columns(subject.dump, group.values[0])
+    if _has(subject, _BY_ROW):
+        columns = _minor_lengths(subject.dump, subject.groups[0].values[0])[0]
         return f"rows = [table[:, column][indices] for column in range({columns})]"
-    if _has(subject, _PRODUCT):
+    if _is_of_matrices(subject):
         return "product = (a[:, :, None] * b[None]).sum(1)  # a, b: the long dimension last"
     return None
+
+
+def _is_of_matrices(subject: Subject) -> bool:
+    """Whether the largest buffers are small matrices that are multiplied."""
+    matrix = _minor_lengths(subject.dump, subject.groups[0].values[0])[:2]
+    return max(matrix) <= _MOST_COLUMNS and _has(subject, _PRODUCT)
 
 
 def _has(subject: Subject, op_name: re.Pattern[str]) -> bool:

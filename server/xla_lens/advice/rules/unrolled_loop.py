@@ -1,0 +1,125 @@
+"""`unrolled-loop`: a Python loop computes independent results, whose buffers are live together."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Effect, Facts, folded
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.memory.donation import outputs_of
+from xla_lens.model.memory.edits import Piece
+from xla_lens.syntax.columns import NONE
+
+_FEWEST_PARTS: Final = 4
+"""A loop of fewer iterations is hardly worth a change."""
+
+
+def unrolled_loop(facts: Facts) -> Iterator[Effect]:
+    """Yield the buffers of independent iterations of a Python loop: of each kind, one is left for as long as any lives.
+
+    Nothing is found in a program with a backward pass, for which a loop would save them all.
+    """
+    if facts.backward_step is not None:
+        return
+    # Several results of one instruction are no iterations.
+    groups: dict[object, dict[int, int]] = {}
+    for value in facts.candidates:
+        if not facts.is_computed(value) or facts.opcode(value) in _NOT_COMPUTED:
+            continue
+        origin = facts.origins.of_name(facts.name[value])
+        if origin.line and origin.op_name:
+            key = facts.dimensions(value), origin.line, folded(origin.op_name), facts.opcode(value), facts.size[value]
+            groups.setdefault(key, {})[facts.name[value]] = value
+    values = ([*group.values()] for group in groups.values())
+    together = [group for group in values if _are_together(facts, group) and not _are_returned(facts, group)]
+    parts = [_independent(facts, group) for group in together if not _is_sum(facts, group[0])]
+    # Iterations that depend on each other at one place do so everywhere.
+    found = [part for divided in parts for part in divided] if all(parts) else []
+    free = [part for part in found if not _are_joined(facts, part) and not _are_columns(facts, part)]
+    yield from (Effect(value) for part in free for value in part)
+    if free:
+        yield Effect(NONE, tuple(_kept(facts, part) for part in free))
+
+
+def _kept(facts: Facts, part: Sequence[int]) -> Piece:
+    """What is left of the values of all iterations: one of them, for as long as any lives."""
+    start, end = min(map(facts.start.__getitem__, part)), max(map(facts.end.__getitem__, part))
+    return Piece(start, end, facts.size[part[0]])
+
+
+def _are_together(facts: Facts, group: Sequence[int]) -> bool:
+    """Whether so many of some values are live at once."""
+    starts, ends = sorted(map(facts.start.__getitem__, group)), sorted(map(facts.end.__getitem__, group))
+    return any(end >= start for start, end in zip(starts[_FEWEST_PARTS - 1 :], ends, strict=False))
+
+
+def _independent(facts: Facts, group: Sequence[int]) -> list[list[int]]:
+    """Some values, divided so that none is computed from another one of its part: a line may compute several in each
+    iteration. Nothing if most are in parts of few, as those of layers are.
+    """
+    parts, rest = list[list[int]](), [*group]
+    while len(rest) >= _FEWEST_PARTS:
+        names = {facts.name[value] for value in rest}
+        last = {name for name in names if not facts.leads_to(name, names)}
+        part = [value for value in rest if facts.name[value] in last]
+        if len(part) < max(_FEWEST_PARTS, len(group) * _SMALLEST_PART):
+            return []
+        parts.append(part)
+        rest = [value for value in rest if facts.name[value] not in last]
+    return parts
+
+
+def _are_joined(facts: Facts, group: Sequence[int]) -> bool:
+    """Whether an instruction reads several of some values, such as one that stacks the results. Sums can be added up
+    one by one.
+    """
+    readers = [{read.name for read in facts.reads(value)} for value in group]
+    several = {name for names in readers for name in names if sum(name in others for others in readers) > 1}
+    return any(not (facts.op_name(name) or "").endswith(_ADDING) for name in several)
+
+
+def _is_sum(facts: Facts, value: int) -> bool:
+    return (facts.op_name(facts.name[value]) or "").endswith(_ADDING)
+
+
+def _are_columns(facts: Facts, group: Sequence[int]) -> bool:
+    """Whether values are slices of an array along another dimension than its first one: a loop over these would copy
+    all of the array first.
+    """
+    shape = facts.squeezed(group[0])
+    if shape is None or not (facts.op_name(facts.name[group[0]]) or "").endswith(_SLICING):
+        return False
+    arrays = [other.lengths for value in facts.candidates if (other := facts.squeezed(value))]
+    is_of_rows = ((len(group) * shape.lengths[0], *shape.lengths[1:]), (len(group), *shape.lengths))
+    return not any(rows[1:] == lengths[1:] and rows[0] <= lengths[0] for rows in is_of_rows for lengths in arrays)
+
+
+def _are_returned(facts: Facts, group: Sequence[int]) -> bool:
+    """Whether the program returns as many arrays as some values are, and not much smaller ones: a loop would stack
+    these, and then copy each.
+    """
+    sizes = Counter(facts.size[output] for output in outputs_of(facts.dump))
+    return any(count >= len(group) and size * _SMALL_PART >= facts.size[group[0]] for size, count in sizes.items())
+
+
+_SMALL_PART: Final = 8
+"""A result is small that takes at most one part in so many of the bytes of what it is computed from."""
+
+_SMALLEST_PART: Final = 0.25
+_ADDING: Final = ("/add", "/add_any", "/reduce_sum")
+_SLICING: Final = ("/slice", "/squeeze", "/dynamic_slice", "/gather")
+_NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"while", b"copy-start", b"tuple", None))
+
+
+def _what(subject: Subject) -> Inlines:
+    return ("Run the independent iterations of the Python loop one after another", *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "results = jax.lax.map(part, inputs)  # in place of the Python loop; jax.lax.fori_loop for a sum"
+
+
+ROW: Final = RuleRow(rule=Rule.UNROLLED_LOOP, find=unrolled_loop, what=_what, snippet=_snippet)
