@@ -45,7 +45,14 @@ def test_a_rule_predicts_what_the_changed_program_needs(name: str, rule: Rule, n
 
 @pytest.mark.parametrize(
     "name",
-    ["loop_state_trap_cpu", "loop_outputs_trap_cpu", "unrolled_loop_trap_cpu", "padded_dimension_trap_v5e"],
+    [
+        "loop_state_trap_cpu",
+        "loop_outputs_trap_cpu",
+        "unrolled_loop_trap_cpu",
+        "padded_dimension_trap_v5e",
+        "padded_dimension_wide_trap_v5e",
+        "padded_dimension_order_trap_v5e",
+    ],
 )
 def test_what_looks_like_it_gets_no_advice(name: str) -> None:
     assert not _actions(name).keys() & SAVINGS

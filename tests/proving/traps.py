@@ -588,8 +588,8 @@ class Trap(NamedTuple):
 
 
 TRAPS: dict[str, Trap] = {
-    "graph": Trap(graph, ("microbatches",)),
-    "stacked_graph": Trap(stacked_graph, ("microbatches",)),
+    "graph": Trap(graph, ("microbatches", "padded-dimension")),
+    "stacked_graph": Trap(stacked_graph, ("microbatches", "padded-dimension")),
     "contrastive": Trap(contrastive, ("microbatches", "attention-scores")),
     "contrastive_wide": Trap(partial(contrastive, 2048), ("microbatches", "attention-scores")),
     "two_views": Trap(two_views, ("microbatches", "attention-scores")),

@@ -41,10 +41,15 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     is_joined = any(facts.dump.opcode(name) == b"reshape" for name in readers)
     has_scatter = any(_SCATTER.search(facts.op_name(facts.name[value]) or "") for value in facts.candidates)
     is_divided = any(_RESHAPE.search(facts.op_name(facts.name[value]) or "") for value in padded)
-    if not is_divided and (has_scatter or not is_joined):
-        for value, size in padded.items():
-            if not _is_for_library(facts, value):
-                yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
+    if is_divided or (is_joined and not has_scatter):
+        return
+    wide = {value for value in padded if _minor_lengths(facts.dump, value)[0] > _MOST_COLUMNS}
+    # Wide rows have too many columns to gather one by one, and what is computed from them has their layout.
+    by_row = {value for value in padded if _is_by_row(facts, value)}
+    others = wide if by_row and by_row <= wide else ()
+    for value, size in padded.items():
+        if value not in others and not _is_for_library(facts, value):
+            yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
 
 
 def _minor_lengths(dump: DumpSet, value: int) -> list[int]:
@@ -66,14 +71,21 @@ def _logical_bytes(dump: DumpSet, value: int) -> int | None:
 
 
 def _is_for_library(facts: Facts, value: int) -> bool:
-    """Whether a kernel, a convolution or a decomposition of matrices makes or reads an array, whose layout is theirs.
-    Wide rows have too many columns to gather one by one.
-    """
+    """Whether a kernel, a convolution or a decomposition of matrices makes or reads an array: the layout is theirs."""
     names = facts.name[value], *(read.name for read in facts.reads(value))
-    op_names = [facts.op_name(name) or "" for name in names]
-    if any(facts.dump.opcode(name) == b"custom-call" for name in names) or any(map(_LIBRARY.search, op_names)):
-        return True
-    return _minor_lengths(facts.dump, value)[0] > _MOST_COLUMNS and any(map(_BY_ROW.search, op_names))
+    is_kernel = any(facts.dump.opcode(name) == b"custom-call" for name in names)
+    return is_kernel or any(map(_LIBRARY.search, _op_names(facts, value)))
+
+
+def _is_by_row(facts: Facts, value: int) -> bool:
+    """Whether the rows of an array are gathered or scattered."""
+    return any(map(_BY_ROW.search, _op_names(facts, value)))
+
+
+def _op_names(facts: Facts, value: int) -> list[str]:
+    """The op_names of what makes and reads a value. That of a copy is the one of what it copies."""
+    found = facts.origins.of_value(value).op_name, *(facts.op_name(read.name) for read in facts.reads(value))
+    return [op_name for op_name in found if op_name]
 
 
 _LIBRARY: Final = re.compile(
@@ -117,8 +129,9 @@ def _has(subject: Subject, op_name: re.Pattern[str]) -> bool:
     values = [value for group in subject.groups for value in group.values]
     rows = [dump.values.used_value.item(value) for value in values]
     readers = {name for row in rows if row != NONE for name in dump.uses.name[dump.uses_of(row)].tolist()}
-    instructions = map(dump.instruction, {*map(dump.name_of, values), *readers})
-    return any(op_name.search(found.op_name or "") for found in instructions if found)
+    instructions = map(dump.instruction, readers)
+    op_names = [*(group.op_name for group in subject.groups), *(found.op_name for found in instructions if found)]
+    return any(op_name.search(name) for name in op_names if name)
 
 
 ROW: Final = RuleRow(rule=Rule.PADDED_DIMENSION, find=padded_dimension, what=_what, snippet=_snippet)
