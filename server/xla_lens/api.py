@@ -9,6 +9,7 @@ from pathlib import Path
 from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, Cost, Sharding
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Buffers
 from xla_lens.capturing.capture import Capture, Comparison, Peak, Table, TriedAdvice, read_captures
 from xla_lens.capturing.compiling import capture, dumping
@@ -18,7 +19,7 @@ from xla_lens.disk.reading import log_blocks, open_file
 from xla_lens.disk.sets import NotADump, find_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByLine, BytesByOp, bytes_by_line, bytes_by_op
-from xla_lens.model.attribution.frames import frames_of
+from xla_lens.model.attribution.frames import Origins, frames_of
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.problems import Finding
 from xla_lens.model.diff.breakdowns import By, Group
@@ -26,10 +27,11 @@ from xla_lens.model.diff.changes import Change, ValueChanges, ValueClass
 from xla_lens.model.diff.comparison import SpaceComparison
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
+from xla_lens.model.memory import donation
 from xla_lens.model.memory.alive import Ending, Reason, last_uses
 from xla_lens.model.memory.allocation_history import AllocationHistory, allocation_history, arenas
 from xla_lens.model.memory.budget import BudgetPlan, smallest_set
-from xla_lens.model.memory.donation import Donation, find_donation
+from xla_lens.model.memory.donation import Donation
 from xla_lens.model.memory.edits import NextPeaks, next_peaks
 from xla_lens.model.memory.over_time import LiveBytes, Memory, MemorySpace, live_values
 from xla_lens.model.memory.padding import Padding, PaddingAtStep, padding_at, padding_of
@@ -113,6 +115,15 @@ __all__ = [
     "smallest_set",
     "user_frame",
 ]
+
+
+def find_donation(dump: DumpSet, module: HloModule | None = None) -> Donation:
+    """Find donated parameters, those that could have been donated because an output is their update, and copies that
+    keep parameters and outputs apart.
+
+    Without the HLO module, which shows what outputs are computed from, it finds fewer.
+    """
+    return donation.find_donation(dump, updated_arguments(Origins(dump, module)))
 
 
 def load(path: str | Path) -> Analysis:

@@ -13,6 +13,7 @@ from samples import DUMPS, analysis_of, module_of
 from xla_lens.advice.actions import Action
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.api import find_donation
 from xla_lens.blocks.blocks import plain_text
 
 
@@ -125,3 +126,13 @@ def test_an_argument_with_a_part_that_stays_is_not_donated_as_a_whole(tmp_path: 
     title = plain_text(action.what)
     assert "Donate" in title
     assert "params['w1']" in title
+
+
+@pytest.mark.parametrize("program", ["donate_preference", "donate_near_reference", "donate_gradients", "donate_swap"])
+def test_the_donation_of_reports_is_that_of_the_advice(program: str) -> None:
+    path, action = _dump(program), _donation(_dump(program))
+    missed = find_donation(analysis_of(path).dump, module_of(path)).missed
+    advised = {value for group in action.groups for value in group.values} if action else set()
+    assert {row.parameter for row in missed} >= advised
+    names = {analysis_of(path).dump.value_label(row.parameter) for row in missed}
+    assert not [name for name in names if "ref" in name]

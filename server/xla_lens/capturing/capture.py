@@ -383,7 +383,9 @@ class Capture:
     def _report(self, options: ReportOptions) -> Report:
         if options not in self._reports:
             files = {kind: path.as_posix() for kind, path in self._files.paths.items()}
-            analysis = self._joined if {Part.LINE, Part.LIVE, Part.ADVICE} & options.parts else self.analysis
+            analysis = (
+                self._joined if {Part.LINE, Part.LIVE, Part.DONATION, Part.ADVICE} & options.parts else self.analysis
+            )
             found = report(analysis, files, options)
             if found.advice and self._trials:
                 found = replace(found, advice=with_measured(found.advice, self._trials))

@@ -16,6 +16,7 @@ import numpy as np
 
 from xla_lens.advice.actions import Advice
 from xla_lens.advice.advise import advice_from
+from xla_lens.advice.provenance import updated_arguments
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, layer_of, lines_of, ops_of
 from xla_lens.model.attribution.frames import Origins
@@ -517,8 +518,10 @@ def _explained_peak(found: Report) -> PrintedPeak | None:
 
 
 def _donation(found: Report) -> Donation | None:
-    donation = find_donation(found.dump) if found.has(Part.DONATION) else None
-    return donation if donation and donation.is_known else None
+    if not found.has(Part.DONATION):
+        return None
+    donation = find_donation(found.dump, updated_arguments(found.origins))
+    return donation if donation.is_known else None
 
 
 def _advice(found: Report) -> Advice | None:

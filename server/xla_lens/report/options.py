@@ -29,8 +29,8 @@ LONG_PARTS: Final = (Part.CURVE, Part.STACKS)
 
 DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
 
-_SHOW_SOURCES: Final = frozenset((Part.LIVE, Part.LINE, Part.STACKS, Part.SOURCE, Part.BUDGET, Part.ADVICE))
-"""Parts that show sources of values."""
+_OF_MODULE: Final = frozenset((Part.LIVE, Part.LINE, Part.STACKS, Part.SOURCE, Part.BUDGET, Part.DONATION, Part.ADVICE))
+"""Parts that show sources of values, or what outputs are computed from."""
 
 SHORT_PARTS: Final = frozenset({Part.LINE, Part.ADVICE})
 """The parts that follow the output of a program, which the whole report would hide."""
@@ -118,5 +118,5 @@ def report_options(
 
 
 def needs_module(options: ReportOptions) -> bool:
-    """Return whether a report uses the HLO module: for the sources of values."""
-    return bool(_SHOW_SOURCES & options.parts) or options.at_step is not None
+    """Return whether a report uses the HLO module: for sources of values, or what outputs are computed from."""
+    return bool(_OF_MODULE & options.parts) or options.at_step is not None

@@ -5,16 +5,15 @@ A caller that donates an argument lets the program write an output into its buff
 allocation, which is a parameter and maybe-live-out. An argument that is not donated is live to the end, and the output
 has its own allocation, which donation would save.
 
-A parameter could hold an output if both have the same shape, layout, memory space and size. `Fit` grades how certain
-that is: best if everything that reads the parameter or an alias of it runs before its buffer is overwritten.
+A parameter could hold an output that is its update if both have the same shape, layout, memory space and size. Which
+output is the update of which parameter, callers say. `Fit` grades how certain that is: best if everything that reads
+the parameter or an alias of it runs before its buffer is overwritten.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -113,8 +112,11 @@ class Donation:
         return sum(row.size_bytes for row in self.kept_apart)
 
 
-def find_donation(dump: DumpSet) -> Donation:
-    """Find donated parameters, missed donations, and copies that keep parameters and outputs apart."""
+def find_donation(dump: DumpSet, updates: Mapping[int, int]) -> Donation:
+    """Find donated parameters, missed donations, and copies that keep parameters and outputs apart.
+
+    `updates` are the parameters that outputs are the updates of, by output. Both are rows of `DumpSet.values`.
+    """
     is_known = _is_known(dump)
     donated = [
         Donated(parameter, tuple(others), _allocated_bytes(dump, parameter))
@@ -123,18 +125,14 @@ def find_donation(dump: DumpSet) -> Donation:
     ]
     donated.sort(key=lambda row: (-row.size_bytes, row.parameter))
     kept_apart = sorted(_kept_apart(dump), key=lambda row: (-row.size_bytes, row.copy)) if is_known else ()
-    return Donation(tuple(donated), missed_donations(dump), tuple(kept_apart), is_known)
+    return Donation(tuple(donated), missed_donations(dump, updates), tuple(kept_apart), is_known)
 
 
-def missed_donations(dump: DumpSet, updates: Mapping[int, int] | None = None) -> tuple[Missed, ...]:
-    """Find parameters that could have been donated, the most bytes first; empty if the dump set lacks what it takes.
-
-    `updates` are the parameters that outputs are to be matched with, None for all that fit. Both are rows of
-    `DumpSet.values`.
+def missed_donations(dump: DumpSet, updates: Mapping[int, int]) -> tuple[Missed, ...]:
+    """Find parameters that could have been donated to outputs that are their updates, the most bytes first; empty if
+    the dump set lacks what it takes. Of `updates`, outputs and parameters are rows of `DumpSet.values`.
     """
-    if not _is_known(dump):
-        return ()
-    found = _missed(dump) if updates is None else _missed_updates(dump, updates)
+    found = _missed_updates(dump, updates) if _is_known(dump) else ()
     return tuple(sorted(found, key=lambda row: (-row.size_bytes, row.output)))
 
 
@@ -204,35 +202,6 @@ def _without_space(text: bytes) -> ArrayShape | None:
 # ---------------------------------------------------------------- missed donations
 
 
-def _missed(dump: DumpSet) -> Iterator[Missed]:
-    """Match each output with at most one parameter of the same shape and size, the surest fits first."""
-    outputs = list(_outputs(dump))
-    parameters = _candidates(dump, [output for _, output in outputs])
-    last_read = _last_reads(dump, [value for values in parameters.values() for value in values])
-    waiting = {key: [value for value in values if value in last_read] for key, values in parameters.items()}
-    for sure in (Fit.FREE, Fit.SHARED, Fit.READ_LATER):
-        # A parameter that is dead before one output is dead before all later ones, so this order matches the most.
-        makers = ((first if sure is Fit.FREE else output, first, output) for first, output in outputs)
-        births = sorted((dump.values.start_step.item(maker), output, maker, first) for maker, first, output in makers)
-        free = {key: _Free(values, last_read) for key, values in waiting.items()}
-        matched = set[int]()
-        for birth, output, maker, first in births:
-            rest = free[_key(dump, output)]
-            in_place = next((value for value in rest.read_last_at(birth) if may_write_over(dump, value, maker)), None)
-            # A parameter that is read to make the output is most likely its previous version.
-            parameter = rest.first_before(None if sure is Fit.READ_LATER else birth) if in_place is None else in_place
-            if parameter is None or (sure is not Fit.FREE and not _may_move(dump, output)):
-                continue
-            rest.taken.add(parameter)
-            matched.add(output)
-            fit = Fit.IN_PLACE if in_place is not None and sure is Fit.FREE else sure
-            step = last_read[parameter]
-            size_bytes = _key(dump, output)[1]
-            yield Missed(parameter, output, first, step if step != NONE else None, birth, fit, size_bytes)
-        outputs = [row for row in outputs if row[1] not in matched]
-        waiting = {key: [value for value in values if value not in free[key].taken] for key, values in waiting.items()}
-
-
 def _missed_updates(dump: DumpSet, updates: Mapping[int, int]) -> Iterator[Missed]:
     """Match outputs with the parameters that they are updates of."""
     last_read = _last_reads(dump, [*updates.values()])
@@ -256,34 +225,6 @@ def _fit(dump: DumpSet, parameter: int, last_read: int, maker: int) -> Fit | Non
     if last_read < birth:
         return Fit.FREE
     return Fit.IN_PLACE if last_read == birth and may_write_over(dump, parameter, maker) else None
-
-
-class _Free:
-    """Parameters of one shape and size that no output has taken yet, in the order of their allocations."""
-
-    def __init__(self, values: Sequence[int], last_read: Mapping[int, int]) -> None:
-        self.taken = set[int]()
-        self._places = {value: place for place, value in enumerate(values)}
-        self._values, self._last_read = values, last_read
-        self._by_read = sorted(values, key=lambda value: -last_read[value])
-        self._dead = list[int]()
-        self._at = defaultdict[int, list[int]](list)
-        for value in values:
-            self._at[last_read[value]].append(value)
-
-    def read_last_at(self, step: int) -> Iterator[int]:
-        """Yield the parameters that are read last at a step."""
-        return (value for value in self._at.get(step, ()) if value not in self.taken)
-
-    def first_before(self, step: int | None) -> int | None:
-        """Return the first parameter that is read last before a step, or ever if that is None; None if there is none.
-        Later calls are about the same step or a later one.
-        """
-        while self._by_read and (step is None or self._last_read[self._by_read[-1]] < step):
-            heappush(self._dead, self._places[self._by_read.pop()])
-        while self._dead and self._values[self._dead[0]] in self.taken:
-            heappop(self._dead)
-        return self._values[self._dead[0]] if self._dead else None
 
 
 _Key: TypeAlias = tuple[bytes | None, int]
