@@ -603,7 +603,7 @@ TRAPS: dict[str, Trap] = {
     "square_mlp": Trap(square_mlp, ("attention-scores", "logits"), ("microbatches",)),
     "gated_mlp": Trap(gated_mlp, ("attention-scores", "logits"), ("microbatches",)),
     "pixels": Trap(pixels, ("attention-scores", "logits"), ("microbatches:batch",)),
-    "states": Trap(states, ("attention-scores", "logits"), ("microbatches",)),
+    "state_space": Trap(states, ("attention-scores", "logits"), ("microbatches",)),
     "language_model": Trap(language_model, ("donate",), ("attention-scores", "logits", "microbatches:batch")),
     "language_model_unrolled": Trap(
         partial(language_model, is_scanned=False), ("donate",), ("attention-scores", "logits", "microbatches")
