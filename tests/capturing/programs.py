@@ -209,6 +209,33 @@ def train(params: Any, opt_state: Any, x: jax.Array, loss: Any = stack_loss) -> 
     return params, {"mu": jax.tree.map(lambda new, old: new.astype(old.dtype), mu, opt_state["mu"]), "nu": nu}
 
 
+class Block:
+    """A layer that is an object."""
+
+    def __call__(self, x: jax.Array, weights: jax.Array, name: str = "block") -> jax.Array:
+        """The layer. Its last argument is no array."""
+        return jnp.tanh(jnp.tanh(x @ weights) @ weights.T) if name else x
+
+
+BLOCK = Block()
+
+
+def method_loss(params: jax.Array, x: jax.Array, block: Any = BLOCK) -> jax.Array:
+    """The loss of a stack of objects."""
+    return (jax.lax.scan(lambda x, weights: (block(x, weights), None), x, params)[0] ** 2).mean()
+
+
+def tried_method() -> dict[str, Any]:
+    """What `try_advice` measures for a method, and what the function needs that is changed by hand."""
+    arguments = jax.ShapeDtypeStruct((8, 128, 512), jnp.float32), jax.ShapeDtypeStruct((2048, 128), jnp.float32)
+    # jax gives the lines of another function to operations that it has traced there.
+    jax.clear_caches()
+    found = xla_lens.capture(jax.grad(method_loss), *arguments).try_advice()
+    (row,) = (row for row in found if row["change"].startswith("Wrap"))
+    by_hand = jax.grad(functools.partial(method_loss, block=jax.checkpoint(BLOCK)))
+    return {"row": row, "by hand": xla_lens.capture(by_hand, *arguments).needed}
+
+
 def tried() -> dict[str, Any]:
     """What `try_advice` measures, and what functions need that are changed by hand in the same way."""
     params = tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((8, 128, 512), (8, 512, 128)))
@@ -236,6 +263,7 @@ def tried() -> dict[str, Any]:
     return {
         "needed": (needed, xla_lens.capture(step, *arguments).needed),
         "rows": [*found],
+        "method": tried_method(),
         "few": [*xla_lens.capture(plain, small, {"mu": small, "nu": small}, few).try_advice()],
         "plan": [found.plan, found.planned_bytes, found.is_reached],
         "without": [without.plan, without.planned_bytes],

@@ -121,6 +121,13 @@ def test_each_change_needs_what_the_function_changed_by_hand_needs(found: dict[s
     assert {row["certainty"] for row in tried["advice"]} == {"estimated"}
 
 
+def test_a_method_with_other_arguments_than_arrays_is_wrapped(found: dict[str, Any]) -> None:
+    tried = found["tried"]["method"]
+    assert tried["row"]["needed_bytes"] == tried["by hand"]
+    assert tried["row"]["change"].startswith("Wrap Block ")
+    assert tried["row"]["flops_factor"] > 1.2
+
+
 def test_a_plan_is_compiled_as_a_whole(found: dict[str, Any]) -> None:
     tried = found["tried"]
     rows, planned, is_reached = tried["plan"]

@@ -179,6 +179,8 @@ def test_an_interrupt_keeps_what_is_measured(monkeypatch: pytest.MonkeyPatch) ->
     trials, *_ = _tried(monkeypatch, compiler)
     assert trials.is_interrupted
     assert "Interrupted: what was measured until then is kept." in _text(trials)
+    # What was not tried may save something.
+    assert "none of these changes" not in _text(trials)
     first = next(row for row, trial in enumerate(trials.trials) if trial.candidate.change and trial.reason)
     assert all(trial.measured or trial.reason for trial in trials.trials)
     assert all(trial.measured is None for trial in trials.trials[first:])

@@ -69,10 +69,10 @@ def _plan(trials: Trials) -> Iterator[Text]:
     if trials.before is None:
         return
     size = as_given(trials.budget_bytes) if trials.budget_bytes is not None else ""
-    if trials.plan is None:
+    if trials.plan is None and not (trials.is_interrupted and not trials.is_reached):
         fits = f"fits into {size} already" if trials.is_reached else "needs less after none of these changes"
         yield f"The program {fits}."
-    else:
+    elif trials.plan:
         last = trials.plan.steps[-1]
         numbers = joined((f"{row + 1}" for row in trials.plan.trials), ", ")
         which = ("Change ", *numbers) if len(trials.plan.trials) == 1 else ("Changes ", *numbers, " together")
