@@ -6,7 +6,7 @@ Everything else in this package may change without notice.
 from dataclasses import replace
 from pathlib import Path
 
-from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, Cost, Sharding
+from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, Cost, Sharding, Suggestion
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.provenance import updated_arguments
@@ -84,6 +84,7 @@ __all__ = [
     "Sharding",
     "SpaceComparison",
     "StackFrame",
+    "Suggestion",
     "Table",
     "TriedAdvice",
     "ValueChanges",

@@ -9,7 +9,7 @@ import pytest
 from byte_by_byte import peak_after
 from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps, never, on_all_dumps, on_each_dump
 from xla_lens.advice.actions import Action, Advice, Certainty
-from xla_lens.advice.advise import RULES, advise
+from xla_lens.advice.advise import RULES, SUGGESTIONS, advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.subject import Call
@@ -46,7 +46,7 @@ def _first(advice: Advice, rule: Rule) -> Action:
 
 
 def test_each_rule_has_a_row() -> None:
-    assert [row.rule for row in RULES] == [*Rule]
+    assert {row.rule for row in (*RULES, *SUGGESTIONS)} == {*Rule}
 
 
 # ---------------------------------------------------------------- peaks
@@ -92,14 +92,14 @@ def _is_sound(analysis: Analysis) -> list[Rule]:
     assert advice.all_peak_bytes <= advice.peak_bytes
     assert advice.budget
     assert list(advice.budget.peaks) == sorted(advice.budget.peaks, reverse=True)
-    return [action.rule for action in advice.actions]
+    return [*(action.rule for action in advice.actions), *(suggestion.rule for suggestion in advice.suggestions)]
 
 
 @on_all_dumps(_is_sound)
 def test_rules_that_need_no_module_are_found_in_the_collection(of_all_dumps: Mapping[str, list[Rule]]) -> None:
     found = {rule for rules in of_all_dumps.values() for rule in rules}
     # The others need the HLO module, which shows what an axis of an array is.
-    assert {Rule.DONATE, Rule.REMATERIALIZE, Rule.OPTIMIZER_STATE} <= found
+    assert {Rule.DONATE, Rule.REMATERIALIZE, Rule.OPTIMIZER_STATE, Rule.CPU_SCHEDULER} <= found
     assert not found & {Rule.ATTENTION_SCORES, Rule.LOGITS, Rule.MICROBATCHES}
     assert sum(not rules for rules in of_all_dumps.values()) > 50
 
@@ -217,6 +217,28 @@ def test_a_rule_finds_the_shape_in_one_dump_and_nothing_in_another(line: str) ->
     action = _first(_advice(f"{having}*-buffer-assignment.txt"), Rule(name))
     assert (action.groups[0].shape, action.certainty) == (shape, Certainty(certainty))
     assert Rule(name) not in _rules(_advice(f"{lacking}*-buffer-assignment.txt"))
+
+
+@needs_shared_dumps
+def test_gathered_weights_are_live_when_they_are_needed() -> None:
+    """The same program with the latency-hiding scheduler and without."""
+    without = analysis_of(_shared("flags/gpu-fsdp/no_latency_hiding/*-buffer-assignment.txt")).memory.space(0)
+    advice = _advice("flags/gpu-fsdp/default/*-buffer-assignment.txt")
+    action = _first(advice, Rule.GATHERED_WEIGHTS)
+    assert without
+    saved_bytes = advice.needed_bytes - without.needed_bytes
+    assert saved_bytes / 1.5 < action.saved_needed_bytes < saved_bytes * 1.5
+    assert Rule.GATHERED_WEIGHTS not in _rules(_advice("flags/gpu-fsdp/no_latency_hiding/*-buffer-assignment.txt"))
+    assert Rule.GATHERED_WEIGHTS not in _rules(_advice("gpu-h100-jaxlib0.10.2/transformer_train/*-assignment.txt"))
+
+
+@needs_shared_dumps
+def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak() -> None:
+    (suggestion,) = _advice("flags/cpu-vit/default/*-buffer-assignment.txt").suggestions
+    assert suggestion.rule is Rule.CPU_SCHEDULER
+    assert "0.59 to 0.99" in suggestion.measured
+    assert not _advice("cpu-jaxlib0.10.2/transformer_train/module_0000*-buffer-assignment.txt").suggestions
+    assert not _advice("flags/tpu-gpt/default/*-buffer-assignment.txt").suggestions
 
 
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"

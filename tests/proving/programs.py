@@ -64,6 +64,14 @@ class Program:
     microbatches: int = 1
     mean_dtype: Any = FULL
     """The type of the first moment of Adam."""
+    segments: int = 0
+    """In how many segments a recurrent program scans its steps; 0 for all at once."""
+    chunks: int = 0
+    """In how many chunks a program computes its associative scan; 0 for all positions at once."""
+    batch_size: int = 0
+    """How many examples a mapped program computes at a time; 0 for all."""
+    flags: tuple[tuple[str, str], ...] = ()
+    """Options of the compiler."""
     is_shifted: bool = False
     """Whether the targets are the inputs, one token later, the logits have a bias, and the moments have names, as with
     Flax and optax.
@@ -279,6 +287,101 @@ def decode_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return step, (params, cache, of(one.batch, dtype=jnp.int32), of(dtype=jnp.int32))
 
 
+def recurrent_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step of SGD of a gated recurrent network, of [length, batch, width]."""
+
+    def cell(params: Any, state: Any, x: Any) -> Any:
+        new = jnp.tanh(state @ params["state"] + x @ params["input"])
+        gate = jax.nn.sigmoid(state @ params["gate"] + x @ params["gate_input"])
+        return gate * state + (1 - gate) * new
+
+    def loss(params: Any, inputs: Any, targets: Any) -> Any:
+        def advance(state: Any, x: Any) -> Any:
+            state = cell(params, state, x)
+            return state, state
+
+        state = jnp.zeros(inputs.shape[1:])
+        if one.segments:
+            parts = inputs.reshape(one.segments, -1, *inputs.shape[1:])
+            states = lax.scan(jax.checkpoint(lambda state, xs: lax.scan(advance, state, xs)), state, parts)[1]
+            states = states.reshape(inputs.shape)
+        else:
+            states = lax.scan(advance, state, inputs)[1]
+        return jnp.mean((states @ params["out"] - targets) ** 2)
+
+    names = ("state", "input", "gate", "gate_input", "out")
+    batch = (of(one.length, one.batch, one.width),) * 2
+    return descent(loss), ({name: of(one.width, one.width) for name in names}, *batch)
+
+
+def associative_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A step of SGD of a state-space model with `heads` states for each of `width` channels."""
+
+    def combine(left: Any, right: Any) -> Any:
+        return left[0] * right[0], left[1] * right[0] + right[1]
+
+    def scanned(params: Any, state: Any, x: Any) -> Any:
+        decay = jax.nn.sigmoid(x @ params["decay"])[..., None] * jax.nn.sigmoid(params["poles"])
+        added = (x * jax.nn.softplus(x @ params["step"]))[..., None] * (x @ params["input"])[:, :, None, :]
+        decays, states = lax.associative_scan(combine, (decay, added), axis=1)
+        states += decays * state[:, None]
+        return states[:, -1], jnp.einsum("btwn,btn->btw", states, x @ params["output"])
+
+    def loss(params: Any, inputs: Any, targets: Any) -> Any:
+        state = jnp.zeros((one.batch, one.width, one.heads))
+        if one.chunks:
+            parts = inputs.reshape(one.batch, one.chunks, -1, one.width).swapaxes(0, 1)
+            outputs = lax.scan(jax.checkpoint(partial(scanned, params)), state, parts)[1]
+            outputs = outputs.swapaxes(0, 1).reshape(inputs.shape)
+        else:
+            outputs = scanned(params, state, inputs)[1]
+        return jnp.mean((outputs @ params["out"] - targets) ** 2)
+
+    square, states = of(one.width, one.width), of(one.width, one.heads)
+    params = dict.fromkeys(("decay", "step", "out"), square) | dict.fromkeys(("poles", "input", "output"), states)
+    return descent(loss), (params, *((of(one.batch, one.length, one.width),) * 2))
+
+
+def descent(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of SGD."""
+
+    def step(params: Any, inputs: Any, targets: Any) -> Any:
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params, inputs, targets))
+
+    return step
+
+
+def mapped_step(one: Program) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """What a scientific program computes of each example of a batch: the powers of a padded spectrum, or the nearest
+    neighbours of points.
+    """
+
+    def spectrum(signal: Any) -> Any:
+        return jnp.abs(jnp.fft.rfft(signal, n=4 * one.length))[: one.length]
+
+    def neighbours(points: Any) -> Any:
+        return jnp.sort(jnp.abs(points[:, None] - points), axis=-1)[:, :8]
+
+    function = spectrum if one.kind == "spectrum" else neighbours
+
+    def step(batch: Any) -> Any:
+        if one.batch_size:
+            return lax.map(function, batch, batch_size=one.batch_size)
+        return jax.vmap(function)(batch)
+
+    return step, (of(one.batch, one.length),)
+
+
+STEPS: dict[str, Callable[..., Any]] = {
+    "decode": decode_step,
+    "recurrent": recurrent_step,
+    "associative": associative_step,
+    "spectrum": mapped_step,
+    "neighbours": mapped_step,
+}
+"""What is no train step of layers."""
+
+
 def placed(one: Program, arguments: Any, devices: Any) -> Any:
     """The arguments with their shardings: weights and state divided along their longest axis, batches along the
     first.
@@ -317,14 +420,14 @@ def compile_program(name: str, devices: Any) -> None:
         jax.jit(step, donate_argnums=donated).lower(*placed(Program(), arguments, devices)).compile()
         return
     one = program(name)
-    step, arguments = decode_step(one) if one.kind == "decode" else train_step(one)
+    step, arguments = STEPS.get(one.kind, train_step)(one)
     step.__name__ = name
     arguments = placed(one, arguments, devices)
     options: dict[str, Any] = {}
-    if one.kind != "decode" and one.devices > 1:
+    if one.kind not in STEPS and one.devices > 1:
         shardings = jax.tree.map(lambda array: array.sharding, arguments)
         options["out_shardings"] = (shardings[0], shardings[1], None)
-    jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile()
+    jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile(dict(one.flags))
 
 
 BOTH = ("cpu", "tpu")
@@ -353,6 +456,15 @@ BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "decode_scanned": (Program("decode", layers=16, width=1024, batch=8, length=2048, is_scanned=True), BOTH),
     "sharded": (replace(TRAINED, width=2048, batch=32, heads=16, devices=8), BOTH),
     "sharded_scanned": (replace(TRAINED, layers=16, width=2048, batch=32, heads=16, devices=8, is_scanned=True), BOTH),
+    "recurrent": (Program("recurrent", width=256, batch=16, length=1024), BOTH),
+    "recurrent_long": (Program("recurrent", width=128, batch=8, length=8192, donated=(0,)), BOTH),
+    "recurrent_wide": (Program("recurrent", width=1024, batch=32, length=512, donated=(0,)), BOTH),
+    "state_space": (Program("associative", width=256, batch=2, length=1024, heads=16), BOTH),
+    "state_space_long": (Program("associative", width=128, batch=1, length=8192, heads=16, donated=(0,)), BOTH),
+    "state_space_wide": (Program("associative", width=512, batch=2, length=512, heads=32, donated=(0,)), BOTH),
+    "spectrum": (Program("spectrum", batch=512, length=4096), BOTH),
+    "spectrum_long": (Program("spectrum", batch=64, length=65536), BOTH),
+    "neighbours": (Program("neighbours", batch=128, length=1024), BOTH),
     "state": (Program("mlp", layers=8, width=4096, batch=1, length=128, donated=(0, 1)), BOTH),
     "state_small": (Program("mlp", layers=16, width=2048, batch=1, length=64, donated=(0, 1)), BOTH),
 }
@@ -383,6 +495,16 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     ),
     "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "shifted", "small")),
     "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled", "shifted")),
+    "segmented": ("segments", {"segments": 32}, ("recurrent", "recurrent_long", "recurrent_wide")),
+    "in_chunks": ("associative-scan", {"chunks": 16}, ("state_space", "state_space_long", "state_space_wide")),
+    "eighths": ("mapped-batch", {"batch_size": 64}, ("spectrum",)),
+    "eighths_long": ("mapped-batch", {"batch_size": 8}, ("spectrum_long",)),
+    "eighths_near": ("mapped-batch", {"batch_size": 16}, ("neighbours",)),
+    "scheduled": (
+        "cpu-scheduler",
+        {"flags": (("xla_cpu_scheduler_type", "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"),)},
+        ("small", "unrolled", "conv_donated", "shifted"),
+    ),
     "parts": (
         "microbatches",
         {"microbatches": 4},

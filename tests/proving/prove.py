@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import xla_lens
 from xla_lens.advice.actions import Advice
-from xla_lens.advice.advise import needed_after
+from xla_lens.advice.advise import SUGGESTIONS, needed_after
 from xla_lens.advice.codes import Rule
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.disk.package_files import explanation_path
@@ -42,6 +42,10 @@ GOOD_PART: Final = 0.25
 
 MARGIN_SENTENCE: Final = "Of {count} programs that were changed to save a quarter or more, 95 % need at most"
 """The margin of plans (`actions.MARGIN`), as docs/advice.md has it."""
+
+
+SUGGESTED: Final = frozenset(row.rule for row in SUGGESTIONS)
+"""The rules that predict nothing."""
 
 
 class Pair(NamedTuple):
@@ -142,6 +146,8 @@ def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair | Plan | 
 def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
     """Yield what the advice says and what came of it, without changes that are not advised and save nothing."""
     for pair in wanted:
+        if pair.rule in SUGGESTED:
+            continue
         base, variant = (_advice(folder, key) for key in pair.keys)
         advised = [action for action in base.actions if action.rule == pair.rule]
         # The policy keeps products.
@@ -152,6 +158,14 @@ def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
         actual = base.needed_bytes - variant.needed_bytes
         if advised or actual > LEAST_SHARE * base.needed_bytes:
             yield Outcome(pair, bool(advised), predicted, actual, base.needed_bytes)
+
+
+def suggestion_outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[tuple[Pair, float]]:
+    """Yield the pairs of suggestions that the advice makes, and what the variant needs as a part of what it was."""
+    for pair in wanted:
+        base, variant = (_advice(folder, key) for key in pair.keys)
+        if pair.rule in {suggestion.rule for suggestion in base.suggestions}:
+            yield pair, variant.needed_bytes / base.needed_bytes
 
 
 def plan_outcomes(folder: Path, wanted: Iterable[Plan]) -> Iterator[PlanOutcome]:
@@ -225,8 +239,20 @@ def plan_table(plans: Iterable[PlanOutcome]) -> Iterator[str]:
         yield " | ".join([f"| {plan.base}", plan.backend.upper(), ", ".join(plan.rules), *map(human, sizes)]) + " |"
 
 
-def evidence(found: Sequence[Outcome], rule: Rule) -> str:
+def suggestion_table(suggested: Iterable[tuple[Pair, float]]) -> Iterator[str]:
+    """Yield the lines of the table of suggestions."""
+    yield "| Program | For | Suggestion | Needs then, as a part |"
+    yield "|---|---|---|--:|"
+    for pair, part in suggested:
+        yield f"| {pair.base} | {pair.backend.upper()} | {pair.rule} | {part:.2f} |"
+
+
+def evidence(found: Sequence[Outcome], suggested: Sequence[tuple[Pair, float]], rule: Rule) -> str:
     """Say in the explanation of a rule what came of it."""
+    parts = sorted(part for pair, part in suggested if pair.rule == rule)
+    if parts:
+        tried = f"`make prove` changed {len(parts)} programs this way and compiled them again."
+        return f"{tried} They then needed {parts[0]:.2f} to\n{parts[-1]:.2f} of what they did before."
     ours = [outcome for outcome in found if outcome.pair.rule == rule]
     if not ours:
         return "None of the programs of `make prove` was changed by it, so nothing is known of what it saves."
@@ -244,6 +270,8 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
     yield f"| Rule | Pairs | Within a factor of {GOOD_RATIO} | Median ratio |"
     yield "|---|--:|--:|--:|"
     for rule in Rule:
+        if rule in SUGGESTED:
+            continue
         ours = [outcome for outcome in found if outcome.pair.rule == rule]
         ratios = [outcome.ratio for outcome in ours if outcome.ratio]
         median = f"{statistics.median(ratios):.2f}" if ratios else "-"
@@ -260,16 +288,18 @@ def main() -> None:
     pairs, plans, traps = listed_programs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
     compile_programs(arguments.python, arguments.folder, [*pairs, *plans, *traps])
     found, planned = list(outcomes(arguments.folder, pairs)), list(plan_outcomes(arguments.folder, plans))
+    suggested = list(suggestion_outcomes(arguments.folder, (pair for pair in pairs if pair.rule in SUGGESTED)))
     factor, count = margin(found, planned)
     needs = f"{MARGIN_SENTENCE.format(count=count)} {factor:.2f} times what was predicted."
-    text = "\n".join([*summary(found), "", needs, "", *plan_table(planned), "", *table(found)])
+    tables = [*summary(found), "", needs, "", *plan_table(planned), "", *suggestion_table(suggested), "", *table(found)]
+    text = "\n".join(tables)
     spared = "\n".join(trap_table(arguments.folder, traps))
     print(text, spared, sep="\n\n")
     if not has_tpu.returncode:
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")
         _replace(DOCUMENT, r"(?<=<!-- traps -->\n).*?(?=<!-- end -->)", f"\n{spared}\n\n")
         for rule in Rule:
-            _replace(explanation_path(rule), r"(?<=## Tried\n\n).*", f"{evidence(found, rule)}\n")
+            _replace(explanation_path(rule), r"(?<=## Tried\n\n).*", f"{evidence(found, suggested, rule)}\n")
 
 
 def _replace(file: Path, pattern: str, text: str) -> None:

@@ -31,12 +31,14 @@ class Cost(StrEnum):
 
     - `NOTHING`: neither time nor accuracy.
     - `CODE`: a change of the code that computes the same in other steps.
+    - `TIME`: steps that overlapped or ran at once run one after another.
     - `COMPUTE`: what it frees is computed again: the forward pass, or a part of it.
     - `NUMBERS`: the results change slightly.
     """
 
     NOTHING = "nothing"
     CODE = "code"
+    TIME = "time"
     COMPUTE = "compute"
     NUMBERS = "numbers"
 
@@ -95,6 +97,19 @@ class Action:
     def size_bytes(self) -> int:
         """The bytes of its buffers at the peak."""
         return sum(group.size_bytes for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Something worth trying whose saving the dump does not tell. `measured` says what it saved in other programs;
+    `what`, `snippet` and `cost` are those of an `Action`.
+    """
+
+    rule: Rule
+    cost: Cost
+    what: Inlines
+    snippet: str
+    measured: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +199,8 @@ class Advice:
     `actions` help each on its own, those that save the most first. After those `together` that also help the others,
     the program needs `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where several
     change the same value, what all of them leave is left. `arguments` are the arguments of the program, most bytes
-    first, in allocations of `argument_bytes`. XLA repeats `rematerialized` instructions to save memory.
+    first, in allocations of `argument_bytes`. XLA repeats `rematerialized` instructions to save memory. What
+    `suggestions` save is unknown.
     """
 
     color: int
@@ -200,6 +216,7 @@ class Advice:
     arguments: tuple[ArgumentTree, ...]
     argument_bytes: int
     budget: Budget | None
+    suggestions: tuple[Suggestion, ...]
 
     @property
     def all_saved_needed_bytes(self) -> int:

@@ -19,20 +19,26 @@ from xla_lens.advice.actions import (
     Cost,
     PolicySaving,
     Sharding,
+    Suggestion,
 )
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules import (
+    associative_scan,
     attention_scores,
+    cpu_scheduler,
     donate,
+    gathered_weights,
     logits,
     loop_outputs,
     loop_state,
+    mapped_batch,
     microbatches,
     optimizer_state,
     padded_dimension,
     rematerialize,
+    segments,
     unrolled_loop,
 )
 from xla_lens.model.analysis import Analysis
@@ -57,8 +63,15 @@ RULES: Final = (
     padded_dimension.ROW,
     loop_outputs.ROW,
     unrolled_loop.ROW,
+    segments.ROW,
+    associative_scan.ROW,
+    mapped_batch.ROW,
+    gathered_weights.ROW,
 )
-"""All rules. Of actions that save as much, that of the first rule comes first."""
+"""The rules whose savings are computed. Of actions that save as much, that of the first rule comes first."""
+
+SUGGESTIONS: Final = (cpu_scheduler.ROW,)
+"""The rules whose savings the dump does not tell."""
 
 MOST_ACTIONS: Final = 12
 """Maximum number of actions."""
@@ -102,6 +115,11 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         arguments=argument_trees(search.facts),
         argument_bytes=argument_bytes,
         budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
+        suggestions=tuple(
+            Suggestion(row.rule, row.cost, (row.what,), row.snippet, row.measured)
+            for row in SUGGESTIONS
+            if row.applies(search.facts)
+        ),
     )
 
 

@@ -16,3 +16,8 @@ class Rule(StrEnum):
     PADDED_DIMENSION = "padded-dimension"
     LOOP_OUTPUTS = "loop-outputs"
     UNROLLED_LOOP = "unrolled-loop"
+    SEGMENTS = "segments"
+    ASSOCIATIVE_SCAN = "associative-scan"
+    MAPPED_BATCH = "mapped-batch"
+    GATHERED_WEIGHTS = "gathered-weights"
+    CPU_SCHEDULER = "cpu-scheduler"

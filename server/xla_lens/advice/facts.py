@@ -97,6 +97,9 @@ class Facts:
         self.size: list[int] = values.size_bytes.tolist()
         self.kind: list[int] = np.maximum(kind, 0).tolist()
         self.reads = cache(self._reads)
+        self.opcode = cache(self._opcode)
+        self.dimensions = cache(self._dimensions)
+        self.op_name = cache(self._op_name)
         self.is_backward = cache(is_backward)
         self._is_view = cache(lambda name: _VIEW.match(dump.names[name]) is not None)
         self._users: list[int] = dump.uses.name.tolist()
@@ -149,7 +152,7 @@ class Facts:
         """The effect that leaves one of several parts of the bytes of a value, for all of its steps."""
         return Effect(value, (Piece(self.start[value], self.end[value], self.size[value] // parts),))
 
-    def dimensions(self, value: int) -> Dimensions | None:
+    def _dimensions(self, value: int) -> Dimensions | None:
         """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
         return _array(self.dump.shape(value))
 
@@ -165,6 +168,13 @@ class Facts:
     def is_computed(self, value: int) -> bool:
         """Whether the program can do without a value: it is neither an argument nor a result nor a constant."""
         return not self.kind[value] & _NOT_COMPUTED
+
+    @cached_property
+    def computed(self) -> dict[int, Dimensions]:
+        """The dimensions of the arrays among the candidates that the program computes and can do without."""
+        computed = (value for value in self.candidates if not self.kind[value] & _NOT_COMPUTED)
+        shapes = {value: self.dimensions(value) for value in computed}
+        return {value: shape for value, shape in shapes.items() if shape}
 
     @cached_property
     def all_arguments(self) -> Rows:
@@ -289,11 +299,11 @@ class Facts:
 
     # ------------------------------------------------------------ instructions
 
-    def opcode(self, value: int) -> bytes | None:
+    def _opcode(self, value: int) -> bytes | None:
         """The opcode of the instruction that defines a value, None if the dump does not quote it."""
         return self.dump.opcode(self.name[value])
 
-    def op_name(self, name: int) -> str | None:
+    def _op_name(self, name: int) -> str | None:
         """The op_name of an instruction."""
         return self.origins.of_name(name).op_name
 

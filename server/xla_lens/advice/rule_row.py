@@ -45,3 +45,19 @@ class RuleRow:
     is_about_layers: bool = False
     policy: Policy | None = None
     measured_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuggestionRow:
+    """A rule of a change whose saving the dump does not tell: another schedule, for example.
+
+    - `applies` says whether the dump shows the condition under which it was measured.
+    - `measured` says what it saved in other programs. The others are those of `RuleRow`.
+    """
+
+    rule: Rule
+    applies: Callable[[Facts], bool]
+    what: str
+    snippet: str
+    measured: str
+    cost: Cost

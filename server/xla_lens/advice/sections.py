@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost
+from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost, Suggestion
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import (
     Explanation,
@@ -21,6 +21,7 @@ from xla_lens.blocks.blocks import (
     table,
 )
 from xla_lens.blocks.entities import step_link, value_link
+from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.words.numbers import as_given, capitalized, counted, enumerated, human
 from xla_lens.words.sources import frame_text
@@ -48,9 +49,13 @@ def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: 
     if advice.rematerialized:
         again = counted(advice.rematerialized, "instruction")
         blocks.append(f"XLA already repeats {again} to fit (`.remat`), and repeats fewer as soon as there is room.")
+        if dump.backend is Backend.GPU:
+            # What was measured with a limit below the need.
+            blocks.append("On a GPU that can make a program bigger: it made a GPT need 1.04 times as much.")
     shown = enumerate(advice.actions[:top], 1)
     actions = (_action(dump, number, action, has_map=has_map) for number, action in shown)
-    return Section(title, tuple(blocks)), *actions
+    tried = (_suggestion(suggestion) for suggestion in advice.suggestions)
+    return Section(title, tuple(blocks)), *actions, *tried
 
 
 def _note(advice: Advice) -> str:
@@ -196,9 +201,18 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
 _COSTS: Final = {
     Cost.NOTHING: "It costs nothing.",
     Cost.CODE: "It costs a change of the code.",
+    Cost.TIME: "It costs time: what ran at once runs one after another.",
     Cost.COMPUTE: "It costs time: this part of the forward pass is computed again.",
     Cost.NUMBERS: "It changes the results slightly.",
 }
+
+
+def _suggestion(suggestion: Suggestion) -> Section:
+    """What is worth trying: the code, and what it saved in other programs."""
+    title = ("Worth a try: ", *suggestion.what)
+    explanation = command(f"xla-lens explain {suggestion.rule}", Explanation(suggestion.rule))
+    words = (f"{suggestion.measured} {_COSTS[suggestion.cost]} When this helps: ", explanation)
+    return Section(title, (command(suggestion.snippet), words), level=1)
 
 
 def arguments_exceed(budget: Budget) -> str:

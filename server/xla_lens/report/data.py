@@ -601,6 +601,16 @@ def _advice(report: Report) -> report_json.Advice | None:
             for tree in advice.arguments[:top]
         ],
         budget=_advice_budget(advice, advice.budget) if advice.budget else None,
+        suggestions=[
+            report_json.Suggestion(
+                rule=suggestion.rule,
+                what=plain_text(suggestion.what),
+                snippet=suggestion.snippet,
+                measured=suggestion.measured,
+                cost=suggestion.cost,
+            )
+            for suggestion in advice.suggestions
+        ],
     )
 
 

@@ -722,8 +722,8 @@ class Action(JsonObject):
     (`Capture.try_advice`).
     """
     cost: Cost
-    """What it costs: `nothing`; `code`: a change that computes the same in other steps; `compute`: what it frees is
-    computed again; `numbers`: the results change slightly.
+    """What it costs: `nothing`; `code`: a change that computes the same in other steps; `time`: what ran at once runs
+    one after another; `compute`: what it frees is computed again; `numbers`: the results change slightly.
     """
     others: list[Count]
     """The rows of the actions that have to be taken with it, without which it saves too little. The numbers then
@@ -747,6 +747,21 @@ class Action(JsonObject):
     """The number of parts into which the rule divides the buffers; null if it does not."""
     buffers: list[BufferGroup]
     """The buffers live at the peak that it concerns, in groups of the same shape and source."""
+
+
+class Suggestion(JsonObject):
+    """Something worth trying whose saving the dump does not tell."""
+
+    rule: Rule
+    """The rule that found it."""
+    what: str
+    """What to do."""
+    snippet: str
+    """Code to adapt and paste."""
+    measured: str
+    """What it saved in other programs."""
+    cost: Cost
+    """What it costs, as for actions."""
 
 
 class ArgumentTree(JsonObject):
@@ -843,6 +858,8 @@ class Advice(JsonObject):
     """The arguments by the first part of their name, such as `state[1]`; most bytes first."""
     budget: AdviceBudget | None
     """Whether and how the actions reach the budget; null without a budget."""
+    suggestions: list[Suggestion]
+    """What is worth trying, although the dump does not tell what it saves."""
 
 
 # ---------------------------------------------------------------- a report

@@ -1,0 +1,87 @@
+"""`associative-scan`: an associative scan over all positions holds its levels at once."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from xla_lens.advice.actions import Cost
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.hlo.stack_frames import StackFrame
+
+_CHUNKS: Final = 16
+"""The number of chunks of positions."""
+
+_FEWEST_LEVELS: Final = 4
+"""How many halvings in a row tell an associative scan from other slices."""
+
+_SHORTEST: Final = 256
+"""Chunks of shorter sequences would have hardly any levels."""
+
+_INTERLEAVES: Final = "pad"
+
+_MOVES: Final = (_INTERLEAVES, "slice", "concatenate")
+"""What takes an associative scan apart and puts it together again, as op_names end."""
+
+
+def associative_scan(facts: Facts) -> Iterator[Effect]:
+    """Yield the levels of an associative scan and what it scans, for a chunk of the positions.
+
+    On one line of the program, it slices, pads and concatenates arrays that differ in one length: half, a quarter, an
+    eighth and so on of the number of positions.
+    """
+    shapes = {value: shape for value, shape in facts.computed.items() if shape.type in FLOATS}
+    if not any(_levels({*shapes.values()})):
+        return
+    of_line = defaultdict[StackFrame, set[Dimensions]](set)
+    interleaved = set[StackFrame]()
+    for value, shape in shapes.items():
+        origin = facts.origins.of_value(value)
+        move = (origin.op_name or "").rpartition("/")[2]
+        if origin.line and move in _MOVES:
+            of_line[origin.line].add(shape)
+            is_interleaved = move == _INTERLEAVES and not facts.is_backward(origin.op_name)
+            interleaved.update([origin.line] if is_interleaved else [])
+    # A pyramid, such as wavelets, only slices: its backward pass pads.
+    levels = {level for line in interleaved for level in _levels(of_line[line])}
+    for value, shape in shapes.items():
+        if shape in levels:
+            yield facts.divided(value, _CHUNKS)
+
+
+def _levels(moved: set[Dimensions]) -> Iterator[Dimensions]:
+    """The shapes of an associative scan among those that a line moves: those of all levels, and of what is scanned."""
+    for whole in moved:
+        for axis, length in enumerate(whole.lengths):
+            halves = [_with_length(whole, axis, length >> level) for level in range(length.bit_length())]
+            # XLA computes the first halves of what is scanned where it is needed.
+            doubled = _with_length(whole, axis, 2 * length)
+            if 2 * length >= _SHORTEST and {*halves[:_FEWEST_LEVELS]} <= moved:
+                yield from (doubled, *halves)
+                # What lies between the first and the last position of a level has one less.
+                yield from (_with_length(whole, axis, (2 * length >> level) - 1) for level in range(len(halves)))
+
+
+def _with_length(shape: Dimensions, axis: int, length: int) -> Dimensions:
+    return Dimensions(shape.type, (*shape.lengths[:axis], length, *shape.lengths[axis + 1 :]))
+
+
+def _what(subject: Subject) -> Inlines:
+    return (f"Compute the associative scan in {_CHUNKS} chunks", *subject.in_function, ", from its inputs on")
+
+
+def _snippet(_subject: Subject) -> str:
+    return "state, ys = jax.lax.scan(jax.checkpoint(chunk), state, chunks)"
+
+
+ROW: Final = RuleRow(
+    rule=Rule.ASSOCIATIVE_SCAN,
+    find=associative_scan,
+    what=_what,
+    snippet=_snippet,
+    cost=Cost.COMPUTE,
+    factor=_CHUNKS,
+)

@@ -1,0 +1,39 @@
+"""`cpu-scheduler`: XLA for CPUs schedules for speed, so more temporaries are live at once."""
+
+from typing import Final
+
+from xla_lens.advice.actions import Cost
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Facts
+from xla_lens.advice.rule_row import SuggestionRow
+from xla_lens.model.tables.backend import Backend
+
+_LEAST_BYTES: Final = 64 << 20
+"""A program with a lower peak was not measured."""
+
+_TEMPORARY_PART: Final = 2
+"""The temporaries at the peak are at least the peak divided by this: a schedule moves nothing else."""
+
+
+def cpu_scheduler(facts: Facts) -> bool:
+    """Return whether most of the peak of a program for a CPU is what the schedule moves."""
+    peak_bytes = facts.space.peak_live_bytes
+    if facts.dump.backend is not Backend.CPU or peak_bytes < _LEAST_BYTES:
+        return False
+    temporaries = sum(size for value, size in facts.owned.items() if facts.is_computed(value))
+    return temporaries * _TEMPORARY_PART >= peak_bytes
+
+
+ROW: Final = SuggestionRow(
+    rule=Rule.CPU_SCHEDULER,
+    applies=cpu_scheduler,
+    what="Let XLA schedule for memory instead of concurrency",
+    snippet=(
+        "step = jax.jit(step, compiler_options={'xla_cpu_scheduler_type': 'CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED'})"
+    ),
+    measured=(
+        "The dump does not tell what it saves. Of 18 programs that were measured, 16 then needed 0.59 to 0.99 of what "
+        "they did, and two 1.01 and 1.02 times as much. None was seen to run slower."
+    ),
+    cost=Cost.NOTHING,
+)

@@ -1,0 +1,87 @@
+"""`mapped-batch`: `jax.vmap` computes all examples at once, and no backward pass needs their intermediate values."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from xla_lens.advice.actions import Cost
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.syntax.columns import Kind
+
+_MOST_PARTS: Final = 8
+"""The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
+
+_SMALLEST_BATCH: Final = 16
+
+
+def mapped_batch(facts: Facts) -> Iterator[Effect]:
+    """Yield what `vmap` computes over the batch of a program without a backward pass, for a part of the batch."""
+    if facts.backward_step is not None:
+        return
+    returned = {shape.lengths[0] for shape in facts.returned if shape}
+    mapped = {
+        value: shape.lengths[0]
+        for value, shape in facts.computed.items()
+        if shape.lengths[0] in returned and _is_mapped(facts, value)
+    }
+    lengths = _lengths_of_arguments(facts) if mapped else set[int]()
+    counts = Counter(length for length in mapped.values() if length in lengths)
+    batch = max(counts, key=lambda length: (counts[length], length), default=0)
+    parts = _parts(batch)
+    if parts > 1:
+        for value, length in mapped.items():
+            if length == batch:
+                yield facts.divided(value, parts)
+
+
+def _is_mapped(facts: Facts, value: int) -> bool:
+    """Whether `vmap` computes a value, or what reads one without a source, such as the indices that XLA sorts."""
+    op_name = facts.origins.of_value(value).op_name
+    readers = [facts.op_name(read.name) for read in facts.reads(value)] if op_name is None else [op_name]
+    return any(_VMAP.search(reader or "") for reader in readers)
+
+
+def _lengths_of_arguments(facts: Facts) -> set[int]:
+    """The leading lengths of arguments. What is updated in place, such as a cache, would be held twice by a loop over
+    it, so its length does not count.
+    """
+    lengths, donated = set[int](), set[int]()
+    for value in facts.all_arguments:
+        if shape := facts.dimensions(value):
+            (donated if facts.kind[value] & _DONATED else lengths).add(shape.lengths[0])
+    return lengths - donated
+
+
+_DONATED: Final = int(Kind.MAYBE_LIVE_OUT)
+
+
+def _parts(batch: int) -> int:
+    if batch < _SMALLEST_BATCH:
+        return 1
+    return max(parts for parts in range(1, _MOST_PARTS + 1) if batch % parts == 0)
+
+
+_VMAP: Final = re.compile(r"(?:^|/)vmap\(")
+
+
+def _size(subject: Subject) -> int:
+    """The batch size to map with, 0 if it is unknown."""
+    lengths = (re.match(r"\w+\[(\d+)", group.shape) for group in subject.groups)
+    batch = next((int(match[1]) for match in lengths if match), 0)
+    return batch // _parts(batch)
+
+
+def _what(subject: Subject) -> Inlines:
+    return (f"Map over {_size(subject):,} examples at a time instead of all", *subject.in_function)
+
+
+def _snippet(subject: Subject) -> str:
+    return f"results = jax.lax.map(function, xs, batch_size={_size(subject)})"
+
+
+ROW: Final = RuleRow(rule=Rule.MAPPED_BATCH, find=mapped_batch, what=_what, snippet=_snippet, cost=Cost.TIME)
