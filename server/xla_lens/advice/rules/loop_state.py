@@ -91,8 +91,10 @@ def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
             if _stored_by(writers, stack, slices) - {stack.element}:
                 return None
             state = _before(facts, writers, stack, element)
-            is_moved = state and facts.kind[state.value] & Kind.PARAMETER and _is_moved(writers, slices)
+            if state is None or not facts.kind[state.value] & Kind.PARAMETER:
+                return state
             # What the program begins with has a layout of its own, and would be copied.
+            is_moved = _is_moved(writers, slices) or _layouts_differ(facts, stack.value, state.value)
             return None if is_moved else state
     return None
 
@@ -224,6 +226,11 @@ def _is_moved(writers: Writers, slices: list[Position]) -> bool:
         (parse_shape(writers.read(row).own.shape), parse_shape(writers.read(copy).own.shape)) for row, copy in copies
     )
     return any(old and new and old.minor_to_major != new.minor_to_major for old, new in shapes)
+
+
+def _layouts_differ(facts: Facts, value: int, other: int) -> bool:
+    shapes = [parse_shape(facts.dump.shape(each) or b"") for each in (value, other)]
+    return len({shape.minor_to_major for shape in shapes if shape}) > 1
 
 
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
