@@ -1,27 +1,28 @@
 """Advice that an experienced engineer gives first: each rule on a dump that has it, and on one that looks like it.
 
-The dumps are those of programs of `make prove`, and `field/advice/padded_dimension_v5e` is from a user. The numbers
+The dumps are those of programs of `make prove`, and `dumps/padded_dimension_v5e` is from a user. The numbers
 beside each are what the changed program needs, compiled again.
 """
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from samples import FIELD
 from xla_lens.advice.actions import Action
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
 from xla_lens.api import load, load_module
 
 MIB = 1 << 20
+_DUMPS = Path(__file__).parent / "dumps"
 
 SAVINGS = {Rule.LOOP_STATE, Rule.LOOP_OUTPUTS, Rule.PADDED_DIMENSION, Rule.UNROLLED_LOOP}
 
 
 @cache
 def _actions(name: str) -> dict[Rule, Action]:
-    (path,) = (FIELD / "advice" / name).glob("*-buffer-assignment.txt")
+    (path,) = (_DUMPS / name).glob("*-buffer-assignment.txt")
     advice = advise(load(path), load_module(path))
     assert advice
     return {action.rule: action for action in advice.actions}

@@ -65,8 +65,10 @@ def _missing(*arguments: object, budget: str = "") -> list[tuple[str, str]]:
     if budget:
         arguments = (*arguments, "--budget", budget)
     (_, text, _), (_, printed, _) = run(*arguments), run(*arguments, "--output-format", "json")
-    found = {int(number) for number in _numbers(json.loads(printed)) if number == int(number)}
-    known = {text for number in found for text in (str(abs(number)), human(abs(number)))}
+    numbers = {*_numbers(json.loads(printed))}
+    found = {int(number) for number in numbers if number == int(number)}
+    known = {f"{number:g}" for number in numbers if number != int(number)}
+    known |= {text for number in found for text in (str(abs(number)), human(abs(number)))}
     known.update(f"{number} {unit}" for number, unit in _SIZE.findall(printed))
     if (size := parse_size(budget)) in found and size is not None:
         known.add(as_given(size))
