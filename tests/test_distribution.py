@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -41,6 +42,15 @@ def _checked_out_files() -> list[str]:
         pytest.skip("needs a checkout made with git, to know which files belong to the project")
     files = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
     return [name for name in files if name.split("/")[0] not in _NOT_DISTRIBUTED]
+
+
+def test_environment_of_jax_has_what_the_library_imports() -> None:
+    """`xla_lens` runs there without being installed. jax brings numpy; the others are for the server and the shell."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    not_there = ("lsprotocol", "numpy", "pygls", "shtab")
+    needed = {dependency for dependency in project["dependencies"] if not dependency.startswith(not_there)}
+    assert needed
+    assert needed <= {*(ROOT / "tests" / "planted" / "requirements.txt").read_text().splitlines()}
 
 
 @pytest.mark.slow

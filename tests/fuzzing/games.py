@@ -337,6 +337,8 @@ async def play_chaos(player: Player, steps: int) -> int:
             case _:
                 method = chance.choice(REQUESTS)
                 asked.append(editor.ask(method, player.maker.params(method)))
+    # The server answers in order, so it then has all edits.
+    asked.append(editor.ask(lsp.TEXT_DOCUMENT_HOVER, player.maker.params(lsp.TEXT_DOCUMENT_HOVER)))
     for number in asked:
         try:
             await editor.answer(number)
