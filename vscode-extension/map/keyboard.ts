@@ -111,8 +111,13 @@ export function createHelp(): HTMLDialogElement {
   const close = pressable(() => dialog.close(), { "data-action": "close-help" }, "Close");
   const keys = KEYS.map(([name, , what]) => [name, what] as const);
   const rows = [...keys, ...POINTER].flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
-  // What has the focus is scrolled into view: the title comes first, not the button at the end.
-  const title = make("h2", { id: "help-title", tabindex: -1, autofocus: true }, "Keys and gestures");
+  const title = make("h2", { id: "help-title", tabindex: -1 }, "Keys and gestures");
   dialog.append(title, make("dl", {}, ...rows), close);
   return dialog;
+}
+
+/** Show the dialog from its top: what has the focus is scrolled into view, which would be the button at the end. */
+export function showHelp(help: HTMLDialogElement): void {
+  help.showModal();
+  help.querySelector("h2")?.focus();
 }

@@ -8,7 +8,7 @@ import { make, pressable, write } from "./dom";
 import { createFlame } from "./flame";
 import { listen } from "./gestures";
 import type { Host } from "./host";
-import { createHelp, listenToKeys } from "./keyboard";
+import { createHelp, listenToKeys, showHelp } from "./keyboard";
 import { createLegend } from "./legend";
 import { instructionAt, NONE, ownStep, valueString } from "./model";
 import { createPanel } from "./panel";
@@ -33,7 +33,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   let drawn: Drawn | null = null;
   let otherDrawn: Drawn | null = null;
   const help = createHelp();
-  const openHelp = () => help.showModal();
+  const openHelp = () => showHelp(help);
   const details = createDetails(host, actions, scene);
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);

@@ -18,8 +18,10 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         assert "XLA Dump" in window.status()
         wait_for(window.lenses, lambda lenses: lenses[:1] == ["host memory: needs 4.21 MiB, peak 4.21 MiB"], SECONDS)
-        # A click on the status bar goes to the peak.
+        # A click on the status bar shows the answer, which leads to the peak.
         window.page.locator(".statusbar-item", has_text="MiB of host memory").click()
+        wait_for(window.active_tab, lambda name: name == "jit_train_step-answer.md", SECONDS)
+        window.command("XLA Lens: Go to Real Peak")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         window.wait_for_line(_PEAK)
         assert "show values live at the peak: 4.21 MiB of host memory" in wait_for(
