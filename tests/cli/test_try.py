@@ -129,7 +129,7 @@ def test_a_program_is_run_and_then_compiled_again(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Donate params" in done.stderr
     assert "(measured" in done.stderr
-    # Of a function that is not there, the dump is enough.
+    # The function itself is not there, but its dump is enough.
     found = json.loads(xla_lens("try", "dumps", "--python", _JAX, "--output-format", "json").stdout)
     assert [*_VALID.iter_errors(found)] == []
     assert found["measured_needed_bytes"] == found["needed_bytes"]

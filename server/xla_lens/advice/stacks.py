@@ -146,8 +146,8 @@ def values_of(facts: Facts, writers: Writers, stack: Stack) -> set[int]:
 
 
 def without_shared(facts: Facts, values: Iterable[int]) -> set[int]:
-    """Return of values of stacks those that the program can do without if nobody needs the stacks: not those in buffers
-    of arguments, nor those that something else begins with, too.
+    """Return the values that the program no longer needs if it does not need their stacks. Left out are those in
+    buffers of arguments, and those that also initialize something else.
     """
     all_values = {*values}
     names = {facts.name[value] for value in all_values}

@@ -102,7 +102,7 @@ def find_set(path: Path, opened: Opened = MappingProxyType({})) -> SetFiles:
 
 def find_sets(path: Path, report_folder: Callable[[str], None] = lambda _: None) -> list[SetFiles]:
     """Find the dump set of a file, or all dump sets in a folder and its subfolders, also those whose files cannot be
-    read. Any of the files may be compressed with gzip or zstd. `report_folder` is told each folder.
+    read. Any of the files may be compressed with gzip or zstd. `report_folder` is called with each folder.
 
     Raises like `find_set`, and `NotADump` for a folder without dump sets.
     """

@@ -86,7 +86,7 @@ def test_sentence_that_is_cut_off_in_a_number_gives_no_other_number(text: str, e
         for message in read(cut):
             for name in {"needed", "capacity", "excess", "free"} & expected.keys():
                 size, whole = getattr(message, name), printed_size(expected[name])
-                # A number at the very end may lack digits, which nobody can see.
+                # A number at the very end may lack digits, and does not show it.
                 is_last = size and cut.rstrip(".").endswith(size.text)
                 assert size is None or is_last or (whole and size.may_be(whole.size_bytes)), (name, cut)
 

@@ -15,7 +15,7 @@ from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE
 
 _SMALL_PART: Final = 8
-"""The results of what reads a stack take at most one part in so many of its bytes."""
+"""A stack has at least this many times the bytes of what is computed from it."""
 
 
 class _Reads(NamedTuple):

@@ -59,7 +59,7 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
     for stack, state in found.items():
         loop = facts.start[stack.value]
         yield from (Effect(value, content=stack.value) for value in state.converted)
-        # What is live up to the loop has to stay for as long as its result, or until that is copied there.
+        # The array that the loop reads now also holds the result, so it stays until that ends or is copied.
         start, end = facts.end[state.value] + 1, _end(facts, stack, state)
         if not facts.kind[state.value] & Kind.PARAMETER and start <= end:
             new.append(facts.piece(stack.value, start, end))
@@ -93,7 +93,7 @@ def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
             state = _before(facts, writers, stack, element)
             if state is None or not facts.kind[state.value] & Kind.PARAMETER:
                 return state
-            # What the program begins with has a layout of its own, and would be copied.
+            # An argument has a layout of its own, so XLA would copy it.
             is_moved = _is_moved(writers, slices) or _layouts_differ(facts, stack.value, state.value)
             return None if is_moved else state
     return None

@@ -51,7 +51,7 @@ def _kept(facts: Facts, part: Sequence[int]) -> Piece:
 
 
 def _are_together(facts: Facts, group: Sequence[int]) -> bool:
-    """Whether so many of some values are live at once."""
+    """Whether at least `_FEWEST_PARTS` of some values are live at once."""
     starts, ends = sorted(map(facts.start.__getitem__, group)), sorted(map(facts.end.__getitem__, group))
     return any(end >= start for start, end in zip(starts[_FEWEST_PARTS - 1 :], ends, strict=False))
 
@@ -106,7 +106,7 @@ def _are_returned(facts: Facts, group: Sequence[int]) -> bool:
 
 
 _SMALL_PART: Final = 8
-"""A result is small that takes at most one part in so many of the bytes of what it is computed from."""
+"""A result is small if what it is computed from has at least this many times its bytes."""
 
 _SMALLEST_PART: Final = 0.25
 _ADDING: Final = ("/add", "/add_any", "/reduce_sum")
