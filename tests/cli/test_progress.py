@@ -25,6 +25,7 @@ def test_bar_appears_after_half_a_second_and_is_cut_to_the_terminal(monkeypatch:
             draw("Reading a dump with a long name", 1, 2, now)
     for _, erase in bars:
         erase()
+        erase()
     assert terminal.getvalue() == f"{ERASED}[{'#' * 22}{' ' * 8}]  75% Readi{ERASED}"
     assert file.getvalue() == ""
 

@@ -288,12 +288,14 @@ def progress_bar(stream: TextIO | None) -> tuple[Callable[[str, int, int, float]
     taken half a second.
     """
     terminal = unfiltered(stream) if stream is not None and stream.isatty() else None
-    following = time.monotonic() + _DELAY
+    following, is_drawn = time.monotonic() + _DELAY, False
 
     def write(text: str) -> None:
-        if terminal is not None:
+        nonlocal is_drawn
+        if terminal is not None and (text or is_drawn):
             terminal.write(f"{_ERASE}{text}")
             terminal.flush()
+            is_drawn = bool(text)
 
     def draw(title: str, number: int, count: int, done: float) -> None:
         nonlocal following
