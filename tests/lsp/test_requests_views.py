@@ -12,13 +12,16 @@ from lsp.conftest import Loads
 from lsp.reading import Reader, check_golden, copied, path_of, read_page, show_page, sibling
 from lsp.wire import FULL, RequestFailed, eventually
 from protocol import check
-from samples import PALLAS, SEED, SPLIT, TPU, WHILE, joined
+from samples import DUMPS, PALLAS, SEED, SPLIT, TPU, WHILE, joined
 from xla_lens.disk.sets import find_set
+from xla_lens.disk.tried import dump_digest, tried_path
 from xla_lens.lsp import dump_sets
 from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.syntax.file_names import FileKind
 
 _SETS = pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
+
+LORA = next(DUMPS.glob("cpu-jaxlib0.10.2/donate_lora/*-buffer-assignment.txt"))
 
 _DID_LOAD = "xla-lens/didLoad"
 
@@ -288,6 +291,37 @@ async def test_closed_set_stays_in_memory(reader: Reader, tmp_path: Path) -> Non
     assert (dump_set.analysis, dump_set.module) == (analysis, module)
     assert len(_load_events(reader)) == 2
     assert len(reader.editor.received("workspace/inlayHint/refresh")) == refreshes
+
+
+async def test_advice_is_measured_once_it_was_tried(reader: Reader, tmp_path: Path) -> None:
+    """The command line keeps what it has measured beside a dump that is open."""
+    path = copied(LORA, tmp_path)
+    await reader.start(FULL, tmp_path)
+    uri = reader.open(path)
+    await _modules(reader)
+    sets = reader.editor.server.state.sets
+    (dump_set,) = sets.open
+    await eventually(lambda: not dump_set.is_loading)
+
+    async def advice() -> str:
+        return await read_page(reader, (await reader.run("showAdvice", {"uri": uri}))["uri"])
+
+    assert ": saves 1.0 KiB (estimated)" in await advice()
+    loaded = dump_set.analysis
+    assert loaded
+    needed = loaded.memory.spaces[0].needed_bytes
+    change: dict[str, Any] = {"change": "Donate adapters", "rule": "donate", "policy": None, "flag": None}
+    change |= {"needed_bytes": needed - 2048, "peak_bytes": needed - 2048, "peak_step": 3}
+    tried: dict[str, Any] = {"needed_bytes": needed, "measured_needed_bytes": needed, "changes": [change], "plan": None}
+    tried["dump_digest"] = dump_digest(loaded.dump.files)
+    tried_path(find_set(path).stem).write_text(json.dumps(tried))
+    # Files that have changed are read once they have stopped changing.
+    await sets.poll()
+    await sets.poll()
+    await eventually(lambda: not dump_set.is_loading)
+    assert dump_set.analysis
+    assert dump_set.analysis.dump is loaded.dump, "the dump is not read again"
+    assert ": saves 2.0 KiB (measured)" in await advice()
 
 
 async def test_evicted_set_is_listed_without_being_read_again(

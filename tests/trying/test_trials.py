@@ -10,15 +10,18 @@ from samples import DUMPS
 from xla_lens.advice.actions import Advice, Certainty, Cost, PolicySaving
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.measured import with_measured
 from xla_lens.advice.subject import Call
 from xla_lens.api import load, load_module
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.text import section_lines
+from xla_lens.disk.sets import SetFiles
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.trying.changes import Change, Checkpoint, candidates
+from xla_lens.trying.kept import tried_of
 from xla_lens.trying.process import CannotTry, Limits, Measured, Program
-from xla_lens.trying.table import trials_section, tried_changes
-from xla_lens.trying.trials import Attempt, Trials, planned, try_candidates, with_measured
+from xla_lens.trying.table import trials_section, tried_changes, tried_module
+from xla_lens.trying.trials import Attempt, Trials, planned, try_candidates
 
 SWITCH = next(DUMPS.glob("tpu-7x-libtpu0.0.52/switch/*jit_sw.*-buffer-assignment.txt"))
 CPU = next(DUMPS.glob("cpu-jaxlib0.10.2/donate_lora/*-buffer-assignment.txt"))
@@ -71,13 +74,13 @@ def _compiler(advice: Advice, **saved: int) -> Compiler:
 def test_each_action_is_a_candidate_and_flags_follow() -> None:
     dump, advice = _sized(SWITCH)
     found = [*candidates(dump, advice, {}, 1 << 30)]
-    assert [candidate.action for candidate in found if not candidate.is_variant] == [*range(len(advice.actions)), None]
+    assert [candidate.action for candidate in found if candidate.policy is None] == [*range(len(advice.actions)), None]
     for candidate in found[:-1]:
         assert candidate.action is not None
         action = advice.actions[candidate.action]
         can_be_tried = action.rule is Rule.DONATE or (action.rule is Rule.REMATERIALIZE and action.call is not None)
         assert (candidate.change is not None) == can_be_tried
-        if not candidate.is_variant:
+        if candidate.policy is None:
             assert candidate.estimated_bytes == action.needed_bytes
         if candidate.change is None:
             assert candidate.reason
@@ -157,15 +160,30 @@ def test_what_saves_nothing_is_not_planned(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_measured_rows_replace_those_of_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     _, advice = _sized(SWITCH)
-    trials, *_ = _tried(monkeypatch, _compiler(advice, donated=1000, checkpoints=-500))
-    measured = with_measured(advice, trials.trials)
+    saved = advice.needed_bytes // 10
+    trials, *_ = _tried(monkeypatch, _compiler(advice, donated=saved, checkpoints=-500))
+    analysis = load(SWITCH)
+    files = SetFiles(Path("dump"), {})
+    tried = tried_of(tried_module(trials, analysis.dump, "jit_sw", ()), files)
+    measured = with_measured(advice, tried)
     for old, new in zip(advice.actions, measured.actions, strict=True):
-        expected = {Rule.DONATE: 1000, Rule.REMATERIALIZE: -500}.get(old.rule)
+        expected = {Rule.DONATE: saved, Rule.REMATERIALIZE: -500}.get(old.rule)
         if expected is None or (old.rule is Rule.REMATERIALIZE and old.call is None):
             assert new is old
         else:
             assert (new.certainty, new.saved_needed_bytes) == (Certainty.MEASURED, expected)
             assert new.needed_bytes == advice.needed_bytes - expected
+    policy = measured.actions[1].policy
+    assert policy
+    assert (policy.certainty, policy.saved_needed_bytes) == (Certainty.MEASURED, -500)
+    assert measured.tried
+    assert [*map(plain_text, measured.tried.taken)] == ["action 1"]
+    assert measured.tried.taken_needed_bytes == advice.needed_bytes - saved
+    for other in (replace(tried, is_stale=True), replace(tried, measured_needed_bytes=1)):
+        left = with_measured(advice, other)
+        assert left.actions == advice.actions
+        assert left.tried
+        assert left.tried.taken == ()
 
 
 def test_an_interrupt_keeps_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

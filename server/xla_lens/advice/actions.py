@@ -46,12 +46,13 @@ class Cost(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PolicySaving:
     """What an action saves of what the program needs if a policy, `code` in the program, keeps some of the values, such
-    as products with weights (`kept`).
+    as products with weights (`kept`), and how certain that is.
     """
 
     code: str
     kept: str
     saved_needed_bytes: int
+    certainty: Certainty = Certainty.ESTIMATED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +102,9 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Something worth trying whose saving the dump does not tell. `measured` says what it saved in other programs;
-    `what`, `snippet` and `cost` are those of an `Action`.
+    """Something worth trying whose saving the dump does not tell: a `flag` of the compiler, ``NAME=VALUE``. `measured`
+    says what it saved in other programs; `what`, `snippet` and `cost` are those of an `Action`. The program then needs
+    `needed_bytes`, None if that was not tried.
     """
 
     rule: Rule
@@ -110,6 +112,26 @@ class Suggestion:
     what: Inlines
     snippet: str
     measured: str
+    flag: str
+    needed_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TriedActions:
+    """What was tried on the program of the dump, besides what the actions and suggestions have of it. `file` keeps it.
+
+    If the dump is another one by now (`is_stale`), or if the compiler was another one, with which the program needs
+    `measured_needed_bytes` as it is, none of it is about this dump. Otherwise the program needs `taken_needed_bytes`
+    with all that is `taken`, such as ``action 1``, compiled as a whole; None if nothing helps. `flags` are other
+    flags of the compiler that make a difference, with what the program needs then.
+    """
+
+    file: str
+    is_stale: bool
+    measured_needed_bytes: int | None
+    taken: tuple[Inlines, ...] = ()
+    taken_needed_bytes: int | None = None
+    flags: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +222,7 @@ class Advice:
     the program needs `all_needed_bytes`, and the peak is `all_peak_bytes`, first at `all_peak_step`. Where several
     change the same value, what all of them leave is left. `arguments` are the arguments of the program, most bytes
     first, in allocations of `argument_bytes`. XLA repeats `rematerialized` instructions to save memory. What
-    `suggestions` save is unknown.
+    `suggestions` save is unknown unless it was tried. `tried` is None if nothing was.
     """
 
     color: int
@@ -217,6 +239,7 @@ class Advice:
     argument_bytes: int
     budget: Budget | None
     suggestions: tuple[Suggestion, ...]
+    tried: TriedActions | None = None
 
     @property
     def all_saved_needed_bytes(self) -> int:

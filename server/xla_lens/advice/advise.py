@@ -23,6 +23,7 @@ from xla_lens.advice.actions import (
 )
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.measured import with_measured
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules import (
     associative_scan,
@@ -101,7 +102,7 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
     actions, together = search.actions()
     everything = search.after([actions[row] for row in together])
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
-    return Advice(
+    advice = Advice(
         color=color,
         needed_bytes=space.needed_bytes,
         peak_bytes=space.peak_live_bytes,
@@ -116,11 +117,13 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         argument_bytes=argument_bytes,
         budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
         suggestions=tuple(
-            Suggestion(row.rule, row.cost, (row.what,), row.snippet, row.measured)
+            Suggestion(row.rule, row.cost, (row.what,), row.snippet, row.measured, row.flag)
             for row in SUGGESTIONS
             if row.applies(search.facts)
         ),
     )
+    # The trials are about the main memory.
+    return with_measured(advice, analysis.tried) if color == DEFAULT_COLOR else advice
 
 
 def needed_after(analysis: Analysis, module: HloModule | None, rules: Collection[Rule]) -> int:

@@ -52,6 +52,7 @@ class SuggestionRow:
     """A rule of a change whose saving the dump does not tell: another schedule, for example.
 
     - `applies` says whether the dump shows the condition under which it was measured.
+    - `flag` is the flag of the compiler that does it, ``NAME=VALUE``.
     - `measured` says what it saved in other programs. The others are those of `RuleRow`.
     """
 
@@ -59,5 +60,6 @@ class SuggestionRow:
     applies: Callable[[Facts], bool]
     what: str
     snippet: str
+    flag: str
     measured: str
     cost: Cost

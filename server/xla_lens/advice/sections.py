@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost, Suggestion
+from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost, Suggestion, TriedActions
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import (
     Explanation,
@@ -17,6 +17,7 @@ from xla_lens.blocks.blocks import (
     Text,
     command,
     inlines,
+    joined,
     linked,
     table,
 )
@@ -44,7 +45,9 @@ def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: 
     blocks: list[Text | Table] = [_now(advice), *_decisive(advice)]
     if advice.budget:
         blocks += _plan(advice, advice.budget)
-    if advice.actions:
+    if advice.tried:
+        blocks += _tried(advice, advice.tried)
+    if any(action.certainty is Certainty.ESTIMATED for action in advice.actions):
         blocks.append(_note(advice))
     if advice.rematerialized:
         again = counted(advice.rematerialized, "instruction")
@@ -54,17 +57,39 @@ def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: 
             blocks.append("On a GPU that can make a program bigger: it made a GPT need 1.04 times as much.")
     shown = enumerate(advice.actions[:top], 1)
     actions = (_action(dump, number, action, has_map=has_map) for number, action in shown)
-    tried = (_suggestion(suggestion) for suggestion in advice.suggestions)
-    return Section(title, tuple(blocks)), *actions, *tried
+    suggestions = (_suggestion(advice, suggestion) for suggestion in advice.suggestions)
+    return Section(title, tuple(blocks)), *actions, *suggestions
 
 
 def _note(advice: Advice) -> str:
     """How the numbers of the actions were computed."""
     others = ", or for those it names with it" if any(action.others for action in advice.actions) else ""
+    which = "Each" if all(action.certainty is Certainty.ESTIMATED for action in advice.actions) else "Each estimate"
     return (
-        f"Each is recomputed from the live ranges for that action alone{others}; XLA will schedule the changed program "
-        "anew."
+        f"{which} is recomputed from the live ranges for that action alone{others}; XLA will schedule the changed "
+        "program anew."
     )
+
+
+def _tried(advice: Advice, tried: TriedActions) -> Iterator[Text]:
+    """What was measured of several actions together, and of flags; or why nothing is."""
+    file = tried.file.replace("\\", "/").rpartition("/")[2]
+    where = ("What was tried (", Name(file), ")")
+    if tried.is_stale:
+        yield (*where, " is of another compilation of this program: what it measured is left out.")
+    elif tried.measured_needed_bytes != advice.needed_bytes:
+        other = tried.measured_needed_bytes
+        needed = f", with which the program needs {human(other)}" if other is not None else ""
+        yield (*where, f" was compiled by another compiler{needed}: what it measured is left out.")
+    if tried.taken_needed_bytes is not None:
+        whole = "" if len(tried.taken) == 1 else ", compiled as a whole"
+        yield (
+            "With ",
+            *joined(tried.taken, ", "),
+            f", the program needs {human(tried.taken_needed_bytes)} (measured{whole}).",
+        )
+    for flag, needed_bytes in tried.flags:
+        yield ("With ", Name(flag), f", the program needs {human(needed_bytes)} (measured).")
 
 
 def _now(advice: Advice) -> str:
@@ -193,7 +218,8 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
     if action.measured_by and action.certainty is Certainty.ESTIMATED:
         numbers = (*numbers, ". To measure it: ", command(action.measured_by))
     if action.policy:
-        kept = f", which keeps {action.policy.kept}: saves {human(action.policy.saved_needed_bytes)}"
+        kept = f", which keeps {action.policy.kept}: {_saved(action.policy.saved_needed_bytes)}"
+        kept += " (measured)" * (action.policy.certainty is Certainty.MEASURED)
         numbers = (*numbers, ". With ", command(action.policy.code), kept)
     return Section(title, (*code, numbers, *buffers), level=1)
 
@@ -207,11 +233,15 @@ _COSTS: Final = {
 }
 
 
-def _suggestion(suggestion: Suggestion) -> Section:
-    """What is worth trying: the code, and what it saved in other programs."""
-    title = ("Worth a try: ", *suggestion.what)
+def _suggestion(advice: Advice, suggestion: Suggestion) -> Section:
+    """What is worth trying: the code, and what it saved in other programs, or in this one if it was tried."""
+    title: Inlines = ("Worth a try: ", *suggestion.what)
+    measured = suggestion.measured
+    if suggestion.needed_bytes is not None:
+        title = (*suggestion.what, f": {_saved(advice.needed_bytes - suggestion.needed_bytes)} ({Certainty.MEASURED})")
+        measured = f"The program then needs {human(suggestion.needed_bytes)}."
     explanation = command(f"xla-lens explain {suggestion.rule}", Explanation(suggestion.rule))
-    words = (f"{suggestion.measured} {_COSTS[suggestion.cost]} When this helps: ", explanation)
+    words = (f"{measured} {_COSTS[suggestion.cost]} When this helps: ", explanation)
     return Section(title, (command(suggestion.snippet), words), level=1)
 
 
@@ -227,10 +257,14 @@ def largest_saving(action: Action) -> Inlines:
 
 
 def _saving(action: Action) -> Inlines:
-    saved = action.saved_needed_bytes
-    words = f"saves {human(saved)}" if saved >= 0 else f"costs {human(-saved)}"
     others = f" more after {_numbered(action.others)}" if action.others else ""
-    return (*action.what, f": {words}{others} ({action.certainty})")
+    return (*action.what, f": {_saved(action.saved_needed_bytes)}{others} ({action.certainty})")
+
+
+def _saved(size_bytes: int) -> str:
+    if size_bytes == 0:
+        return "saves nothing"
+    return f"saves {human(size_bytes)}" if size_bytes > 0 else f"costs {human(-size_bytes)}"
 
 
 def _group(dump: DumpSet, group: Buffers) -> Iterator[Text]:

@@ -37,6 +37,7 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.summary import module_of
 from xla_lens.model.tables.backend import parse_spaces
+from xla_lens.model.tried import Tried
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.report.data import report_data, space_data
 from xla_lens.report.facts import Report, SpaceReport, report
@@ -44,9 +45,10 @@ from xla_lens.report.options import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.report.report_json import Node, Sources
 from xla_lens.text.printable import printable
 from xla_lens.trying.changes import Change, candidates
-from xla_lens.trying.process import CannotTry, Limits, Program, compiled, program_of
-from xla_lens.trying.table import TITLE, trials_section, tried_changes
-from xla_lens.trying.trials import Attempt, Trial, Trials, planned, try_candidates, with_measured
+from xla_lens.trying.kept import keep, tried_of
+from xla_lens.trying.process import CannotTry, Limits, Measured, Program, compiled, program_of
+from xla_lens.trying.table import TITLE, trials_section, tried_changes, tried_module
+from xla_lens.trying.trials import Attempt, Trial, Trials, planned, try_candidates
 from xla_lens.words.json_types import Json, as_dictionary
 from xla_lens.words.numbers import parse_size
 
@@ -212,7 +214,6 @@ class Capture:
         self.folder: Path = files.stem.parent
         self._files = files
         self._write_module: Callable[[Change, Path], None] | None = None
-        self._trials: tuple[Trial, ...] = ()
         self._reports: dict[ReportOptions, Report] = {}
 
     @cached_property
@@ -286,9 +287,8 @@ class Capture:
         limits = Limits(seconds_each, _size("compiler_memory", compiler_memory))
         attempt = Attempt(self._program(), self.analysis.dump, limits, _tell)
         trials = try_candidates(attempt, self._estimated(), self.needed, _size("budget", budget))
-        # What another compiler says is not about this dump.
-        is_same = trials.before is not None and trials.before.needed_bytes == self.needed
-        self._keep_measured(trials.trials if is_same else ())
+        if trials.before is not None:
+            self._keep_measured(trials)
         return TriedAdvice(attempt, trials)
 
     def try_donation(self) -> Comparison:
@@ -309,7 +309,9 @@ class Capture:
                 measured, files = compiled(program, donating.change, Limits(), Path(folder))
             except CannotTry as error:
                 raise ValueError(f"{self.name} cannot be compiled again: {error}") from error
-            self._keep_measured([Trial(donating, measured, "")])
+            now = Measured(self.needed, self.peak().size_bytes, self.peak().step, None, is_too_large=False)
+            trial = Trial(donating, measured, "")
+            self._keep_measured(Trials(now, "", self.needed, (trial,), None, None, is_interrupted=False))
             return Comparison.of(self._joined, Capture(files, load_set(files, {}, {})[1])._joined)
 
     def to_dict(self) -> Json:
@@ -354,11 +356,21 @@ class Capture:
 
     def _estimated(self) -> Advice | None:
         """The advice without what was measured before."""
-        self._keep_measured(())
+        self._set_tried(None)
         return self._report(_all_of(Part.ADVICE)).advice
 
-    def _keep_measured(self, trials: Sequence[Trial]) -> None:
-        self._trials = tuple(trials)
+    def _keep_measured(self, trials: Trials) -> None:
+        found = tried_module(trials, self.analysis.dump, self.name, self._files.labels.values())
+        self._set_tried(tried_of(found, self._files))
+        try:
+            keep(found, self._files)
+        except OSError as error:
+            # The folder may be gone.
+            words = f"what is measured cannot be kept beside the dump: {error.strerror or error}"
+            print(printable(f"xla-lens: {words}"), file=sys.stderr)
+
+    def _set_tried(self, tried: Tried | None) -> None:
+        self.analysis = replace(self.analysis, tried=tried)
         self._reports.clear()
 
     def _program(self) -> Program:
@@ -386,10 +398,7 @@ class Capture:
             analysis = (
                 self._joined if {Part.LINE, Part.LIVE, Part.DONATION, Part.ADVICE} & options.parts else self.analysis
             )
-            found = report(analysis, files, options)
-            if found.advice and self._trials:
-                found = replace(found, advice=with_measured(found.advice, self._trials))
-            self._reports[options] = found
+            self._reports[options] = report(analysis, files, options)
         return self._reports[options]
 
 

@@ -20,7 +20,7 @@ from xla_lens.cli.output import CannotRun, open_output, print_error
 from xla_lens.cli.report import ReportRequest, print_reports
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import GivenDumpSets, find_dumps
-from xla_lens.cli.try_dump import print_trials, python_with_jax, try_set
+from xla_lens.cli.try_dump import keep_trials, print_trials, python_with_jax, try_set
 from xla_lens.disk.loading import load_set
 from xla_lens.disk.reading import SMALL_FILE, DamagedFile, file_time, log_blocks, open_file, read_file
 from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
@@ -99,6 +99,7 @@ def _try(report: Report, arguments: argparse.Namespace) -> None:
     except CannotRun as error:
         print_error(str(error))
     else:
+        keep_trials(loaded, trials)
         print_trials(loaded, trials, arguments.output_format, arguments.color)
 
 

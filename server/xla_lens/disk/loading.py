@@ -10,6 +10,7 @@ from typing import Final
 from xla_lens.disk.device import device_beside, has_folder, text_beside
 from xla_lens.disk.reading import DamagedFile, Stamp, file_size, file_time, stamp_of
 from xla_lens.disk.sets import Opened, SetFiles, read_text
+from xla_lens.disk.tried import tried_beside
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.problems import Problem
 from xla_lens.model.dump_flags import left_out_by_flags
@@ -65,15 +66,17 @@ def load_set(
     chip, capacity = device_beside(files)
     left_out = left_out_by_flags(text_beside(files, FlagFile.DEBUG_OPTIONS)[0]) if has_folder(files) else {}
     is_same = before and (before.chip, before.capacity, before.left_out) == (chip, capacity, left_out)
-    if before and is_same and {file.dump_file for file in loaded.values()} == {*before.dump.files}:
-        return loaded, before
+    dump_files = [file.dump_file for file in loaded.values()]
+    tried = tried_beside(files, dump_files) if has_folder(files) else None
+    if before and is_same and {*dump_files} == {*before.dump.files}:
+        return loaded, before if before.tried == tried else replace(before, tried=tried)
     analysis = analyse(
-        (file.dump_file for file in loaded.values()),
+        dump_files,
         is_cancelled,
         lambda done: report_progress(_READING + (1 - _READING) * done),
         left_out,
     )
-    return loaded, replace(analysis, name=files.module, chip=chip, capacity=capacity)
+    return loaded, replace(analysis, name=files.module, chip=chip, capacity=capacity, tried=tried)
 
 
 def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:

@@ -21,6 +21,7 @@ from typing import Final
 from xla_lens.disk.loading import LoadedFile, is_being_written, load_module, load_set, stamps
 from xla_lens.disk.reading import Stamp
 from xla_lens.disk.sets import CACHED, SetFiles, is_cached_module, set_files
+from xla_lens.disk.tried import tried_stamp
 from xla_lens.lsp.documents import OpenDocument, texts_of
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
@@ -117,6 +118,8 @@ class DumpSetState:
         self._module_seconds: float | None = None
         """How long the last load of the module took, None if there was none."""
         self._seen: dict[Path, Stamp] = {}
+        self._tried: Stamp | None = None
+        """The stamp of the file that keeps what was tried, None if there is none."""
         self._is_stale = False
         self._skip_debounce = asyncio.Event()
         self._load: _Load | None = None
@@ -261,13 +264,13 @@ class DumpSetState:
     async def poll(self) -> None:
         """Load the set again if its files have changed on disk since the last load and have stopped changing."""
         texts, known = texts_of(self.open), self.stamps
-        found = await in_thread(lambda: stamps(set_files(self.path, texts), known))
+        found, tried = await in_thread(lambda: (stamps(set_files(self.path, texts), known), tried_stamp(self.key)))
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
         if known != self.stamps or self.is_loading or self._is_closed:
             return
         analysis = self.analysis
-        if analysis and is_still and on_disk != known:
+        if analysis and is_still and (on_disk != known or tried != self._tried):
             if deleted := sorted(known.keys() - found.keys()):
                 self._events.files_deleted(deleted)
             self.reload()
@@ -303,8 +306,8 @@ class DumpSetState:
     async def _load_files(self, load: _Load) -> None:
         texts, known, before, started = texts_of(load.open), self._files, self._own, time.monotonic()
 
-        def read() -> tuple[dict[Path, LoadedFile], Analysis, bool, str]:
-            found, why_empty = set_files(self.path, texts), ""
+        def read() -> tuple[dict[Path, LoadedFile], Analysis, Stamp | None, bool, str]:
+            found, why_empty, tried = set_files(self.path, texts), "", tried_stamp(self.key)
             others = [path for path in found.paths.values() if path in texts and split_name(path.name)[1] is None]
             if any(has_files(texts[path].data) for path in others):
                 found, why_empty = SetFiles(self.path, {}), _OUTPUT
@@ -313,12 +316,12 @@ class DumpSetState:
                 why_empty = f"This module was {CACHED}."
             if analysis is not before:
                 analysis.prepare()
-            return files, analysis, is_being_written(analysis, may_be_edited=True), why_empty
+            return files, analysis, tried, is_being_written(analysis, may_be_edited=True), why_empty
 
         async with self._events.loading(self.key.name, lambda: load.done):
-            files, analysis, is_written, why_empty = await in_thread(read)
+            files, analysis, tried, is_written, why_empty = await in_thread(read)
         # All at once: a request that came in between would see the new files with the last analysis.
-        self._files, self.is_being_written, self.why_empty = files, is_written, why_empty
+        self._files, self._tried, self.is_being_written, self.why_empty = files, tried, is_written, why_empty
         if analysis is not self._own:
             self._seconds = time.monotonic() - started
             self._own = self.analysis = replace(analysis, module=self.module)

@@ -20,6 +20,7 @@ from xla_lens.model.memory.over_time import Memory, measure, with_bounds
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
+from xla_lens.model.tried import Tried
 from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import IsCancelled, ReportProgress
@@ -30,7 +31,8 @@ class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
     `warrants` say which numbers are exact. `left_out` has the flag of XLA because of which the facts of a file are
     missing. `name` is that of the HLO module, `chip` that of the chip that XLA compiled for, and `capacity` the
-    device's; None if no file states them. `module` is the HLO module, None if there is none or it is not read.
+    device's; None if no file states them. `module` is the HLO module, None if there is none or it is not read. `tried`
+    is what a compiler said about changes of the program, None if nothing was tried.
     """
 
     dump: DumpSet
@@ -42,6 +44,7 @@ class Analysis:
     chip: str | None = None
     capacity: Capacity | None = None
     module: HloModule | None = None
+    tried: Tried | None = None
 
     def on_device(self, size_bytes: int | None) -> "Analysis":
         """Return this analysis with the capacity that the user states, which counts more than that of any file. None

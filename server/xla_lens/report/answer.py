@@ -175,4 +175,6 @@ def savings(report: Report, space_report: SpaceReport, most: int = 1) -> Iterato
     if advice and advice.color == space_report.space.color:
         if advice.budget and advice.budget.do_arguments_exceed:
             yield arguments_exceed(advice.budget)
-        yield from (largest_saving(action) for action in advice.actions[:most])
+        # A compiler may have measured that an action saves nothing.
+        saving = [action for action in advice.actions if action.saved_needed_bytes > 0]
+        yield from map(largest_saving, saving[:most])

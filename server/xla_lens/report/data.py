@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from xla_lens.advice.actions import Action, Advice, Budget, PolicySaving
+from xla_lens.advice.actions import Action, Advice, Budget, PolicySaving, TriedActions
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.entities import reader_names, shape_text
@@ -608,9 +608,22 @@ def _advice(report: Report) -> report_json.Advice | None:
                 snippet=suggestion.snippet,
                 measured=suggestion.measured,
                 cost=suggestion.cost,
+                needed_bytes=suggestion.needed_bytes,
             )
             for suggestion in advice.suggestions
         ],
+        tried=_tried(advice.tried) if advice.tried else None,
+    )
+
+
+def _tried(tried: TriedActions) -> report_json.TriedActions:
+    return report_json.TriedActions(
+        file=tried.file,
+        is_stale=tried.is_stale,
+        measured_needed_bytes=tried.measured_needed_bytes,
+        taken=[plain_text(words) for words in tried.taken],
+        taken_needed_bytes=tried.taken_needed_bytes,
+        flags=dict(tried.flags),
     )
 
 
@@ -635,7 +648,12 @@ def _action(dump: DumpSet, action: Action) -> report_json.Action:
 
 
 def _policy(policy: PolicySaving) -> report_json.Policy:
-    return report_json.Policy(code=policy.code, kept=policy.kept, saved_needed_bytes=policy.saved_needed_bytes)
+    return report_json.Policy(
+        code=policy.code,
+        kept=policy.kept,
+        saved_needed_bytes=policy.saved_needed_bytes,
+        certainty=policy.certainty,
+    )
 
 
 def _buffer_group(dump: DumpSet, group: Buffers) -> report_json.BufferGroup:

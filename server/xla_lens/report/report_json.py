@@ -704,8 +704,10 @@ class Policy(JsonObject):
     """The argument to add to the code."""
     kept: str
     """What is kept, in words."""
-    saved_needed_bytes: Count
-    """By how much less the program then needs."""
+    saved_needed_bytes: int
+    """By how much less the program then needs; negative if a compiler has measured that it needs more."""
+    certainty: Certainty
+    """Whether that is estimated or measured."""
 
 
 class Action(JsonObject):
@@ -762,6 +764,27 @@ class Suggestion(JsonObject):
     """What it saved in other programs."""
     cost: Cost
     """What it costs, as for actions."""
+    needed_bytes: Count | None
+    """What this program needs with it, measured; null if it was not tried."""
+
+
+class TriedActions(JsonObject):
+    """What `xla-lens try` or `Capture.try_advice` has measured, besides what the actions and the suggestions have."""
+
+    file: str
+    """The file that keeps it, beside the dump."""
+    is_stale: bool
+    """Whether the dump is of another compilation by now, so that nothing of it is used."""
+    measured_needed_bytes: Count | None
+    """What the program needs as the compiler of the trials compiles it. If that is not what it needs in the dump, that
+    was another compiler, and nothing is used. Null if it cannot compile the program.
+    """
+    taken: list[str]
+    """What is taken together, such as `action 1`; empty if nothing helps, or if nothing is used."""
+    taken_needed_bytes: Count | None
+    """What the program needs with all of these, compiled as a whole; null if there are none."""
+    flags: dict[str, Count]
+    """What it needs with other flags of the compiler that make a difference, each alone."""
 
 
 class ArgumentTree(JsonObject):
@@ -860,6 +883,8 @@ class Advice(JsonObject):
     """Whether and how the actions reach the budget; null without a budget."""
     suggestions: list[Suggestion]
     """What is worth trying, although the dump does not tell what it saves."""
+    tried: TriedActions | None
+    """What was tried; null if nothing was."""
 
 
 # ---------------------------------------------------------------- a report

@@ -11,6 +11,7 @@ import numpy as np
 
 from xla_lens.advice.actions import Action, Advice, Cost
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.measured import policy_name, with_policy
 from xla_lens.blocks.blocks import Inlines, Name
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
@@ -59,18 +60,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A change to try. `action` is the row of the action that it does in `Advice.actions`, None for flags. The program
-    is estimated to need `estimated_bytes` after it, None if nothing estimates it. `change` is None if the program
-    cannot be changed so without its source; `reason` says why. `is_variant` says that it is the action with a policy.
+    """A change to try. `action` is the row of the action that it does in `Advice.actions`, and `rule` that of the
+    action; None for a `flag`, NAME=VALUE. The program is estimated to need `estimated_bytes` after it, None if nothing
+    estimates it. `change` is None if the program cannot be changed so without its source; `reason` says why. `policy`
+    is that of the action, None if it is taken without one.
     """
 
     what: Inlines
     cost: Cost
     action: int | None
+    rule: Rule | None
     estimated_bytes: int | None
     change: Change | None
     reason: str = ""
-    is_variant: bool = False
+    policy: str | None = None
+    flag: str | None = None
 
 
 def candidates(
@@ -98,13 +102,14 @@ def candidates(
                 yield replace(candidate, change=change)
     for name, value in {**dict(_flags(dump.backend, budget_bytes)), **flags}.items():
         if name in flags or name not in set_options:
-            words = ("Compile with ", Name(f"{name}={value}"))
-            yield Candidate(words, Cost.NOTHING, None, None, Change(options={name: value}))
+            flag = f"{name}={value}"
+            words = ("Compile with ", Name(flag))
+            yield Candidate(words, Cost.NOTHING, None, None, None, Change(options={name: value}), flag=flag)
 
 
 def _of_action(dump: DumpSet, row: int, action: Action) -> Iterator[Candidate]:
     def candidate(change: Change | None, reason: str = "") -> Candidate:
-        return Candidate(action.what, action.cost, row, action.needed_bytes, change, reason)
+        return Candidate(action.what, action.cost, row, action.rule, action.needed_bytes, change, reason)
 
     call = action.call
     match action.rule:
@@ -119,11 +124,11 @@ def _of_action(dump: DumpSet, row: int, action: Action) -> Iterator[Candidate]:
         case Rule.REMATERIALIZE if call is not None:
             yield candidate(Change(checkpoints=(Checkpoint(call.function, None),)))
             if action.policy:
-                policy = action.policy.code.rpartition(".")[2]
+                policy = policy_name(action.policy.code)
                 needed = action.needed_bytes + action.saved_needed_bytes - action.policy.saved_needed_bytes
-                words = (*action.what, " with ", Name(policy))
+                words = with_policy(action.what, policy)
                 change = Change(checkpoints=(Checkpoint(call.function, policy),))
-                yield Candidate(words, action.cost, row, needed, change, is_variant=True)
+                yield Candidate(words, action.cost, row, action.rule, needed, change, policy=policy)
         case _:
             yield candidate(None, "only a change of the source does it")
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from xla_lens.blocks.blocks import Inline, Section, Table, Text, joined, plain_text, table
+from xla_lens.advice.measured import change_text
+from xla_lens.blocks.blocks import Inline, Section, Table, Text, joined, table
+from xla_lens.disk.tried import dump_digest
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.trying.process import Measured
 from xla_lens.trying.trials import INTERRUPTED, Trial, Trials
 from xla_lens.trying.tried_json import PlannedChanges, TriedChange, TriedModule
@@ -96,12 +99,16 @@ def tried_changes(trials: Trials) -> list[TriedChange]:
     """Return what was tried, one object for each change."""
     return [
         TriedChange(
-            change=capitalized(plain_text(trial.what)),
+            change=change_text(trial.what),
+            rule=trial.candidate.rule,
+            policy=trial.candidate.policy,
+            flag=trial.candidate.flag,
             certainty=trial.certainty,
             estimated_needed_bytes=trial.candidate.estimated_bytes,
             needed_bytes=trial.measured.needed_bytes if trial.measured else None,
             saved_needed_bytes=trials.saved_bytes(trial),
             peak_bytes=trial.measured.peak_bytes if trial.measured else None,
+            peak_step=trial.measured.peak_step if trial.measured else None,
             flops_factor=trials.flops_factor(trial.measured),
             reason=trial.reason or None,
         )
@@ -109,8 +116,8 @@ def tried_changes(trials: Trials) -> list[TriedChange]:
     ]
 
 
-def tried_module(trials: Trials, module: str, files: Iterable[str]) -> TriedModule:
-    """Return what was tried on a module."""
+def tried_module(trials: Trials, dump: DumpSet, module: str, files: Iterable[str]) -> TriedModule:
+    """Return what was tried on the module of a dump."""
     plan = None
     if trials.plan:
         plan = PlannedChanges(
@@ -121,6 +128,7 @@ def tried_module(trials: Trials, module: str, files: Iterable[str]) -> TriedModu
     return TriedModule(
         module=module,
         files=[*files],
+        dump_digest=dump_digest(dump.files),
         needed_bytes=trials.dump_needed_bytes,
         measured_needed_bytes=trials.before.needed_bytes if trials.before else None,
         reason=trials.reason or None,

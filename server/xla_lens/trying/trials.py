@@ -192,27 +192,3 @@ def _cheapest_first(trials: Trials, without: Collection[int]) -> Sequence[int]:
     least = max(1, (trials.before.needed_bytes if trials.before else 0) // LEAST_SHARE)
     helping = (row for row, trial in enumerate(trials.trials) if (trials.saved_bytes(trial) or 0) >= least)
     return sorted((row for row in helping if row not in without), key=cost)
-
-
-# ---------------------------------------------------------------- advice with what is measured
-
-
-def with_measured(advice: Advice, trials: Sequence[Trial]) -> Advice:
-    """Return advice with what came of its actions where they were tried by the compiler of the dump. What an action
-    saves after others stays estimated.
-    """
-    actions = list(advice.actions)
-    for trial in trials:
-        row, found = trial.candidate.action, trial.measured
-        if row is None or found is None or trial.candidate.is_variant or actions[row].others:
-            continue
-        actions[row] = replace(
-            actions[row],
-            certainty=Certainty.MEASURED,
-            saved_bytes=advice.peak_bytes - found.peak_bytes,
-            saved_needed_bytes=advice.needed_bytes - found.needed_bytes,
-            needed_bytes=found.needed_bytes,
-            peak_bytes=found.peak_bytes,
-            peak_step=found.peak_step,
-        )
-    return replace(advice, actions=tuple(actions))

@@ -1,8 +1,9 @@
-"""What was tried, in the JSON that `xla-lens try` prints, from which `make docs` generates `docs/try.schema.json`.
-Sizes are in bytes.
+"""What was tried, in the JSON that `xla-lens try` prints and keeps beside a dump, from which `make docs` generates
+`docs/try.schema.json`. Sizes are in bytes.
 """
 
 from xla_lens.advice.actions import Certainty
+from xla_lens.advice.codes import Rule
 from xla_lens.words.json_types import Count, JsonObject
 
 
@@ -11,6 +12,12 @@ class TriedChange(JsonObject):
 
     change: str
     """What is changed, in the terms of the program."""
+    rule: Rule | None
+    """The rule of the advice that says it; null for a flag."""
+    policy: str | None
+    """The policy of `jax.checkpoint` that is taken; null for none."""
+    flag: str | None
+    """The flag of the compiler, `NAME=VALUE`; null if it is no flag."""
     certainty: Certainty
     """`measured`: the changed program was compiled. `estimated`: it was not, for the `reason`."""
     estimated_needed_bytes: Count | None
@@ -21,6 +28,8 @@ class TriedChange(JsonObject):
     """By how much less that is than before; negative if it is more."""
     peak_bytes: Count | None
     """The peak after it."""
+    peak_step: int | None
+    """The first step of that peak; also null if nothing is live any more."""
     flops_factor: float | None
     """By which factor the operations of matrix products and convolutions grow; also null if they cannot be counted."""
     reason: str | None
@@ -45,6 +54,10 @@ class TriedModule(JsonObject):
     """The name of the module."""
     files: list[str]
     """The files of its dump."""
+    dump_digest: str | None
+    """The SHA-256 of the file with the buffer assignment; null if there is none. With another one, the numbers are of
+    another compilation.
+    """
     needed_bytes: Count
     """What the program needs in the dump."""
     measured_needed_bytes: Count | None
