@@ -7,7 +7,7 @@ import pytest
 from samples import TPU, analysis_of, module_of
 from xla_lens.advice.actions import Advice, Budget, Sharding
 from xla_lens.advice.advise import advise
-from xla_lens.advice.sections import advice_sections
+from xla_lens.advice.sections import advice_sections, plan
 from xla_lens.blocks.blocks import Table, plain_text
 
 MIB = 1 << 20
@@ -71,11 +71,28 @@ def test_advice_says_what_all_actions_save_together(together: tuple[int, ...], w
 )
 def test_advice_says_which_actions_reach_a_budget(actions: tuple[int, ...], is_reached: bool, words: str) -> None:
     needs = tuple((8 + count - is_reached) * MIB for count in range(len(actions), 0, -1))
-    budget = Budget(8 * MIB, actions, needs, needs, is_reached, 4 * MIB, 3 * MIB, 6 * MIB, Sharding(2, 1, 7 * MIB))
+    found = (Sharding(2, len(actions), 9 * MIB, False), Sharding(4, 1, 8 * MIB, False), Sharding(8, 1, 7 * MIB, True))
+    shardings = () if is_reached else found
+    budget = Budget(8 * MIB, actions, needs, needs, is_reached, 4 * MIB, 3 * MIB, 6 * MIB, shardings)
     sentences = _sentences(replace(_advice(4), budget=budget))
     assert words in sentences
     closes = (
-        "With the arguments sharded over 2 times as many devices and after action "
+        "With the arguments sharded over 8 times as many devices and after action "
         f"{actions[0] + 1}, the program needs about 7.00 MiB on each (estimated), which fits into 8.00 MiB."
     )
     assert (closes in sentences) != is_reached
+
+
+def test_advice_says_what_is_needed_with_more_devices() -> None:
+    shardings = (Sharding(2, 1, 10 * MIB, False), Sharding(4, 1, 8 * MIB, False), Sharding(8, 0, 7 * MIB, True))
+    budget = Budget(9 * MIB, (0,), (11 * MIB,), (11 * MIB,), False, 4 * MIB, 3 * MIB, 6 * MIB, shardings)
+    advice = replace(_advice(1), budget=budget)
+    *_, shown = (block for block in plan(advice, budget) if isinstance(block, Table))
+    assert [" | ".join(map(plain_text, row)) for row in shown.rows] == [
+        "2 × as many | 10.00 MiB | 1.00 MiB too much | after action 1",
+        "4 × as many | 8.00 MiB | 1.00 MiB free, which may not suffice | after action 1",
+        "8 × as many | 7.00 MiB | 2.00 MiB free | ",
+    ]
+    # Arguments of which every device would gather most do not become smaller.
+    useless = replace(budget, shardings=tuple(one._replace(needed_bytes=11 * MIB, fits=False) for one in shardings))
+    assert not any(isinstance(block, Table) for block in plan(advice, useless))

@@ -4,6 +4,7 @@ import gzip
 from pathlib import Path
 
 from samples import SEED, SPLIT
+from xla_lens.disk.device import device_beside
 from xla_lens.disk.sets import find_set
 from xla_lens.disk.unpacking import unpack
 
@@ -17,6 +18,22 @@ def test_compressed_set_is_unpacked_with_its_siblings(tmp_path: Path) -> None:
     assert found == tmp_path / "plain" / SPLIT.name
     for file in files:
         assert (tmp_path / "plain" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_compressed_set_keeps_the_logs_beside_it(tmp_path: Path) -> None:
+    dump = tmp_path / "dumps" / f"{SEED.name}.gz"
+    dump.parent.mkdir()
+    dump.write_bytes(gzip.compress(SEED.read_bytes()))
+    (dump.parent / "error.txt").write_text(
+        "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
+        "Used 21.20M of 15.00M hbm. Exceeded hbm capacity by 6.20M."
+    )
+    (dump.parent / "notes.txt").write_text("not about the device")
+    (found,) = unpack(dump, tmp_path / "plain")
+    _, capacity = device_beside(find_set(found))
+    assert capacity
+    assert capacity.size_bytes == 15 << 20
+    assert {file.name for file in found.parent.iterdir()} == {SEED.name, "error.txt"}
 
 
 def test_dumps_in_a_log_are_unpacked_the_biggest_first(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 import re
 
 from samples import SPLIT, TPU, joined
-from xla_lens.editor.page_kinds import AnswerPage
-from xla_lens.editor.pages import page_text
+from xla_lens.blocks.blocks import EditorCommand, Explanation, LinkTarget
+from xla_lens.editor.page_kinds import AnswerPage, ReportPage
+from xla_lens.editor.pages import PageText, page_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.stack_frames import StackFrame
 
@@ -23,7 +24,13 @@ def test_lines_have_their_code() -> None:
     assert "| 1.53 MiB | 36.4 % |" in row
     assert row.endswith("| `y = layer_50(x)` |")
     # What is in no row is named with its size: nothing is lost.
-    assert "2 more in the report: 5.0 KiB." in text
+    assert "3 more in the report: 5.0 KiB." in text
+
+
+def _targets(page: PageText, target: type) -> dict[str, LinkTarget]:
+    """The targets of a kind by the text of the link."""
+    data = page.text.encode()
+    return {data[link.start : link.end].decode(): link.target for link in page.links if isinstance(link.target, target)}
 
 
 def test_a_program_that_does_not_fit_says_by_how_much_and_what_to_do() -> None:
@@ -34,7 +41,27 @@ def test_a_program_that_does_not_fit_says_by_how_much_and_what_to_do() -> None:
     )
     # The first action is above the fold.
     first = next(number for number, line in enumerate(lines) if line.startswith("| 1. |"))
-    assert first < 25
-    # Each action leads to its explanation and to its buffers in the map.
-    targets = {page.text.encode()[link.start : link.end].decode() for link in page.links if link.place is None}
-    assert "buffers" in targets
+    assert first < 20
+    # Each action leads to its explanation and to its buffers in the map, each size to its values.
+    assert "why" in _targets(page, Explanation)
+    assert {"buffers", "4.00 MiB"} <= {*_targets(page, tuple)}
+    # Everything else is one click away.
+    commands = _targets(page, EditorCommand)
+    assert commands["code"] == EditorCommand("openAdvice")
+    assert commands["all 3 values"] == EditorCommand("showLiveSet", 8)
+
+
+def test_an_editor_without_commands_gets_no_links_to_them() -> None:
+    page = page_text(joined(TPU), AnswerPage())
+    assert not _targets(page, EditorCommand)
+    assert not _targets(page, tuple)
+
+
+def test_pages_that_are_rendered_show_files_without_their_folders() -> None:
+    page = page_text(joined(TPU), ReportPage())
+    frames = _targets(page, StackFrame)
+    assert frames
+    for text, frame in frames.items():
+        assert isinstance(frame, StackFrame)
+        assert "/" in frame.file
+        assert "/" not in text

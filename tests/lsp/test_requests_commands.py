@@ -209,8 +209,15 @@ async def test_out_of_memory_message_is_explained(reader: Reader, tmp_path: Path
     log.write_text(f"step 1\n{_HBM_MESSAGE}\n")
     shutil.copytree(TPU.parent, tmp_path / "dumps")
     shown = await reader.run("showOutOfMemory", {"uri": log.as_uri()})
+    # The answer about the dump is between the failure and the details of the message, as on the command line.
+    failure, _, rest = shown["text"].partition("\n## `jit_roundtrip`")
+    answer, _, details = rest.partition("\n## What the message says\n")
+    assert "### Where it goes: the HBM peak" in answer
+    (file,) = tmp_path.rglob("*optimizations-buffer-assignment.txt")
     _, out, _ = run("oom", log, tmp_path, "--output-format", "markdown")
-    assert shown["text"] == out.replace(str(log), log.name)
+    out = out.replace(str(log), log.name).replace(str(file), file.name)
+    assert out.startswith(failure)
+    assert details.strip() in out
     assert await read_page(reader, shown["uri"]) == shown["text"]
     # The commands and the links of the page are about that dump.
     page = {"uri": shown["uri"]}
@@ -219,10 +226,14 @@ async def test_out_of_memory_message_is_explained(reader: Reader, tmp_path: Path
     assert str(tmp_path) in unquote(overview["uri"])
     assert "What would lower the HBM peak" in (await reader.run("showAdvice", page))["text"]
     links = await reader.ask("documentLink", shown["uri"])
-    assert any(".txt#L" in link["target"] for link in links if link.get("target"))
+    reader.texts[shown["uri"]] = shown["text"]
+    targets = {reader.text_at(shown["uri"], link["range"]): link.get("target") for link in links}
+    assert targets["`error.log`"] == f"{log.as_uri()}#L2"
+    assert targets[f"`{file.name}`"] == f"{file.as_uri()}#L1"
+    assert ".txt#L" in targets["step 8"]
     # Without dumps beside it, the one in view counts.
     alone = {"uri": (tmp_path / "alone" / "notes").as_uri(), "text": _HBM_MESSAGE}
     dump = reader.open(TPU)
-    assert "What would lower the HBM peak" in (await reader.run("showOutOfMemory", {**alone, "dump": dump}))["text"]
+    assert "### What to do" in (await reader.run("showOutOfMemory", {**alone, "dump": dump}))["text"]
     with pytest.raises(RequestFailed, match="no out-of-memory message"):
         await reader.run("showOutOfMemory", {**alone, "text": "all is well"})

@@ -1,6 +1,7 @@
 """Pages: virtual documents with links into the dump."""
 
 import json
+import shutil
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -111,3 +112,19 @@ async def test_page_uri_may_be_spelled_differently(reader: Reader, tmp_path: Pat
     other = quote(path_of(uri.replace("xla-lens:", "file:")).as_posix(), safe="/+=()é")
     assert f"xla-lens:{other}" != uri
     assert await read_page(reader, f"xla-lens:{other}") == reader.text(uri)
+
+
+async def test_page_about_a_log_is_made_again_after_a_restart(reader: Reader, tmp_path: Path) -> None:
+    """An editor shows its pages again when its window is reloaded, which starts the server anew."""
+    folder = tmp_path / "workspace"
+    shutil.copytree(TPU.parent, folder)
+    message = "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 12.05M of 10.00M hbm. Exceeded by 2.05M."
+    for log in (folder / "error.txt", tmp_path / "error.txt"):
+        log.write_text(message)
+    await reader.start(FULL, folder)
+    inside, outside = (f"xla-lens:{quote(str(where / 'error.txt'))}-explained.md" for where in (folder, tmp_path))
+    assert "HBM ran out" in await read_page(reader, inside)
+    links = await reader.ask("documentLink", inside)
+    assert f"{(folder / 'error.txt').as_uri()}#L1" in [link.get("target") for link in links]
+    # A link cannot make the server read other files.
+    assert "no such page" in await read_page(reader, outside)

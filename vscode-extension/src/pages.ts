@@ -16,17 +16,20 @@ const COMMANDS = ["openLink", "copyCode"].map((name) => `${SECTION}.${name}`);
 /** How many links of a page lead to files whose places the server looks up. */
 const MOST_RESOLVED = 1000;
 
-/** The commands of the toolbar of a page: their names and what they show. A page leaves out the one that leads to itself. */
-const TOOLBAR: [command: string, label: string, page?: string][] = [
-  ["openAnswer", "Answer", "-answer.md"],
-  ["openAdvice", "Advice", "-advice.md"],
-  ["openReport", "Report", "-report.md"],
-  ["showMemoryMap", "Memory Map"],
-  ["showFlameGraph", "Flame Graph"],
-  ["goToTruePeak", "Peak in the Text"],
-  ["compareWith", "Compare…"],
-  ["copyReport", "Copy Report"],
-  ["saveMemoryMap", "Save as HTML…"],
+/**
+ * The commands of the toolbar of a page: their names, and what they show in words that fit into one row of half a window. A page
+ * leaves out the one that leads to itself.
+ */
+const TOOLBAR: [command: string, label: string, title: string, page?: string][] = [
+  ["openAnswer", "Answer", "What takes the memory and what to do", "-answer.md"],
+  ["openAdvice", "Advice", "What would lower the peak", "-advice.md"],
+  ["openReport", "Report", "The whole report", "-report.md"],
+  ["showMemoryMap", "Memory Map", "The memory map"],
+  ["showFlameGraph", "Flame Graph", "What is live at the peak, by the calls that made it"],
+  ["goToTruePeak", "Peak", "Go to the peak in the text"],
+  ["compareWith", "Compare…", "Compare with another dump"],
+  ["copyReport", "Copy", "Copy the report as Markdown"],
+  ["saveMemoryMap", "Save…", "Save the memory map as HTML"],
 ];
 
 /** Registers the view of pages. */
@@ -37,7 +40,9 @@ export function registerPages(sets: Sets, tree: Tree): vscode.Disposable {
 }
 
 function resolve(document: vscode.TextDocument, panel: vscode.WebviewPanel, sets: Sets, tree: Tree): void {
-  const buttons = [...TOOLBAR.map(([command]) => command), "compareRuns"].map((name) => `${SECTION}.${name}`);
+  const buttons = [...TOOLBAR.map(([command]) => command), "compareRuns", "explainOutOfMemory"].map(
+    (name) => `${SECTION}.${name}`,
+  );
   panel.webview.options = { enableCommandUris: [...LINKED_COMMANDS, ...COMMANDS, ...buttons] };
   const begin = latestOnly();
   const draw = async () => {
@@ -56,8 +61,9 @@ function resolve(document: vscode.TextDocument, panel: vscode.WebviewPanel, sets
 
 /** The buttons of a page about a dump, and what changed since the previous run of the program. */
 function toolbarOf(uri: vscode.Uri, change: Change | undefined): string {
-  const buttons = TOOLBAR.filter(([, , page]) => !page || !uri.path.endsWith(page)).map(
-    ([command, label]) => `<a class="button" href="${commandUri(command, uri.toString())}">${label}</a>`,
+  const buttons = TOOLBAR.filter(([, , , page]) => !page || !uri.path.endsWith(page)).map(
+    ([command, label, title]) =>
+      `<a class="button" href="${commandUri(command, uri.toString())}" title="${title}">${label}</a>`,
   );
   const runs = change && { old: change.before.uri, new: change.uri };
   const compared = runs ? ` <a href="${commandUri("compareRuns", runs)}">What changed</a>` : "";
@@ -111,9 +117,11 @@ function withCopy(block: string, code = ""): string {
 }
 
 const STYLE = `
-body { max-width: 60rem; padding: 0.6rem 1.5rem 2rem; line-height: 1.55; overflow-wrap: anywhere; }
-h2 { font-size: 1.5em; margin: 0.8em 0 0.4em; }
-h3 { font-size: 1.2em; margin: 1.6em 0 0.4em; }
+body { max-width: 60rem; padding: 0.4rem 1.2rem 2rem; line-height: 1.45; overflow-wrap: anywhere; }
+h2 { font-size: 1.4em; margin: 0.5em 0 0.3em; }
+h3 { font-size: 1.15em; margin: 1.1em 0 0.3em; }
+p, ul { margin: 0.5em 0; }
+ul { padding-left: 1.2em; }
 h4 { font-size: 1.05em; margin: 1.8em 0 0.5em; padding-top: 0.9em; border-top: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
 code { font-size: 0.95em; color: var(--vscode-editor-foreground); background: var(--vscode-textCodeBlock-background); }
 a code { color: inherit; }
@@ -121,12 +129,12 @@ pre { margin: 0; padding: 0.6em 0.8em; overflow-x: auto; background: var(--vscod
 pre code { background: none; }
 .code { position: relative; margin: 0.6em 0; }
 nav { display: flex; flex-wrap: wrap; gap: 0.3em; }
-.button { padding: 0.1em 0.7em; border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
+.button { padding: 0.1em 0.6em; border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
 nav + p { margin: 0.5em 0 0; }
 .copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
-table { border-collapse: collapse; margin: 0.6em 0; }
+table { border-collapse: collapse; margin: 0.4em 0; }
 th { text-align: left; font-weight: 600; white-space: nowrap; }
-th, td { padding: 0.2em 1em 0.2em 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
+th, td { padding: 0.1em 0.8em 0.1em 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
 td[style*="right"] { white-space: nowrap; }
 summary { cursor: pointer; font-weight: 600; margin-top: 1.4em; }
 `;

@@ -151,14 +151,16 @@ MARGIN: Final = 1.1
 
 
 class Sharding(NamedTuple):
-    """How the program fits if its arguments are sharded over `factor` times as many devices, with the same batch on
+    """What the program needs if its arguments are sharded over `factor` times as many devices, with the same batch on
     each, and after the first `action_count` actions of a plan. It then needs `needed_bytes`: a part of the arguments,
-    one gathered layer of the biggest of them, and everything else as it is.
+    one gathered layer of the biggest of them, and everything else as it is. With the `MARGIN`, that `fits` the budget
+    or not.
     """
 
     factor: int
     action_count: int
     needed_bytes: int
+    fits: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +169,8 @@ class Budget:
 
     `actions` are rows of `Advice.actions` in the order in which to take them: those that cost nothing first. After each
     and all before it, the program needs the bytes in `needs`, and its peak is in `peaks`. They reach the budget, with
-    the `MARGIN`, if `is_reached`. Otherwise they are all actions that help, and `sharding` says how the program fits
-    with more devices, None if not even 8 times as many suffice.
+    the `MARGIN`, if `is_reached`. Otherwise they are all actions that help, and `shardings` say what the program needs
+    with 2, 4 and 8 times as many devices: after as few actions as suffice, or after all.
     `argument_bytes` are the allocations of the program's arguments. If they alone exceed the budget, no change to
     the computation helps: they have to be divided by `divide_arguments_by`, the smallest power of two that makes
     them fit. `remaining_argument_bytes` are left of them after all `actions`, and `remaining_other_bytes` of everything
@@ -183,7 +185,12 @@ class Budget:
     argument_bytes: int
     remaining_argument_bytes: int
     remaining_other_bytes: int
-    sharding: Sharding | None
+    shardings: tuple[Sharding, ...]
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """How the program fits with the fewest devices, None if not even 8 times as many suffice."""
+        return next((sharding for sharding in self.shardings if sharding.fits), None)
 
     @property
     def most_bytes(self) -> int:

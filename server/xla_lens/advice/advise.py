@@ -3,7 +3,7 @@ both after each action.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -318,20 +318,22 @@ class _Search:
             argument_bytes=argument_bytes,
             remaining_argument_bytes=remaining_argument_bytes,
             remaining_other_bytes=max(0, after.needed_bytes - remaining_argument_bytes),
-            sharding=None if is_reached else self._sharding(steps, with_margin, argument_bytes),
+            shardings=() if is_reached else tuple(self._shardings(steps, with_margin, argument_bytes)),
         )
 
-    def _sharding(self, steps: Sequence[Sequence[Action]], budget_bytes: int, argument_bytes: int) -> Sharding | None:
-        """With how few devices, and after how few of the first actions of a plan, the program fits."""
+    def _shardings(
+        self, steps: Sequence[Sequence[Action]], budget_bytes: int, argument_bytes: int
+    ) -> Iterator[Sharding]:
+        """What the program needs with more devices: after as few of the first actions of a plan as suffice."""
         gathered = max((self._layer_bytes(value) for value in self.facts.arguments), default=0)
         for factor in _SHARDED_OVER:
+            found = list[Sharding]()
             for count, actions in enumerate([[], *steps]):
                 after = self.after(actions)
                 left = argument_bytes - after.saved_argument_bytes
-                saved = left - -(-left // factor) - gathered
-                if saved > 0 and after.needed_bytes - saved <= budget_bytes:
-                    return Sharding(factor, count, after.needed_bytes - saved)
-        return None
+                needed_bytes = after.needed_bytes - max(0, left - -(-left // factor) - gathered)
+                found.append(Sharding(factor, count, needed_bytes, needed_bytes <= budget_bytes))
+            yield next((sharding for sharding in found if sharding.fits), found[-1])
 
     def _layer_bytes(self, value: int) -> int:
         """The bytes of an argument, of one layer if it stacks several."""

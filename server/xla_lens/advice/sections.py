@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost, Suggestion, TriedActions
+from xla_lens.advice.actions import Action, Advice, Budget, Certainty, Cost, Sharding, Suggestion, TriedActions
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import (
     Explanation,
@@ -42,11 +42,11 @@ def advice_sections(dump: DumpSet, advice: Advice, top: int | None, *, has_map: 
     links to the memory map.
     """
     title = f"What would lower the {dump.space_id(advice.color).name} peak"
-    blocks: list[Text | Table] = [_now(advice), *_decisive(advice)]
+    blocks: list[Text | Table] = [current_need(advice), *_decisive(advice)]
     if advice.budget:
-        blocks += _plan(advice, advice.budget)
+        blocks += plan(advice, advice.budget)
     if advice.tried:
-        blocks += _tried(advice, advice.tried)
+        blocks += tried_sentences(advice, advice.tried)
     if any(action.certainty is Certainty.ESTIMATED for action in advice.actions):
         blocks.append(_note(advice))
     if advice.rematerialized:
@@ -71,8 +71,8 @@ def _note(advice: Advice) -> str:
     )
 
 
-def _tried(advice: Advice, tried: TriedActions) -> Iterator[Text]:
-    """What was measured of several actions together, and of flags; or why nothing is."""
+def tried_sentences(advice: Advice, tried: TriedActions) -> Iterator[Text]:
+    """Yield what was measured of several actions together, and of flags; or why nothing is."""
     file = tried.file.replace("\\", "/").rpartition("/")[2]
     where = ("What was tried (", Name(file), ")")
     if tried.is_stale:
@@ -92,8 +92,8 @@ def _tried(advice: Advice, tried: TriedActions) -> Iterator[Text]:
         yield ("With ", Name(flag), f", the program needs {human(needed_bytes)} (measured).")
 
 
-def _now(advice: Advice) -> str:
-    """What is needed now and what the actions save: ``Needed now: 12.05 MiB. Live at the peak: 12.00 MiB.``."""
+def current_need(advice: Advice) -> str:
+    """Return what is needed now and what the actions save: ``Needed now: 12.05 MiB. Live at the peak: 12.00 MiB.``."""
     peak, needed = human(advice.peak_bytes), human(advice.needed_bytes)
     # Sizes that differ by the alignment of allocations look the same.
     almost = "almost " * (advice.needed_bytes != advice.peak_bytes)
@@ -106,10 +106,10 @@ def _now(advice: Advice) -> str:
     saved = human(advice.all_saved_needed_bytes)
     if len(advice.together) == 1:
         return (
-            f"{now} {capitalized(_numbered(advice.together))} saves {saved}, and the others add almost nothing to that."
+            f"{now} {capitalized(numbered(advice.together))} saves {saved}, and the others add almost nothing to that."
         )
     are_all = len(advice.together) == len(advice.actions)
-    which = "All of the following" if are_all else capitalized(_numbered(advice.together))
+    which = "All of the following" if are_all else capitalized(numbered(advice.together))
     return f"{now} {which} together save {saved}."
 
 
@@ -141,7 +141,8 @@ def _decisive(advice: Advice) -> Iterator[Text | Table]:
     yield f"{devices}. " + (f"Without the optimizer state, {human(offloaded)} remain." if has_state else "")
 
 
-def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
+def plan(advice: Advice, budget: Budget) -> Iterator[Text | Table]:
+    """Yield how the actions and more devices reach a budget."""
     size = as_given(budget.budget_bytes)
     if advice.needed_bytes <= budget.budget_bytes:
         yield f"The program fits into {size} already."
@@ -149,11 +150,11 @@ def _plan(advice: Advice, budget: Budget) -> Iterator[Text]:
     if budget.actions:
         yield _reached(budget, size) if budget.needs[-1] <= budget.budget_bytes else _not_reached(budget, size)
     if not budget.is_reached:
-        yield from _with_more_devices(budget, size)
+        yield from _with_more_devices(advice, budget, size)
 
 
 def _reached(budget: Budget, size: str) -> str:
-    needs, which = enumerated([*map(human, budget.needs)]), _numbered(budget.actions)
+    needs, which = enumerated([*map(human, budget.needs)]), numbered(budget.actions)
     most = f"it may need up to {human(budget.most_bytes)}"
     if budget.is_reached:
         then = "The program then" if len(budget.actions) == 1 else "After each of them in turn, the program"
@@ -163,7 +164,7 @@ def _reached(budget: Budget, size: str) -> str:
 
 
 def _not_reached(budget: Budget, size: str) -> str:
-    needs, which, over = enumerated([*map(human, budget.needs)]), _numbered(budget.actions), budget.needs[-1]
+    needs, which, over = enumerated([*map(human, budget.needs)]), numbered(budget.actions), budget.needs[-1]
     in_turn = "" if len(budget.actions) == 1 else " in turn"
     arguments, rest = human(budget.remaining_argument_bytes), human(budget.remaining_other_bytes)
     return (
@@ -172,19 +173,39 @@ def _not_reached(budget: Budget, size: str) -> str:
     )
 
 
-def _with_more_devices(budget: Budget, size: str) -> Iterator[str]:
+def _with_more_devices(advice: Advice, budget: Budget, size: str) -> Iterator[Text | Table]:
     """What closes the gap that the actions leave."""
-    sharding = budget.sharding
+    sharding, after_actions = budget.sharding, budget.needs[-1] if budget.needs else advice.needed_bytes
     if sharding:
         actions = budget.actions[: sharding.action_count]
-        after = f" and after {_numbered(actions)}" if actions else ""
+        after = f" and after {numbered(actions)}" if actions else ""
         yield (
             f"With the arguments sharded over {sharding.factor} times as many devices{after}, the program needs about "
             f"{human(sharding.needed_bytes)} on each (estimated), which fits into {size}."
         )
+    rows = [
+        (
+            f"{sharding.factor} × as many",
+            human(sharding.needed_bytes),
+            _left(sharding, budget.budget_bytes),
+            f"after {numbered(actions)}" if (actions := budget.actions[: sharding.action_count]) else "",
+        )
+        for sharding in budget.shardings
+    ]
+    # Arguments of which each device would gather most do not become smaller.
+    if any(sharding.needed_bytes < after_actions for sharding in budget.shardings):
+        yield table("<devices | needed on each | <left | <", rows)
 
 
-def _numbered(rows: Sequence[int]) -> str:
+def _left(sharding: Sharding, budget_bytes: int) -> str:
+    """What is left of the budget on each device: ``3.63 GiB free``."""
+    left = budget_bytes - sharding.needed_bytes
+    if left < 0:
+        return f"{human(-left)} too much"
+    return f"{human(left)} free" if sharding.fits else f"{human(left)} free, which may not suffice"
+
+
+def numbered(rows: Sequence[int]) -> str:
     """Return some actions by their numbers in their order: ``action 1``, ``actions 1–4 and 6``."""
     runs: list[list[int]] = []
     for row in rows:
@@ -257,7 +278,7 @@ def largest_saving(action: Action) -> Inlines:
 
 
 def _saving(action: Action) -> Inlines:
-    others = f" more after {_numbered(action.others)}" if action.others else ""
+    others = f" more after {numbered(action.others)}" if action.others else ""
     return (*action.what, f": {_saved(action.saved_needed_bytes)}{others} ({action.certainty})")
 
 

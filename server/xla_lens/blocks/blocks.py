@@ -42,9 +42,28 @@ class Explanation:
     code: str
 
 
-LinkTarget: TypeAlias = Entity | StackFrame | Explanation | Rows | str
-"""Where a piece leads: to a place in the dump, a line of the program, an explanation, values in the memory
-map, by their rows, or a place of the same page of HTML.
+@dataclass(frozen=True, slots=True)
+class EditorCommand:
+    """A command of the editor, without ``xla-lens.`` before its name. It is about the dump of the page, at a `step` if
+    that is given, or about the file with a path.
+    """
+
+    name: str
+    step: int | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    """A line of a file, counted from 1. Editors need an absolute path."""
+
+    path: str
+    line: int = 1
+
+
+LinkTarget: TypeAlias = Entity | StackFrame | Explanation | EditorCommand | FileLine | Rows | str
+"""Where a piece leads: to a place in the dump, a line of the program, an explanation, what a command of the editor
+shows, a line of another file, values in the memory map, by their rows, or a place of the same page of HTML.
 """
 
 

@@ -88,10 +88,16 @@ def text_beside(files: SetFiles, file: FlagFile) -> tuple[str, str]:
         return "", str(path)
 
 
+def logs_beside(files: SetFiles) -> tuple[Path, ...]:
+    """Return the files beside a set that may be logs of its program. Raises `OSError` if its folder cannot be read."""
+    folder = files.stem.parent
+    return _logs_in(folder, folder.stat().st_mtime_ns)
+
+
 def _capacity_in_logs(files: SetFiles) -> Capacity | None:
     """The capacity that the logs beside a set state for its module, None if they state none, or several."""
     try:
-        logs = _logs_in(files.stem.parent, files.stem.parent.stat().st_mtime_ns)
+        logs = logs_beside(files)
         found = [logged_capacity(_sizes_in(path, stamp_of(path)), files.module, str(path)) for path in logs]
     except OSError:
         return None

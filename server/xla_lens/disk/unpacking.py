@@ -1,9 +1,10 @@
 """Dumps that editors cannot show as they are: compressed files, and what XLA printed into a log."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from xla_lens.disk.device import text_beside
+from xla_lens.disk.device import logs_beside, text_beside
 from xla_lens.disk.reading import is_compressed
 from xla_lens.disk.sets import find_set, find_sets, printed_files, read_text
 from xla_lens.syntax.file_names import COMPRESSED, FlagFile
@@ -37,7 +38,7 @@ def unpack(path: Path, folder: Path, text: bytes | None = None) -> list[Path]:
 
 
 def _compressed(path: Path) -> Iterator[tuple[Path, bytes]]:
-    """The plain files of the set of a file, and those beside it that describe the device."""
+    """The plain files of the set of a file, and those beside it that describe the device: flags and logs."""
     files = find_set(path)
     for file in {*files.paths.values(), path}:
         yield Path(_plain(file.name)), bytes(read_text(file).data)
@@ -45,6 +46,10 @@ def _compressed(path: Path) -> Iterator[tuple[Path, bytes]]:
         text, beside = text_beside(files, flag_file)
         if text:
             yield Path(beside).relative_to(files.stem.parent), text.encode()
+    for log in logs_beside(files):
+        # What cannot be read says nothing about the device.
+        with suppress(OSError):
+            yield Path(log.name), log.read_bytes()
 
 
 def _plain(name: str) -> str:

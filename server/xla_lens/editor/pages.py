@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from xla_lens.blocks.blocks import Line, LinkTarget, Name, Outline, Text, linked, section, table
+from xla_lens.blocks.blocks import FileLine, Line, LinkTarget, Name, Outline, Text, line_of, linked, section, table
 from xla_lens.blocks.entities import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link
 from xla_lens.blocks.markdown import markdown_lines
 from xla_lens.blocks.text import text_lines
@@ -40,7 +40,9 @@ from xla_lens.report.sections import live_at_step_sections
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tables import MentionRole
+from xla_lens.text.paths import PATH_SEPARATOR
 from xla_lens.words.numbers import exact, human
+from xla_lens.words.sources import without_folder
 from xla_lens.words.terms import place_name
 from xla_lens.words.warrants import gap_lines, suffix
 
@@ -96,10 +98,9 @@ def page_text(
     match page:
         case AnswerPage():
             labels = {kind: file.label for kind, file in files.items()}
-            return _page(markdown_lines(answer_outline(analysis, labels, code_of, has_map=has_map)), place_of)
+            return _rendered(answer_outline(analysis, labels, code_of, has_map=has_map), place_of)
         case ReportPage():
-            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP, has_map=has_map)))
-            return _page(markdown_lines(outline), place_of)
+            return _rendered(report_outline(made(ReportOptions(top=DEFAULT_TOP, has_map=has_map))), place_of)
         case SummaryPage():
             outline = report_outline(made(ReportOptions(top=DEFAULT_TOP)))
             lists = ("lists", f"the first {DEFAULT_TOP} rows of each")
@@ -108,8 +109,7 @@ def page_text(
             options = ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}), has_map=has_map)
             outline = report_outline(made(options))
             incomplete = tuple(fact for fact in outline.facts if fact[0] == "incomplete")
-            outline = replace(outline, facts=incomplete, answer=outline.answer[:1])
-            return _page(markdown_lines(outline), place_of)
+            return _rendered(replace(outline, facts=incomplete, answer=outline.answer[:1]), place_of)
         case LiveSetPage(step):
             outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_answer=False)), step)
         case HistoryPage(index):
@@ -126,9 +126,31 @@ def outline_page(outline: Outline, place_of: PlaceOf) -> PageText:
 
 
 def explanation_page(outline: Outline, of_dump: Outline | None, place_of: PlaceOf) -> PageText:
-    """Return the page about a log as Markdown: what it says, then the report of its dump if that is known."""
-    blank = Line("", ())
-    return _page([*markdown_lines(outline), *([blank, *markdown_lines(of_dump)] if of_dump else ())], place_of)
+    """Return the page about a log as Markdown: the failure, the answer about its dump if that is known, and then what
+    else the log says.
+    """
+    details = Outline("What the message says", parts=outline.parts)
+    outlines = (replace(outline, parts=()), of_dump, details) if of_dump else (outline,)
+    lines = [line for each in outlines for line in (*map(_without_folders, markdown_lines(each)), Line("", ()))]
+    return _page(lines[:-1], place_of)
+
+
+def _rendered(outline: Outline, place_of: PlaceOf) -> PageText:
+    """Return a page that the editor renders. Its links know the folders of the files that they name."""
+    return _page(map(_without_folders, markdown_lines(outline)), place_of)
+
+
+def _without_folders(line: Line) -> Line:
+    pieces, at = list[tuple[str, LinkTarget | None]](), 0
+    for first, last, target in line.spans:
+        shown = line.text[first:last]
+        if isinstance(target, StackFrame):
+            shown = shown.replace(target.file, without_folder(target).file)
+        elif isinstance(target, FileLine):
+            shown = shown.replace(target.path, PATH_SEPARATOR.split(target.path)[-1])
+        pieces += [(line.text[at:first], None), (shown, target)]
+        at = last
+    return line_of([*pieces, (line.text[at:], None)])
 
 
 def _page(lines: Iterable[Line], place_of: PlaceOf) -> PageText:

@@ -114,6 +114,11 @@ def explanation_uri(log: Path) -> str:
     return f"{_set_uri(log if log.is_absolute() else Path(log.name))}{_EXPLAINED}"
 
 
+def log_of_explanation(uri: str) -> Path:
+    """Return the path of the log that a page is about."""
+    return Path(file_path(f"file://{uri.partition(':')[2].removesuffix(_EXPLAINED)}"))
+
+
 def is_explanation(uri: str) -> bool:
     """Whether a URI is that of a page about a log."""
     return uri.startswith(f"{PAGE_SCHEME}:") and uri.endswith(_EXPLAINED)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from xla_lens.blocks.blocks import Name, Outline, Role, Section, Text, table
+from xla_lens.blocks.blocks import FileLine, Name, Outline, Role, Section, Text, table
 from xla_lens.blocks.entities import value_link
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, CapacitySource
@@ -26,7 +26,7 @@ from xla_lens.words.warrants import bounded_size, short_reason
 @dataclass(frozen=True, slots=True, eq=False)
 class OomReport:
     """The messages of a log, and the dumps of those for which a candidate fits. The answer is about the message `main`.
-    `top` limits the rows of each list.
+    `top` limits the rows of each list. `path` is the absolute path of the log, None if it is in no file.
     """
 
     label: str
@@ -35,6 +35,7 @@ class OomReport:
     candidates: Sequence[Candidate]
     dumps: Mapping[OomMessage, Choice]
     top: int | None
+    path: str | None = None
 
     @property
     def choice(self) -> Choice | None:
@@ -52,13 +53,15 @@ class OomReport:
         return replace(analysis, capacity=capacity)
 
 
-def oom_report(label: str, log: OomLog, candidates: Sequence[Candidate], top: int | None) -> OomReport:
+def oom_report(
+    label: str, log: OomLog, candidates: Sequence[Candidate], top: int | None, path: str | None = None
+) -> OomReport:
     """Find the dump of each message of a log, which has one at least, among some dumps. The answer is about the first
     failure, if possible with a dump.
     """
     dumps = choose_dumps(log.messages, candidates)
     main = min(log.messages, key=lambda message: (not message.is_failure, message not in dumps))
-    return OomReport(label, log, _cause(main, log, dumps) or main, candidates, dumps, top)
+    return OomReport(label, log, _cause(main, log, dumps) or main, candidates, dumps, top, path)
 
 
 def _cause(main: OomMessage, log: OomLog, dumps: Mapping[OomMessage, Choice]) -> OomMessage | None:
@@ -171,7 +174,8 @@ def oom_outline(report: OomReport) -> Outline:
     code = f", error code {message.code}" if message.code else ""
     count = len(others) + report.log.left_out
     more = f"; {counted(count, 'other message')}" if count else ""
-    place = Name(report.label, role=Role.PATH), f", line {message.line:,}{times}{code}{more}"
+    line = FileLine(report.path, message.line) if report.path else None
+    place = Name(report.label, line, Role.PATH), f", line {message.line:,}{times}{code}{more}"
     sections = (
         _meaning_section(message, others),
         _dump_section(report, message, choice),
@@ -328,7 +332,7 @@ def _dump_section(report: OomReport, message: OomMessage, choice: Choice | None)
         first = next(iter(choice.candidate.files.values()))
         why = _CHOSEN_BY[choice.by].format(count=choice.count)
         other = (_OTHER_RUN,) if choice.join.is_refuted else ()
-        return Section(("Dump: ", Name(first, role=Role.PATH)), (why, *other, *_contents(choice)))
+        return Section(("Dump: ", Name(first, FileLine(first), Role.PATH)), (why, *other, *_contents(choice)))
     if not count:
         return None
     if message.module:

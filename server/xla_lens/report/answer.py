@@ -16,16 +16,16 @@ from xla_lens.words.numbers import apart, as_given, capitalized, enumerated, hum
 from xla_lens.words.warrants import bounded_size, peak_size, reasons
 
 
-def answer(report: Report) -> tuple[Text, ...]:
+def answer(report: Report, *, is_brief: bool = False) -> tuple[Text, ...]:
     """Return the answer: what the program needs, the peak, where most of it comes from, what would lower it, and how
-    far off XLA's own number is.
+    far off XLA's own number is. If it `is_brief`, tables below it say all of that but the first two.
     """
     if report.hbm:
-        return tuple(_sentences(report, report.hbm))
+        return tuple(_sentences(report, report.hbm, is_brief=is_brief))
     return () if report.live.is_exact else (f"The peak is unknown: {reasons(report.live.gaps)}.",)
 
 
-def _sentences(report: Report, space_report: SpaceReport) -> Iterator[Text]:
+def _sentences(report: Report, space_report: SpaceReport, *, is_brief: bool) -> Iterator[Text]:
     space = space_report.space
     yield from needs(report, space_report)
     if space.live_bound is not Bound.EXACT:
@@ -38,10 +38,12 @@ def _sentences(report: Report, space_report: SpaceReport) -> Iterator[Text]:
     yield _at_peak(report, space_report)
     yield from unseen_note(report.unseen, space)
     yield from padding_note(report.origins, space, space_report.padding)
+    if is_brief:
+        return
     if report.warrants.of(Quantity.SOURCES).is_exact:
         yield from _origin(space_report)
     yield from savings(report, space_report)
-    yield from _printed(report, space_report)
+    yield from printed_short(report, space_report)
 
 
 def headline(report: Report) -> str:
@@ -160,8 +162,8 @@ def _origin(space_report: SpaceReport) -> Iterator[Text]:
     yield (*joined(big, ", "), ".")
 
 
-def _printed(report: Report, space_report: SpaceReport) -> Iterator[Text]:
-    """How far off the step is that XLA prints, unless that is next to nothing."""
+def printed_short(report: Report, space_report: SpaceReport) -> Iterator[Text]:
+    """Yield how far off the step is that XLA prints, unless that is next to nothing."""
     live_bytes, peak_bytes = space_report.live_at_printed_peak, space_report.space.peak_live_bytes
     if report.printed and live_bytes is not None and is_visible(peak_bytes - live_bytes, peak_bytes):
         step = step_link(report.printed[0], f"step {report.printed[0]}")

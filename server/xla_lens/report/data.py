@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from xla_lens.advice.actions import Action, Advice, Budget, PolicySaving, TriedActions
+from xla_lens.advice.actions import Action, Advice, Budget, PolicySaving, Sharding, TriedActions
 from xla_lens.advice.subject import Buffers
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.entities import reader_names, shape_text
@@ -670,6 +670,15 @@ def _buffer_group(dump: DumpSet, group: Buffers) -> report_json.BufferGroup:
     )
 
 
+def _sharding(budget: Budget, sharding: Sharding) -> report_json.Sharding:
+    return report_json.Sharding(
+        factor=sharding.factor,
+        actions=[*budget.actions[: sharding.action_count]],
+        needed_bytes=sharding.needed_bytes,
+        fits=sharding.fits,
+    )
+
+
 def _advice_budget(advice: Advice, budget: Budget) -> report_json.AdviceBudget:
     needed_bytes = budget.needs[-1] if budget.needs else advice.needed_bytes
     return report_json.AdviceBudget(
@@ -685,12 +694,7 @@ def _advice_budget(advice: Advice, budget: Budget) -> report_json.AdviceBudget:
         peak_bytes=[*budget.peaks],
         remaining_argument_bytes=budget.remaining_argument_bytes,
         remaining_other_bytes=budget.remaining_other_bytes,
-        sharding=report_json.Sharding(
-            factor=budget.sharding.factor,
-            actions=[*budget.actions[: budget.sharding.action_count]],
-            needed_bytes=budget.sharding.needed_bytes,
-        )
-        if budget.sharding
-        else None,
+        sharding=_sharding(budget, budget.sharding) if budget.sharding else None,
+        shardings=[_sharding(budget, sharding) for sharding in budget.shardings],
         arguments_exceed=budget.do_arguments_exceed,
     )

@@ -801,7 +801,7 @@ class ArgumentTree(JsonObject):
 
 
 class Sharding(JsonObject):
-    """More devices with which the program fits."""
+    """What the program needs with more devices."""
 
     factor: CountFrom1
     """Over how many times as many devices to shard the arguments, with the same batch on each."""
@@ -809,6 +809,8 @@ class Sharding(JsonObject):
     """The rows of the actions to take, too."""
     needed_bytes: Count
     """What the program then needs on each device, in bytes."""
+    fits: bool
+    """Whether what it needs at most is within the budget."""
 
 
 class AdviceBudget(JsonObject):
@@ -843,6 +845,10 @@ class AdviceBudget(JsonObject):
     sharding: Sharding | None
     """More devices with which the program fits if the actions alone do not reach the budget; null if they do, and if
     even 8 times as many are too few.
+    """
+    shardings: list[Sharding]
+    """What the program needs with 2, 4 and 8 times as many devices, after as few of `actions` as suffice, or after all;
+    empty if the actions alone reach the budget.
     """
     arguments_exceed: bool
     """Whether the arguments alone are more than the budget."""

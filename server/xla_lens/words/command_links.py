@@ -26,11 +26,15 @@ class CommandLinks(NamedTuple):
 
     def live_set(self, text: str, step: int) -> str:
         """Return Markdown as a link to the values that are live at a step."""
-        return self._link(text, "xla-lens.showLiveSet", {"uri": self.uri, "step": step})
+        return f"[{text}]({self.about_dump('showLiveSet', step)})" if self.uri else text
 
     def history(self, text: str, allocation: int) -> str:
         """Return Markdown as a link to the history of an allocation, by its index in the dump."""
         return self._link(text, "xla-lens.showAllocationHistory", {"uri": self.uri, "allocation": allocation})
+
+    def about_dump(self, command: str, step: int | None = None) -> str:
+        """Return the URI of a command of the editor about the dump, or about a step of it."""
+        return _command_uri(f"xla-lens.{command}", self.uri if step is None else {"uri": self.uri, "step": step})
 
     def values(self, values: Sequence[int]) -> str:
         """Return the URI of the command that shows some values, by their rows, in the memory map."""

@@ -72,7 +72,7 @@ def test_out_of_memory_message_is_explained(open_window: OpenWindow, tmp_path: P
                     found += frame.locator("h2, h3").all_inner_texts()
             return found
 
-        expected = {"HBM ran out when XLA compiled jit_roundtrip", "What would lower the HBM peak"}
+        expected = {"HBM ran out when XLA compiled jit_roundtrip", "What to do"}
         wait_for(window.lenses, lambda lenses: lenses == ["explain out-of-memory message"], SECONDS)
         window.page.locator(".codelens-decoration a").click()
         wait_for(window.active_tab, lambda name: name == "error.txt-explained.md", SECONDS)

@@ -18,7 +18,6 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.out_of_memory import explained_log
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.report.options import Part
-from xla_lens.report.outline import report_outline
 from xla_lens.words.names import unknown_name
 
 
@@ -62,12 +61,15 @@ async def _comparison(arguments: Arguments) -> str:
 
 async def _failure(arguments: Arguments) -> str:
     log = _in_workspace(arguments, "uri")
-    explained = await explained_log(arguments, log)
-    made, outline = explained.report, explained.outline
-    # What to do must not be cut off, so the details of the message come last.
-    advice = [report_outline(made)] if made else []
-    outlines = [replace(outline, parts=()), *advice, Outline("What the message says", parts=outline.parts)]
-    return await in_thread(brief, outlines, f"xla-lens oom {log} {log.parent}")
+    outline, analysis, files = await explained_log(arguments, log)
+
+    def answer() -> str:
+        # What to do must not be cut off, so the details of the message come last.
+        advice = [part_outline(analysis, files.labels, Part.ADVICE)] if analysis and files else []
+        outlines = [replace(outline, parts=()), *advice, Outline("What the message says", parts=outline.parts)]
+        return brief(outlines, f"xla-lens oom {log} {log.parent}")
+
+    return await in_thread(answer)
 
 
 _ANSWERS: Final[Mapping[str, Callable[[Arguments], Awaitable[str]]]] = {

@@ -1,16 +1,19 @@
 """Requests about pages: their text, and the answers that lead back to the dump."""
 
+from pathlib import Path
 from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.blocks.blocks import Explanation
+from xla_lens.blocks.blocks import EditorCommand, Explanation, FileLine, LinkTarget
 from xla_lens.disk.package_files import explanation_path
 from xla_lens.editor.hover import hover as hover_of
 from xla_lens.editor.pages import Link, page_sections
 from xla_lens.lsp.documents import uri_of
+from xla_lens.lsp.pages import is_explanation
 from xla_lens.lsp.requests.annotations import source_link
 from xla_lens.lsp.requests.hover import command_links, content
+from xla_lens.lsp.requests.out_of_memory import restore_explanation
 from xla_lens.lsp.snapshot import PageSnapshot
 from xla_lens.lsp.state import State
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -26,6 +29,9 @@ _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the
 async def text_document_content(state: State, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
     """The text of a page, or why there is none."""
     page = await state.page(params.uri)
+    if page is None and is_explanation(params.uri):
+        await restore_explanation(state, params.uri)
+        page = await state.page(params.uri)
     return lsp.TextDocumentContentResult(decode(page.document.data) if page else _UNKNOWN)
 
 
@@ -77,13 +83,20 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
                 return lsp.DocumentLink(where, **source_link(link.target, snapshot.capabilities))
             case Explanation(code):
                 uri = explanation_path(code).as_uri()
+            case EditorCommand(name, step, path):
+                uri = CommandLinks(Path(path).as_uri() if path else params.text_document.uri).about_dump(name, step)
+            case FileLine(path, line):
+                uri = f"{Path(path).as_uri()}#L{line}"
             case tuple():
                 uri = CommandLinks(params.text_document.uri).values(link.target)
             case _:
                 uri = snapshot.convert.line_uri(link.place) if link.place else ""
         return lsp.DocumentLink(where, uri)
 
-    return [link_to(link) for link in snapshot.page.links]
+    def leads_nowhere(target: LinkTarget) -> bool:
+        return isinstance(target, FileLine) and not Path(target.path).is_absolute()
+
+    return [link_to(link) for link in snapshot.page.links if not leads_nowhere(link.target)]
 
 
 def document_symbol(snapshot: PageSnapshot, _params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
