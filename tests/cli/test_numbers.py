@@ -27,6 +27,9 @@ _SUMMED_UP = re.compile(r"\(smaller\)|other shapes|\d more |\d others$|… and")
 _SIZE = re.compile(r"([\d.]+)((?:[KMGTPE]i)?B)\b")
 """A size in the words of a memory usage report."""
 
+_SIZE_OF_MESSAGE = re.compile(r"\b([\d.]+)([KMGTPE])\b")
+"""A size as an out-of-memory message prints it, whose digits are kept."""
+
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
@@ -70,6 +73,7 @@ def _missing(*arguments: object, budget: str = "") -> list[tuple[str, str]]:
     known = {f"{number:g}" for number in numbers if number != int(number)}
     known |= {text for number in found for text in (str(abs(number)), human(abs(number)))}
     known.update(f"{number} {unit}" for number, unit in _SIZE.findall(printed))
+    known.update(f"{number} {unit}iB" for number, unit in _SIZE_OF_MESSAGE.findall(printed))
     if (size := parse_size(budget)) in found and size is not None:
         known.add(as_given(size))
     return [row for row in _shown(text) if row[0] not in known]

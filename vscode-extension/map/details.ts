@@ -7,7 +7,17 @@ import type { Target } from "../shared/messages";
 import { grouped } from "../shared/numbers";
 import type { Actions } from "./actions";
 import { make, pressable } from "./dom";
-import { allocationText, type Fact, factsOf, matchFacts, peakFacts, sourceOf, stepFacts } from "./facts";
+import {
+  allocationText,
+  type Fact,
+  factsOf,
+  matchFacts,
+  otherFacts,
+  otherStepFacts,
+  peakFacts,
+  sourceOf,
+  stepFacts,
+} from "./facts";
 import type { Host } from "./host";
 import { elementsOf } from "./markdown";
 import { changes } from "./memoize";
@@ -23,10 +33,16 @@ interface Described {
 }
 
 interface Content extends Described {
+  /** Those of the facts that are about the other dump of a comparison. */
+  others?: Fact[];
   buttons?: [text: string, hook: string, title: string, press: () => void][];
 }
 
 const REST_MILLISECONDS = 250;
+
+function listOf(facts: Fact[]): HTMLElement {
+  return make("dl", {}, ...facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
+}
 
 export function createDetails(host: Host, actions: Actions, scene: () => Scene) {
   const content = make("div", { class: "content", role: "region", "aria-label": "Details", tabindex: 0 });
@@ -61,11 +77,11 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene) 
     if (about !== key) content.scrollTop = 0;
     about = key;
     clearTimeout(timer);
-    const { title, facts, buttons: shown = [] } = contentOf(now, target);
+    const { title, facts, others = [], buttons: shown = [] } = contentOf(now, target);
     const markdown = target && descriptions.get(key);
-    const lines = facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]);
-    if (markdown) content.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)));
-    else content.replaceChildren(make("h2", {}, title), make("dl", {}, ...lines));
+    // The hover of the editor is about one dump only.
+    if (markdown) content.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)), listOf(others));
+    else content.replaceChildren(make("h2", {}, title), listOf(facts));
     if (pointed?.note) content.append(make("p", { class: "aside" }, pointed.note));
     if (markdown) element.dataset.described = key;
     else delete element.dataset.described;
@@ -103,10 +119,13 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene) 
         actions.pick({ by: "source", name: source });
       });
       add(allocation >= 0, "Allocation", "mark", "Select its allocation", () => actions.mark(allocation));
-      return { title: valueString(model, "label", value), facts: factsOf(now, value), buttons };
+      const title = valueString(model, "label", value);
+      return { title, facts: factsOf(now, value), others: otherFacts(now, value), buttons };
     }
     if (target && "step" in target) {
-      return { title: `Step ${grouped(ownStep(model, target.step))}`, facts: stepFacts(now, target.step) };
+      const { step } = target;
+      const title = `Step ${grouped(ownStep(model, step))}`;
+      return { title, facts: stepFacts(now, step), others: otherStepFacts(now, step) };
     }
     if (target) {
       const [name, size] = allocationText(model, target.allocation);

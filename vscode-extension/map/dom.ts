@@ -31,14 +31,17 @@ export function button(text: string, label: string, hook: string, press: () => v
 export function choice(label: string, hook: string, choose: (value: string) => void) {
   const select = make("select", { "data-control": hook });
   select.addEventListener("change", () => choose(select.value));
+  const element = make("label", {}, make("span", {}, label), select);
   let filled: unknown;
   return {
-    element: make("label", {}, make("span", {}, label), select),
+    element,
     fill(options: [value: string, text: string][], chosen: string): void {
       const entries = () => options.map(([value, text]) => make("option", { value }, text));
       if (options !== filled) select.replaceChildren(...entries());
       filled = options;
       if (select.value !== chosen) select.value = chosen;
+      // A narrow list cuts its text.
+      element.title = `${label}: ${select.selectedOptions[0]?.text ?? ""}`;
     },
   };
 }

@@ -43,7 +43,7 @@ export function factsOf(scene: Scene, value: number): Fact[] {
 }
 
 /** What a value is in the other dump of a comparison. */
-function otherFacts({ model, other }: Scene, value: number): Fact[] {
+export function otherFacts({ model, other }: Scene, value: number): Fact[] {
   const { comparison } = model.map;
   if (!comparison || !other) return [];
   const partner = comparison.partner[value] ?? NONE;
@@ -121,14 +121,20 @@ function liveText(model: Model, value: number): string {
   return start === end ? `at step ${first}` : `steps ${first} to ${last}`;
 }
 
-/** The facts of a step. */
-export function stepFacts({ model, space, live, step: cursor, other }: Scene, step: number): Fact[] {
-  const bytes = liveBytesAt(space, step);
+/** What is live at a step in the other dump of a comparison. */
+export function otherStepFacts({ space, other }: Scene, step: number): Fact[] {
   const isSame = other?.space.color === space.color;
+  return isSame ? [["in the other dump", human(liveBytesAt(other.space, step))]] : [];
+}
+
+/** The facts of a step. */
+export function stepFacts(scene: Scene, step: number): Fact[] {
+  const { model, space, live, step: cursor } = scene;
+  const bytes = liveBytesAt(space, step);
   return known(
     ["runs", instructionAt(model, step)],
     ["live", stepShare(bytes, space)],
-    ["in the other dump", isSame ? human(liveBytesAt(other.space, step)) : ""],
+    ...otherStepFacts(scene, step),
     ["values", step === cursor ? grouped(live.values.length) : ""],
   );
 }

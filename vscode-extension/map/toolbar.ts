@@ -25,8 +25,9 @@ export function createToolbar(actions: Actions, help: () => void) {
   const colorBy = choice("Color by", "color-by", (chosen) =>
     actions.change({ colorBy: chosen as ColorBy, picked: null, isSolo: false }),
   );
-  const hint = "Search names, op_names, sources, /regex/, >1MiB";
-  const search = make("input", { type: "search", "data-control": "search", placeholder: hint, spellcheck: "false" });
+  const title = "Search names, op_names, sources, /regex/, >1MiB";
+  const [placeholder, spellcheck] = ["Search, >1MiB", "false"];
+  const search = make("input", { type: "search", "data-control": "search", placeholder, title, spellcheck });
   search.addEventListener("input", () => actions.change({ search: search.value }));
   const count = make("output", { class: "count" });
   const problem = make("p", { class: "problem", role: "alert" });

@@ -15,14 +15,15 @@ const rounded = (digits: number) =>
     roundingMode: "halfEven",
   });
 /** Formats that round as Python does, ties to even. */
-const [ONE_DIGIT, TWO_DIGITS] = [rounded(1), rounded(2)];
+const [ONE_DIGIT, TWO_DIGITS, THREE_DIGITS] = [rounded(1), rounded(2), rounded(3)];
 
-/** A size in a unit that fits: `1.42 TiB`. */
+/** A size in a unit that fits: `1.42 GiB`, and from TiB on with a third decimal, so that it shows 10 GiB. */
 export function human(sizeBytes: number): string {
   if (Math.abs(sizeBytes) < 1024) return `${sizeBytes} B`;
   let power = 1;
   while (Math.abs(sizeBytes) >= 1024 ** (power + 1) && power < UNITS.length) power++;
-  return `${(power === 1 ? ONE_DIGIT : TWO_DIGITS).format(sizeBytes / 1024 ** power)} ${UNITS[power - 1]}`;
+  const digits = power === 1 ? ONE_DIGIT : power < 4 ? TWO_DIGITS : THREE_DIGITS;
+  return `${digits.format(sizeBytes / 1024 ** power)} ${UNITS[power - 1]}`;
 }
 
 /** A size in a unit that fits, followed by bytes unless bytes are that unit: `1.50 KiB (1,536 bytes)`. */

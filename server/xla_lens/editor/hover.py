@@ -390,7 +390,10 @@ def _step_lines(context: _Context, step: int) -> Iterator[str]:
     dump, values, bound = context.dump, context.dump.values, context.bound(Quantity.LIVE)
     instruction = dump.instruction_at(step)
     runs = code(instruction) if instruction else "the end of the program"
-    yield f"**{context.links.live_set(f'step {step}', step)}** · {runs}"
+    row = dump.schedule_row(step)
+    name = dump.schedule.name.item(row) if row != NONE else NONE
+    frames = Origins(dump, context.analysis.module).of_name(name).frames if name != NONE else ()
+    yield f"**{context.links.live_set(f'step {step}', step)}** · {runs}{source_suffix(frames, context.links)}"
     yield ""
     for space in context.analysis.memory.spaces:
         live = [space.live.at(step + shift) for shift in (-1, 0, 1)]

@@ -675,6 +675,7 @@ def _sharding(budget: Budget, sharding: Sharding) -> report_json.Sharding:
         factor=sharding.factor,
         actions=[*budget.actions[: sharding.action_count]],
         needed_bytes=sharding.needed_bytes,
+        left_bytes=int(budget.budget_bytes - sharding.needed_bytes),
         fits=sharding.fits,
     )
 

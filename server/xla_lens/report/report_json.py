@@ -809,6 +809,8 @@ class Sharding(JsonObject):
     """The rows of the actions to take, too."""
     needed_bytes: Count
     """What the program then needs on each device, in bytes."""
+    left_bytes: int
+    """What is then left of the budget, negative if the program needs more."""
     fits: bool
     """Whether what it needs at most is within the budget."""
 

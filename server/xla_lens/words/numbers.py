@@ -7,16 +7,17 @@ from typing import Final
 MINUS: Final = "−"
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_DECIMALS: Final = {1: 1, 2: 2, 3: 2}
 
 
 def human(size_bytes: int) -> str:
-    """A size in a unit that fits: ``1.42 TiB``."""
+    """A size in a unit that fits: ``1.42 GiB``, and from TiB on with a third decimal, so that it shows 10 GiB."""
     if abs(size_bytes) < 1024:
         return f"{size_bytes} B"
     power = 1
     while abs(size_bytes) >= 1024 ** (power + 1) and power < len(_UNITS):
         power += 1
-    return f"{size_bytes / 1024**power:.{1 if power == 1 else 2}f} {_UNITS[power - 1]}"
+    return f"{size_bytes / 1024**power:.{_DECIMALS.get(power, 3)}f} {_UNITS[power - 1]}"
 
 
 def signed(size_bytes: int) -> str:
