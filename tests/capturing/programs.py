@@ -124,6 +124,7 @@ def numbers(capture: xla_lens.Capture) -> dict[str, Any]:
         "reserved": capture.peak().reserved_bytes,
         "needed": capture.needed,
         "space": capture.to_dict()["memory_spaces"][0],
+        "measured": capture.to_dict()["measured"],
         "lines": sorted({line for line in capture.lines["line"] if line}),
         "parts": dict(reserved_parts(capture.analysis.dump, 0)),
         "jax": sizes and {name: getattr(sizes, f"{name}_size_in_bytes") for name in names},

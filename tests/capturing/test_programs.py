@@ -90,6 +90,15 @@ def test_sizes_are_those_of_jax(found: dict[str, Any]) -> None:
         assert program["parts"].get("constant", 0) < 100
 
 
+def test_what_the_process_has_used_is_measured(found: dict[str, Any]) -> None:
+    for program in found["programs"].values():
+        measured = program["measured"]
+        # The module that was captured is loaded.
+        assert measured["programs"]["count"] > 0
+        assert measured["words"].startswith("the process used ")
+        assert f" at most until now; {program['name']} needs " in measured["words"]
+
+
 def test_donation_is_kept(found: dict[str, Any]) -> None:
     programs = found["programs"]
     donating = ("donating", "donated before", "decorated", "partial")

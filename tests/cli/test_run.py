@@ -17,22 +17,28 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run as run_in_process
 from samples import DUMPS, TPU_LOG, analysis_of
 from terminals import read_all
 from xla_lens.cli.inside import sitecustomize
 from xla_lens.cli.inside.sitecustomize import completed, own_folder, quoted, user_flags
-from xla_lens.cli.measured import measured_beside_planned, read_measured
 from xla_lens.cli.run_folder import RunFolder
 from xla_lens.disk.sets import find_sets
+from xla_lens.model.process_memory import read_measured
+from xla_lens.report.facts import report
+from xla_lens.report.options import ReportOptions
+from xla_lens.report.outline import measured
 from xla_lens.syntax.file_names import FlagFile
 from xla_lens.words.numbers import human
 
 MLP = DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train"
+HOST_OFFLOAD = DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload"
 SMALL = DUMPS / "cpu-jaxlib0.4.30" / "zero_size"
 COMMAND = (sys.executable, "-I", "-m", "xla_lens", "run")
 
@@ -98,6 +104,14 @@ class Device:
         return {'peak_bytes_in_use': 3 << 30, 'bytes_limit': 16 << 30, 'num_allocs': 5}
     def __str__(self):
         return 'TPU_0'
+    @property
+    def client(self):
+        return types.SimpleNamespace(live_executables=lambda: [Program(0), Program(3 << 20), Program(8 << 20)])
+class Program:
+    def __init__(self, size):
+        self.size = size
+    def get_compiled_memory_stats(self):
+        return types.SimpleNamespace(temp_size_in_bytes=self.size, generated_code_size_in_bytes=1 << 20)
 class Array:
     def __init__(self, *shape):
         self.dtype, self.shape, self.nbytes = 'float32', shape, 1 << 30
@@ -118,17 +132,40 @@ atexit.register(clean_up)
 
 def test_what_a_process_used_is_measured_beside_what_its_module_needs(tmp_path: Path) -> None:
     script = f"{JAX}\nsubprocess.run(['sh', '-c', xla])\nprint('done')\nsys.exit(3)"
-    dumps = str(DUMPS / "tpu-v5e2x2-libtpu0.0.51" / "host_offload")
-    done = run(tmp_path, *python(script), options=("--out", "dumps"), environment={"DUMPS": dumps})
+    done = run(tmp_path, *python(script), options=("--out", "dumps"), environment={"DUMPS": str(HOST_OFFLOAD)})
     assert (done.returncode, done.stdout) == (3, "done\n")
     assert "memory_stats will go" not in done.stderr
-    *_, measured, headline, _ = done.stderr.splitlines()
-    assert measured == (
+    *_, line, headline, _ = done.stderr.splitlines()
+    assert line == (
         f"xla-lens: measured: the process used 3.00 GiB of 16.00 GiB on TPU_0 at most; {headline.split()[1]} needs "
-        "12.05 MiB. The rest can be other modules and arrays that the program keeps (3.00 GiB at the end, 2.00 GiB of "
-        "it in 2 × float32[2,3])"
+        "12.05 MiB. The rest can be other modules (3 loaded at the end: 11.00 MiB of temporaries if all run at once, "
+        "8.00 MiB one after another, and 3.00 MiB of code) and arrays that the program keeps (3.00 GiB at the end, "
+        "2.00 GiB of it in 2 × float32[2,3])"
     )
-    assert not (tmp_path / "dumps" / "memory.txt").exists()
+    # The reports of the run have it, too.
+    dumps = tmp_path / "dumps"
+    assert line.removeprefix("xla-lens: measured: ") in " ".join(run_in_process("report", dumps)[1].split())
+    (found_report,) = json.loads(run_in_process("report", dumps, "--output-format", "json", "--part", "totals")[1])
+    found = found_report["measured"]
+    assert line == f"xla-lens: measured: {found.pop('words')}"
+    assert found.pop("resident_bytes") > 0
+    assert found == {
+        "devices": [{"name": "TPU_0", "peak_bytes": 3 << 30, "limit_bytes": 16 << 30, "largest_free_bytes": None}],
+        "arrays": [
+            {"shape": "float32[2,3]", "count": 2, "size_bytes": 2 << 30},
+            {"shape": "float32[]", "count": 1, "size_bytes": 1 << 30},
+        ],
+        "programs": {
+            "count": 3,
+            "temporary_bytes": 11 << 20,
+            "largest_temporary_bytes": 8 << 20,
+            "code_bytes": 3 << 20,
+        },
+        "is_running": False,
+    }
+    # A dump that is copied without what was measured has no numbers of a process.
+    (dumps / "measured.txt").unlink()
+    assert "measured" not in run_in_process("report", dumps)[1]
 
 
 def test_programs_for_the_cpu_are_measured_by_their_resident_memory(tmp_path: Path) -> None:
@@ -144,7 +181,7 @@ def test_programs_for_the_cpu_are_measured_by_their_resident_memory(tmp_path: Pa
 
 @pytest.mark.parametrize("change", ["mkfifo", "mkdir", "printf '1\\tresident\\t9\\n\\t\\033\\t\\n' >"])
 def test_a_program_may_make_anything_of_what_is_measured(tmp_path: Path, change: str) -> None:
-    script = f"{JAX}\nsubprocess.run(['sh', '-c', xla + {f'{change} dumps/memory.txt'!r}])"
+    script = f"{JAX}\nsubprocess.run(['sh', '-c', xla + {f'{change} dumps/measured.txt'!r}])"
     done = run(tmp_path, *python(script), options=("--out", "dumps"))
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
@@ -152,15 +189,18 @@ def test_a_program_may_make_anything_of_what_is_measured(tmp_path: Path, change:
 
 
 def test_less_than_a_module_needs_is_said_to_be_less() -> None:
-    memory = read_measured("7\tresident\t1024\n8\tresident\tnone\n9\tarrays\t\x1b[2J\t1\t1")
-    assert [*memory] == [7]
-    (words,) = measured_beside_planned(memory[7], "jit_f", 2048, [], is_host=True)
+    noted = read_measured("7\tresident\t1024\n8\tresident\tnone\n9\tarrays\t\x1b[2J\t1\t1")
+    assert [*noted] == [7]
+    mlp, offload = (next(folder.glob("*-buffer-assignment.txt")) for folder in (MLP, HOST_OFFLOAD))
+    (words,) = measured(report(replace(analysis_of(mlp), measured=noted[7]), {}, ReportOptions()))
+    needed = human(analysis_of(mlp).memory.spaces[0].needed_bytes)
     assert words == (
-        "measured: the process used 1.0 KiB of the host at most; jit_f needs 2.0 KiB, which is more: it did not run, "
-        "or did not use all of that"
+        f"the process used 1.0 KiB of the host at most; the module needs {needed}, which is more: it did not run, or "
+        "did not use all of that"
     )
     # What the runtime of a device used is unknown.
-    assert not [*measured_beside_planned(memory[7], "jit_f", 2048, [], is_host=False)]
+    of_tpu = replace(analysis_of(offload), measured=noted[7])
+    assert not [*measured(report(of_tpu, {}, ReportOptions()))]
 
 
 # ---------------------------------------------------------------- the program
@@ -365,7 +405,7 @@ if __name__ == "__main__":
 """)
     done = run(tmp_path, sys.executable, "program.py", options=("--out", "dumps"))
     assert done.returncode == 0, done.stderr
-    folders = sorted((tmp_path / "dumps").iterdir())
+    folders = sorted(path for path in (tmp_path / "dumps").iterdir() if path.is_dir())
     assert [re.sub(r"\d+", "N", folder.name) for folder in folders] == ["process-N"] * 3
     assert [dump_names(folder) for folder in folders] == [dump_names(MLP)] * 3
     for folder in folders:

@@ -17,8 +17,10 @@ from commands import run
 from samples import DUMPS, SPLIT, analysis_of, facts, space_facts
 from xla_lens.blocks.blocks import Table, plain_text
 from xla_lens.disk.sets import find_sets
-from xla_lens.report.options import SortKey
-from xla_lens.report.ranking import ranked_module, ranking
+from xla_lens.report.data import ranked_data, report_data
+from xla_lens.report.facts import report
+from xla_lens.report.options import ReportOptions, SortKey
+from xla_lens.report.ranking import compiled_again, ranked_module, ranking
 from xla_lens.report.ranking_table import ranking_outline
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.words.numbers import human
@@ -98,6 +100,11 @@ def test_why_a_module_was_compiled_twice(arguments: tuple[tuple[str, str], ...] 
         sentences = [plain_text(block) for block in section.blocks if not isinstance(block, Table)]
         # A program in another folder is of another run.
         assert sentences == ([] if again is other_folder else [words])
+    (twice,) = compiled_again([first, replace(first, number=10, arguments=arguments)])
+    data = report_data(report(analysis_of(SPLIT), {}, ReportOptions(parts=frozenset())))
+    found = ranked_data(data, first, 1, twice).compiled_again
+    assert found
+    assert (found.numbers, found.words, found.argument) == ([6, 10], words, "x" if "x is" in words else None)
 
 
 def test_small_modules_that_were_compiled_twice_are_not_worth_a_sentence() -> None:

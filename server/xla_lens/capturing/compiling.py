@@ -10,15 +10,17 @@ import sys
 import tempfile
 import types
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from xla_lens.capturing.capture import Capture, read_captures
 from xla_lens.capturing.retracing import retracing
-from xla_lens.cli.inside.sitecustomize import completed, own_folder, user_flags
+from xla_lens.cli.inside.sitecustomize import completed, devices, own_folder, resident, user_flags
 from xla_lens.disk.sets import NotADump
+from xla_lens.model.process_memory import ProcessMemory, measured_words
 from xla_lens.syntax.oom import read_oom_log
 from xla_lens.trying.changes import Change
 from xla_lens.trying.process import CannotTry
@@ -76,7 +78,19 @@ def _compiled(lowered: Any) -> Capture:
         ) from None
     weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
     found.compiled, found.error = compiled, error
+    found.analysis = replace(found.analysis, measured=_measured())
     return found
+
+
+def _measured() -> ProcessMemory:
+    """What this process has used of its memory until now."""
+    found = list[Iterable[object]]()
+    # Only some systems and backends can say this.
+    with suppress(Exception):
+        found += resident()
+    with suppress(Exception):
+        found += devices()
+    return measured_words(found)
 
 
 def _write_module(lowered: Any, relower: Callable[[], Any] | None, change: Change, path: Path) -> None:

@@ -37,7 +37,7 @@ from xla_lens.report.options import (
     report_options,
 )
 from xla_lens.report.outline import missing_step, report_outline
-from xla_lens.report.ranking import RankedModule, Ranking, is_selected, ranked_module, ranking, sort_key
+from xla_lens.report.ranking import RankedModule, Ranking, compiled_again, is_selected, ranked_module, ranking, sort_key
 from xla_lens.report.ranking_table import ranking_outline
 from xla_lens.report.sections import sections_of_advice
 from xla_lens.words.numbers import counted, human
@@ -260,8 +260,9 @@ def _print_json(ranked: _Ranked, reports: "Iterator[ReportJson]") -> None:
     if len(modules) == 1:
         print_json_list(reports)
         return
+    again = {module: each for each in compiled_again(modules) for module in each.modules}
     print_json_list(
-        ranked_data(next(reports, None) or ranked.summaries[module], module, rank)
+        ranked_data(next(reports, None) or ranked.summaries[module], module, rank, again.get(module))
         for rank, module in enumerate(modules, 1)
     )
 

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS, MEMORY
+from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS, MEASURED
 from xla_lens.cli.output import CannotRun
 from xla_lens.disk.reading import SMALL_FILE, file_time, read_file, walk
 from xla_lens.syntax.file_names import MODULE_FILE, FlagFile, module_name
@@ -44,10 +44,12 @@ class RunFolder(NamedTuple):
         with suppress(OSError):
             self.log.unlink()
 
-    def remove_notes(self) -> bool:
-        """Remove the notes of processes, and return whether one would have used JAX's compilation cache."""
+    def remove_notes(self, *, is_measured_kept: bool) -> bool:
+        """Remove the notes of processes, and return whether one would have used JAX's compilation cache. What they
+        measured is kept beside their dumps, if there are any.
+        """
         is_cache_off = os.path.lexists(self.path / CACHE_OFF)
-        for name in (FOLDERS, CACHE_OFF, MEMORY):
+        for name in (FOLDERS, CACHE_OFF, *([] if is_measured_kept else [MEASURED])):
             with suppress(OSError):
                 (self.path / name).unlink()
         return is_cache_off

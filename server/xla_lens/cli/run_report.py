@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.inside.sitecustomize import MEMORY
-from xla_lens.cli.measured import ProcessMemory, measured_beside_planned, read_measured
 from xla_lens.cli.oom import print_answer
 from xla_lens.cli.output import CannotRun, open_output, print_error
 from xla_lens.cli.report import ReportRequest, print_reports
@@ -22,14 +20,15 @@ from xla_lens.cli.run_folder import RunFolder
 from xla_lens.cli.sets import GivenDumpSets, find_dumps
 from xla_lens.cli.try_dump import keep_trials, print_trials, python_with_jax, try_set
 from xla_lens.disk.loading import load_set
-from xla_lens.disk.reading import SMALL_FILE, DamagedFile, file_time, log_blocks, open_file, read_file
+from xla_lens.disk.measured import measured_in
+from xla_lens.disk.reading import DamagedFile, file_time, log_blocks, open_file
 from xla_lens.disk.sets import NotADump, SetFiles, cached_modules, find_sets
-from xla_lens.model.memory.unseen import much_unseen
-from xla_lens.model.tables.backend import Backend
+from xla_lens.model.process_memory import ProcessMemory
 from xla_lens.model.warrants import Bound
 from xla_lens.report.answer import MOST_OF_A_NAME, headline
 from xla_lens.report.facts import Report
 from xla_lens.report.options import SHORT_PARTS, TINY_IN_RUN, report_options
+from xla_lens.report.outline import measured
 from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import OomLog, read_oom_log
@@ -46,8 +45,8 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
         budget_bytes=arguments.budget,
         is_json=arguments.output_format == "json",
     )
-    # The last lines are from the answer, whatever the format is.
-    options = replace(options, has_answer=True)
+    # The last lines are from the answer, whatever the format is, and say what was measured.
+    options = replace(options, has_answer=True, has_measured=False)
     oom = _messages(folder.log)
     if not oom.messages:
         folder.remove_log()
@@ -56,8 +55,8 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     found = GivenDumpSets(dumps, {}, are_several=len(dumps) > 1)
     paths = [place for place, sets in by_folder.items() if sets]
     request = ReportRequest(paths, options, arguments.output_format, arguments.color, tiny=TINY_IN_RUN)
-    measured = _measured(folder)
-    is_cache_off = folder.remove_notes()
+    noted = measured_in(folder.path)
+    is_cache_off = folder.remove_notes(is_measured_kept=folder.path in paths)
     report: Report | None = None
     if not arguments.output_file and (dumps or oom.messages):
         # Set the report apart from the output of the program.
@@ -74,7 +73,7 @@ def print_report(folder: RunFolder, arguments: argparse.Namespace) -> None:
     print_error(_result(paths, arguments.only, cached, is_short=is_short))
     if report:
         # The last lines are what is seen first.
-        for line in filter(None, (*_beside(report, measured), _change(folder, report), headline(report))):
+        for line in filter(None, (*_measured(noted, report), _change(folder, report), headline(report))):
             print_error(line)
     if report and arguments.tries:
         _try(report, arguments)
@@ -119,30 +118,16 @@ _MOST_BLOCKS: Final = 80
 """The blocks of a megabyte that are read from the log. It has 64, unless the program has written into it."""
 
 
-def _measured(folder: RunFolder) -> dict[int, ProcessMemory]:
-    """What processes measured of their memory when they ended, by the numbers of the processes."""
-    with suppress(OSError):
-        return read_measured(os.fsdecode(read_file(folder.path / MEMORY, SMALL_FILE)))
-    return {}
-
-
-def _beside(report: Report, measured: Mapping[int, ProcessMemory]) -> Iterator[str]:
+def _measured(noted: Mapping[int, ProcessMemory], report: Report) -> Iterator[str]:
     """What the process of a module used at most, beside what the module needs."""
-    if not (measured and report.hbm and report.hbm.space.reserved_bound is Bound.EXACT):
-        return
-    found = _PROCESS.search(next(iter(report.files.values())))
-    # A folder that the user has chosen has the dumps of all processes.
-    memory = measured.get(int(found[1])) if found else max(measured.values(), key=lambda memory: memory.most_bytes)
-    space = report.hbm.space
-    if memory:
-        unseen = [taken.instruction for taken in much_unseen(report.unseen, space.needed_bytes)]
-        module = shortened(report.module or "the module", MOST_OF_A_NAME)
-        is_host = report.dump.backend is Backend.CPU
-        yield from measured_beside_planned(memory, module, space.needed_bytes, unseen, is_host=is_host)
+    found = report.analysis
+    if found.measured is None:
+        # A folder that the user has chosen has the dumps of all processes.
+        memory = max(noted.values(), key=lambda memory: memory.most_bytes, default=None)
+        report = replace(report, analysis=replace(found, measured=memory))
+    for words in measured(report):
+        yield f"measured: {words}"
 
-
-_PROCESS: Final = re.compile(r"[/\\]process-(\d{1,18})[/\\]")
-"""The folder of a process, as the program inside makes it."""
 
 _RUN: Final = re.compile(r"(.+-)\d{8}-(\d\d)(\d\d)\d\d(-\d+)?")
 """The name of a folder: the program, the date and the time."""

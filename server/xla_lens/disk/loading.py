@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.disk.device import device_beside, has_folder, text_beside
+from xla_lens.disk.measured import measured_beside
 from xla_lens.disk.reading import DamagedFile, Stamp, file_size, file_time, stamp_of
 from xla_lens.disk.sets import Opened, SetFiles, read_text
 from xla_lens.disk.tried import tried_beside
@@ -65,7 +66,9 @@ def load_set(
     loaded = load_files(files, opened, known, is_cancelled, lambda done: report_progress(_READING * done), share=share)
     chip, capacity = device_beside(files)
     left_out = left_out_by_flags(text_beside(files, FlagFile.DEBUG_OPTIONS)[0]) if has_folder(files) else {}
-    is_same = before and (before.chip, before.capacity, before.left_out) == (chip, capacity, left_out)
+    measured = measured_beside(files)
+    found = chip, capacity, measured, left_out
+    is_same = before and (before.chip, before.capacity, before.measured, before.left_out) == found
     dump_files = [file.dump_file for file in loaded.values()]
     tried = tried_beside(files, dump_files) if has_folder(files) else None
     if before and is_same and {*dump_files} == {*before.dump.files}:
@@ -76,7 +79,8 @@ def load_set(
         lambda done: report_progress(_READING + (1 - _READING) * done),
         left_out,
     )
-    return loaded, replace(analysis, name=files.module, chip=chip, capacity=capacity, tried=tried)
+    analysis = replace(analysis, name=files.module, chip=chip, capacity=capacity, measured=measured, tried=tried)
+    return loaded, analysis
 
 
 def is_being_written(analysis: Analysis, *, may_be_edited: bool) -> bool:

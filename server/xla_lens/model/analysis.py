@@ -17,6 +17,7 @@ from xla_lens.model.checks.overlaps import may_overlap
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import Memory, measure, with_bounds
+from xla_lens.model.process_memory import ProcessMemory
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
@@ -31,8 +32,9 @@ class Analysis:
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
     `warrants` say which numbers are exact. `left_out` has the flag of XLA because of which the facts of a file are
     missing. `name` is that of the HLO module, `chip` that of the chip that XLA compiled for, and `capacity` the
-    device's; None if no file states them. `module` is the HLO module, None if there is none or it is not read. `tried`
-    is what a compiler said about changes of the program, None if nothing was tried.
+    device's; None if no file states them. `measured` is what the process that compiled it used of its memory, None if
+    that was not measured. `module` is the HLO module, None if there is none or it is not read. `tried` is what a
+    compiler said about changes of the program, None if nothing was tried.
     """
 
     dump: DumpSet
@@ -43,6 +45,7 @@ class Analysis:
     name: str | None = None
     chip: str | None = None
     capacity: Capacity | None = None
+    measured: ProcessMemory | None = None
     module: HloModule | None = None
     tried: Tried | None = None
 

@@ -24,7 +24,9 @@ from xla_lens.model.warrants import Bound, Gap, Quantity
 from xla_lens.report import report_json
 from xla_lens.report.facts import PaddedValue, PeakWithout, Report, SpaceReport
 from xla_lens.report.options import Part
-from xla_lens.report.ranking import RankedModule
+from xla_lens.report.outline import measured
+from xla_lens.report.ranking import CompiledAgain, RankedModule
+from xla_lens.report.ranking_table import compiled_again_text
 from xla_lens.syntax.columns import Column, Rows, pairs
 from xla_lens.words.finding_json import finding_data
 from xla_lens.words.json_types import Value, bounds, identity
@@ -75,16 +77,35 @@ def report_data(report: Report) -> report_json.Report:
         printed=_printed(report),
         device=_device(report),
         usage_report=_usage_report(report),
+        measured=_measured(report),
         donation=_donation(report) if Part.DONATION in parts else UNSET,
         advice=_advice(report) if Part.ADVICE in parts else UNSET,
         memory_spaces=[space_data(report, each) for each in report.spaces],
     )
 
 
-def ranked_data(data: report_json.Report, module: RankedModule, rank: int) -> report_json.Report:
-    """Return the report of one of several modules with its rank."""
+def ranked_data(
+    data: report_json.Report, module: RankedModule, rank: int, again: CompiledAgain | None
+) -> report_json.Report:
+    """Return the report of one of several modules with its rank, and why it was compiled more than once, if it was."""
     reserved = module.warrants.of(Quantity.RESERVED).bound
-    return replace(data, rank=rank, number=module.number, temp_bytes=_known(reserved, module.temp_bytes))
+    return replace(
+        data,
+        rank=rank,
+        number=module.number,
+        compiled_again=_compiled_again(again) if again else None,
+        temp_bytes=_known(reserved, module.temp_bytes),
+    )
+
+
+def _compiled_again(again: CompiledAgain) -> report_json.CompiledAgain:
+    return report_json.CompiledAgain(
+        numbers=[module.number for module in again.modules if module.number is not None],
+        argument=again.argument,
+        shapes=again.shapes,
+        argument_counts=[None if module.arguments is None else len(module.arguments) for module in again.modules[:2]],
+        words=plain_text(compiled_again_text(again)),
+    )
 
 
 def _gap(gap: Gap) -> report_json.Gap:
@@ -154,6 +175,40 @@ def _device(report: Report) -> report_json.Device | None:
         over_bytes=over_bytes(space, capacity.size_bytes) if capacity else None,
         reserved=_kind_sizes(reserved),
         bounds=bounds(over_bytes=space.reserved_bound, reserved=space.reserved_bound),
+    )
+
+
+def _measured(report: Report) -> report_json.Measured | None:
+    """What the process of the module measured, with the sentence of the text."""
+    memory = report.analysis.measured
+    if memory is None:
+        return None
+    programs = memory.programs
+    return report_json.Measured(
+        resident_bytes=memory.resident_bytes,
+        devices=[
+            report_json.MeasuredDevice(
+                name=device.name,
+                peak_bytes=device.peak_bytes,
+                limit_bytes=device.limit_bytes,
+                largest_free_bytes=device.largest_free_bytes,
+            )
+            for device in memory.devices
+        ],
+        arrays=[
+            report_json.LiveArrays(shape=alike.shape, count=alike.count, size_bytes=alike.size_bytes)
+            for alike in memory.arrays
+        ],
+        programs=report_json.LoadedPrograms(
+            count=programs.count,
+            temporary_bytes=programs.temporary_bytes,
+            largest_temporary_bytes=programs.largest_temporary_bytes,
+            code_bytes=programs.code_bytes,
+        )
+        if programs
+        else None,
+        is_running=memory.is_running,
+        words=next(measured(report), None),
     )
 
 

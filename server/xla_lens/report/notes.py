@@ -3,7 +3,7 @@ in the first lines of reports, and in editors beside what the program needs.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,10 +15,13 @@ from xla_lens.model.memory.needed import thread_local_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.padding import PaddingAtStep, padding_of
 from xla_lens.model.memory.unseen import Unseen, much_unseen
+from xla_lens.model.process_memory import LiveArrays, LoadedPrograms, ProcessMemory
+from xla_lens.model.tables.backend import Backend
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.words.explained import padding_clause, unseen_words
-from xla_lens.words.numbers import counted, human, percent
+from xla_lens.words.numbers import counted, enumerated, human, percent
 
 _LEAST_PADDING_BYTES: Final = 1 << 16
 """Less padding is that of scalars and short vectors, of which a TPU has some in every program."""
@@ -71,6 +74,58 @@ def thread_local_note(spaces: Iterable[MemorySpace]) -> Iterator[str]:
             f"{human(local_bytes)} of it is thread-local, which XLA's total counts: inside fusions and calls, in "
             "registers, on stacks or in the caller's memory"
         )
+
+
+def measured_note(
+    memory: ProcessMemory | None, module: str, dump: DumpSet, space: MemorySpace, unseen: Iterable[Unseen]
+) -> Iterator[str]:
+    """Yield what a process used at most beside what a module needs of its main memory, and what the difference can be.
+    `unseen` takes memory that no dump shows. Yields nothing if either number is unknown.
+    """
+    if memory is None or space.reserved_bound is not Bound.EXACT:
+        return
+    device = None if dump.backend is Backend.CPU else memory.fullest
+    used_bytes = memory.resident_bytes if dump.backend is Backend.CPU else device and device.peak_bytes
+    if not used_bytes:
+        return
+    limit = f" of {human(device.limit_bytes)}" if device and device.limit_bytes else ""
+    where = f"on {device.name}" if device else "of the host"
+    until = " until now" if memory.is_running else ""
+    words = f"the process used {human(used_bytes)}{limit} {where} at most{until}; {module} needs "
+    words += human(space.needed_bytes)
+    if used_bytes < space.needed_bytes:
+        yield f"{words}, which is more: it did not run, or did not use all of that"
+        return
+    when = "now" if memory.is_running else "at the end"
+    parts = [] if device else ["Python and its libraries"]
+    parts += [_programs(memory.programs, when), _arrays(memory.arrays, when)]
+    parts += [
+        f"memory that no dump shows ({taken.instruction})" for taken in much_unseen(unseen, space.needed_bytes)[:1]
+    ]
+    yield f"{words}. The rest can be {enumerated(parts)}"
+
+
+def _programs(programs: LoadedPrograms | None, when: str) -> str:
+    """The other modules of a process, with what the runtime keeps of them."""
+    # The module itself is one of those that are loaded.
+    if programs is None or programs.count < 2:
+        return "other modules"
+    code = f", and {human(programs.code_bytes)} of code" if programs.code_bytes else ""
+    sizes = "no temporaries"
+    if programs.temporary_bytes:
+        most, largest = human(programs.temporary_bytes), human(programs.largest_temporary_bytes)
+        together = f" if all run at once, {largest} one after another" if largest != most else ", all of one module"
+        sizes = f"{most} of temporaries{together}"
+    return f"other modules ({programs.count:,} loaded {when}: {sizes}{code})"
+
+
+def _arrays(arrays: Sequence[LiveArrays], when: str) -> str:
+    """The arrays that a program keeps, with those that are alive."""
+    if not arrays:
+        return "arrays that the program keeps"
+    total, most = human(sum(alike.size_bytes for alike in arrays)), arrays[0]
+    part = f", {human(most.size_bytes)} of it" if len(arrays) > 1 else ""
+    return f"arrays that the program keeps ({total} {when}{part} in {most.count:,} × {most.shape})"
 
 
 def argument_notes(origins: Origins, module_name: str | None, arguments: Iterable[str]) -> Iterator[str]:

@@ -76,7 +76,8 @@ class ReportOptions:
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
     the size that the default memory space should fit into; `Part.BUDGET` and `Part.ADVICE` use it. Without
     `has_answer`, nothing is computed for the sentences at the beginning, which JSON does not have. With `has_map`,
-    actions lead to their buffers in a memory map beside the report. Without `through_loops`, what a loop carries has
+    actions lead to their buffers in a memory map beside the report. Without `has_measured`, the head does not say what
+    the process used of its memory. Without `through_loops`, what a loop carries has
     the source of the loop, not of the instruction in its body that writes it.
     """
 
@@ -86,6 +87,7 @@ class ReportOptions:
     budget_bytes: int | None = None
     has_answer: bool = True
     has_map: bool = False
+    has_measured: bool = True
     through_loops: bool = True
 
 

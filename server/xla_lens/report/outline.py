@@ -9,9 +9,9 @@ from xla_lens.blocks.markdown import markdown_text
 from xla_lens.blocks.text import text_lines
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.warrants import Quantity
-from xla_lens.report.answer import answer
+from xla_lens.report.answer import MOST_OF_A_NAME, answer
 from xla_lens.report.facts import Report, SpaceReport
-from xla_lens.report.notes import thread_local_note, unseen_scratch
+from xla_lens.report.notes import measured_note, thread_local_note, unseen_scratch
 from xla_lens.report.options import Part
 from xla_lens.report.sections import (
     alive_sections,
@@ -31,7 +31,7 @@ from xla_lens.report.sections import (
 )
 from xla_lens.report.usage_report import usage_report_sections
 from xla_lens.words.capacity import device_text
-from xla_lens.words.numbers import counted
+from xla_lens.words.numbers import counted, shortened
 from xla_lens.words.warrants import bounded, bounded_size, gap_lines
 
 _SpacePart: TypeAlias = tuple[Part | None, Callable[[Report, SpaceReport], Sections]]
@@ -80,6 +80,14 @@ def report_outline(report: Report) -> Outline:
     file = next(iter(report.files.values())).rpartition("/")[2]
     parts = tuple(sections for sections in _parts(report) if sections)
     return Outline(Name(report.module or file), tuple(_head(report)), parts, answer(report))
+
+
+def measured(report: Report) -> Iterator[str]:
+    """Yield what the process of a module used at most, beside what the module needs."""
+    if report.hbm:
+        module = shortened(report.module or "the module", MOST_OF_A_NAME)
+        memory = report.analysis.measured
+        yield from measured_note(memory, module, report.dump, report.hbm.space, report.unseen)
 
 
 def missing_step(report: Report, step: int) -> str:
@@ -134,6 +142,9 @@ def _head(report: Report) -> Iterator[tuple[str, Text]]:
         yield "device", device_text(report.dump, report.hbm.space, report.capacity)
     elif report.analysis.chip:
         yield "device", f"{report.analysis.chip}, of unknown capacity"
+    if report.options.has_measured:
+        for line in measured(report):
+            yield "measured", line
     counts = (
         (report.value_count, "value", report.warrants.of(Quantity.VALUES)),
         (report.instruction_count, "scheduled instruction", report.warrants.of(Quantity.SCHEDULE)),

@@ -73,7 +73,7 @@ def _table(ranking: Ranking, budget_bytes: int | None, show_all: str) -> Section
         if ranking.shown[0] in each.modules
         or (each.shapes and max(module.peak_bytes or 0 for module in each.modules) * _SMALLEST_PART >= most)
     )
-    again = map(_again, islice(known, _MOST_AGAIN))
+    again = map(compiled_again_text, islice(known, _MOST_AGAIN))
     return section("Modules, worst first", table(" | ".join(titles), rows), *rest, *again, *unreadable)
 
 
@@ -83,8 +83,8 @@ _SMALLEST_PART: Final = 4
 """Modules with less than 1/4 of the worst peak are not worth a sentence."""
 
 
-def _again(again: CompiledAgain) -> Text:
-    """Why XLA compiled a function more than once, as far as the dumps tell."""
+def compiled_again_text(again: CompiledAgain) -> Text:
+    """Return why XLA compiled a function more than once, as far as the dumps tell."""
     modules, numbers = again.modules, [f"{module.number:04}" for module in again.modules if module.number is not None]
     which = f" ({enumerated(numbers)})" if len(numbers) == len(modules) <= _MOST_NUMBERS else ""
     times = "twice" if len(modules) == 2 else f"{len(modules):,} times"

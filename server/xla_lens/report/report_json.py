@@ -547,6 +547,64 @@ class Device(JsonObject):
     bounds: Bounds
 
 
+class MeasuredDevice(JsonObject):
+    """What the runtime says about a device; null where it does not."""
+
+    name: str
+    """The name of the device."""
+    peak_bytes: Count | None
+    """The most bytes that were in use at once."""
+    limit_bytes: Count | None
+    """The bytes that programs may use."""
+    largest_free_bytes: Count | None
+    """The largest free block, in bytes."""
+
+
+class LiveArrays(JsonObject):
+    """Arrays of the same type and shape."""
+
+    shape: str
+    """The type and shape, such as `float32[2,3]`."""
+    count: CountFrom1
+    """The number of arrays."""
+    size_bytes: Count
+    """Their bytes."""
+
+
+class LoadedPrograms(JsonObject):
+    """The compiled programs that the runtime keeps loaded."""
+
+    count: CountFrom1
+    """The number of programs."""
+    temporary_bytes: Count
+    """The temporaries of all of them, in bytes. They are allocated while a program runs, so all of this is only taken
+    if all run at the same time.
+    """
+    largest_temporary_bytes: Count
+    """The temporaries of the program with the most, in bytes: what they take one after another."""
+    code_bytes: Count
+    """Their code, in bytes, which is taken all the time."""
+
+
+class Measured(JsonObject):
+    """What a process measured of its memory."""
+
+    resident_bytes: Count | None
+    """The most memory of the host that the process had at once, in bytes; null if the system does not tell."""
+    devices: list[MeasuredDevice]
+    """The devices, as `memory_stats()` of JAX describes them; empty where it does not."""
+    arrays: list[LiveArrays]
+    """The arrays of JAX that were alive, most bytes first; at most the 100 shapes with the most bytes."""
+    programs: LoadedPrograms | None
+    """The programs that JAX had loaded; null if that is unknown."""
+    is_running: bool
+    """Whether the process was still running when this was measured, as for `Capture.to_dict`. Otherwise it was about to
+    end.
+    """
+    words: str | None
+    """What the process used at most beside what the module needs, in words; null if either is unknown."""
+
+
 class Interval(JsonObject):
     """A number of bytes: at least and at most so many."""
 
@@ -930,6 +988,23 @@ class Unseen(JsonObject):
     """
 
 
+class CompiledAgain(JsonObject):
+    """A function that XLA compiled more than once: modules of the same name in one folder."""
+
+    numbers: list[Count]
+    """The numbers of all its modules, in order."""
+    argument: str | None
+    """The first argument whose shape differs between the first two; null if no shape differs, or the numbers of
+    arguments do, or they are unknown.
+    """
+    shapes: tuple[str, str] | None
+    """Its shapes there; null if `argument` is."""
+    argument_counts: list[Count | None]
+    """The number of arguments of the first two modules; null if it is unknown."""
+    words: str
+    """The same in words."""
+
+
 class Report(JsonObject, kw_only=True):
     """Where the memory of one dump goes."""
 
@@ -939,6 +1014,8 @@ class Report(JsonObject, kw_only=True):
     """
     number: Count | UnsetType | None = UNSET
     """Of several modules: the number of this one in the names of its files; null if they have none."""
+    compiled_again: CompiledAgain | UnsetType | None = UNSET
+    """Of several modules: why XLA compiled the function more than once; null if it did so once."""
     temp_bytes: Count | UnsetType | None = UNSET
     """Of several modules: the preallocated temps of the device's memory, in bytes; null if they are unknown."""
     module: str | None
@@ -972,6 +1049,10 @@ class Report(JsonObject, kw_only=True):
     """The device and its capacity for the device's memory; null if no file beside the dump names either."""
     usage_report: UsageReport | None
     """What the memory usage report tells of a dump without a buffer assignment; null for other dumps."""
+    measured: Measured | None
+    """What the process that compiled the module measured of its memory when it ended under `xla-lens run`; null if
+    nothing was measured.
+    """
     donation: Donation | UnsetType | None = UNSET
     """Part `donation`; null if the dump lacks the facts for it."""
     advice: Advice | UnsetType | None = UNSET

@@ -28,13 +28,15 @@ FOLDERS = "folders.txt"
 CACHE_OFF = "cache-off"
 """The file in the folder of the run that is there if a process would have used JAX's compilation cache."""
 
-MEMORY = "memory.txt"
+MEASURED = "measured.txt"
 """The file in the folder of the run with what processes measured when they ended: a line for each number, of words
 separated by tabs. The first two are the process and what was measured:
 
 - `resident`, bytes: the most memory of the host that the process had at once.
 - `device`, its name, a name of `memory_stats`, bytes.
 - `arrays`, type and shape, count, bytes: arrays of JAX that were alive at the end.
+- `programs`, count, bytes of their temporaries, those of the largest, bytes of their code: programs that JAX had loaded
+  at the end.
 """
 
 _DUMP_TO = "--xla_dump_to="
@@ -136,7 +138,7 @@ def _start():
         data.pop(name, None)
     complete(data.get(name, encode("")))
     atexit.register(_note_cache, run)
-    atexit.register(_note, run, _resident)
+    atexit.register(_note, run, resident)
     _before_jax_ends(run)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: complete(data.get(name, encode(""))))
@@ -172,7 +174,7 @@ def _before_jax_ends(run):
 
     def note():
         # type: () -> None
-        _note(run, _devices)
+        _note(run, devices)
 
     def register(function, *arguments, **options):
         # type: (Any, Any, Any) -> Any
@@ -193,7 +195,7 @@ def _note(run, measure):
             process = str(os.getpid())
             text = "".join("\t".join([process] + [str(word) for word in words]) + "\n" for words in measure())
             if text:
-                _append(os.path.join(run, MEMORY), text)
+                _append(os.path.join(run, MEASURED), text)
     except Exception:
         # Nothing is known then. The program may be ending because something is broken.
         pass
@@ -202,7 +204,7 @@ def _note(run, measure):
 _COMPILERS = ("jax", "tensorflow", "torch_xla")
 
 
-def _resident():
+def resident():
     # type: () -> Any
     """Yield the most memory of the host that this process had at once, where the system tells it without an import."""
     with open("/proc/self/status") as status:
@@ -211,9 +213,9 @@ def _resident():
                 yield "resident", int(line.split()[1]) * 1024
 
 
-def _devices():
+def devices():
     # type: () -> Any
-    """Return what JAX knows of its devices, and its live arrays by type and shape."""
+    """Return what JAX knows of its devices, its live arrays by type and shape, and its programs."""
     jax, bridge = sys.modules.get("jax"), sys.modules.get("jax._src.xla_bridge")  # type: Any, Any
     warnings = sys.modules.get("warnings")
     if jax is None or bridge is None or warnings is None or not bridge.backends_are_initialized():
@@ -221,7 +223,13 @@ def _devices():
     # Whatever a newer JAX says about these functions must not be in the output of the program.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return list(_statistics(jax))
+        found = list(_statistics(jax))
+        try:
+            # Only some backends can say this.
+            found += _programs(jax)
+        except Exception:
+            pass
+        return found
 
 
 def _statistics(jax):
@@ -239,6 +247,16 @@ def _statistics(jax):
         yield "arrays", key, count, int(size)
 
 
+def _programs(jax):
+    # type: (Any) -> Any
+    programs = jax.local_devices()[0].client.live_executables()
+    stats = [program.get_compiled_memory_stats() for program in programs] if len(programs) <= _MOST_PROGRAMS else []
+    temporaries = [each.temp_size_in_bytes for each in stats]
+    code = sum(each.generated_code_size_in_bytes for each in stats)
+    return [("programs", len(stats), sum(temporaries), max(temporaries), code)] if stats else []
+
+
+_MOST_PROGRAMS = 1000
 _STATISTICS = ("peak_bytes_in_use", "bytes_limit", "largest_free_block_bytes")
 _MOST_ARRAYS = 100
 
