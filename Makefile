@@ -14,6 +14,10 @@ RELEASE := .venv-release
 PEERS := .venv-crosscheck
 # jax, which compiles the programs of tests/planted and tests/capturing, and what executes a notebook.
 JAX := .venv-jax
+# TensorFlow and Keras, and PyTorch/XLA, whose programs tests/planted compiles. The latter has 7 GB, and no target needs it: `make
+# .venv-torch/installed` lets its test run.
+TENSORFLOW := .venv-tensorflow
+TORCH := .venv-torch
 EDITORS := .venv-editors
 EXTENSION := vscode-extension
 VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
@@ -32,7 +36,7 @@ test: $(VENV)/installed $(EXTENSION)/node_modules/installed
 	@$(TOGETHER) lint types extension quick
 
 # All tests: those of `make test`, then the slow ones, and the property tests once more with more examples.
-test-all: test $(JAX)/installed
+test-all: test $(JAX)/installed $(TENSORFLOW)/installed
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
 
 # Damages 200,000 dump sets, and asks everything about each: no exception, nothing over 5 seconds of CPU time or 500 MB. What fails is printed
@@ -130,7 +134,7 @@ release:
 	$(MAKE) --no-print-directory dist
 
 clean:
-	rm -rf $(VENV) .venv-pythons $(RELEASE) $(PEERS) $(JAX) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)
+	rm -rf $(VENV) .venv-pythons $(RELEASE) $(PEERS) $(JAX) $(TENSORFLOW) $(TORCH) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server)
 
 # Installs again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.[ch]) $(wildcard grammar/python/*/*.[ch])
@@ -147,8 +151,10 @@ $(EXTENSION)/node_modules/installed: $(EXTENSION)/package-lock.json
 $(PEERS)/installed: tests/crosscheck/requirements.txt tests/crosscheck/requirements-cuda.txt
 $(EDITORS)/installed: tests/editors/requirements.txt
 $(JAX)/installed: tests/planted/requirements.txt
+$(TENSORFLOW)/installed: tests/planted/requirements-tensorflow.txt
+$(TORCH)/installed: tests/planted/requirements-torch.txt
 $(RELEASE)/installed: release/requirements.txt
-$(PEERS)/installed $(JAX)/installed $(EDITORS)/installed $(RELEASE)/installed:
+$(PEERS)/installed $(JAX)/installed $(TENSORFLOW)/installed $(TORCH)/installed $(EDITORS)/installed $(RELEASE)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 # Without the plugin, `make crosscheck` leaves out GPUs.

@@ -42,6 +42,7 @@ from xla_lens.advice.rules import (
     segments,
     unrolled_loop,
 )
+from xla_lens.advice.subject import Framework, Subject
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
@@ -119,7 +120,7 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         suggestions=tuple(
             Suggestion(row.rule, row.cost, (row.what,), row.snippet, row.measured, row.flag)
             for row in SUGGESTIONS
-            if row.applies(search.facts)
+            if search.facts.framework is Framework.JAX and row.applies(search.facts)
         ),
     )
     # The trials are about the main memory.
@@ -132,6 +133,12 @@ def needed_after(analysis: Analysis, module: HloModule | None, rules: Collection
     assert space is not None
     search = _Search(Facts(Origins(analysis.dump, module), space), EditableSpace(analysis.dump, space))
     return search.after([action for action in search.actions()[0] if action.rule in rules]).needed_bytes
+
+
+def _snippet(row: RuleRow, subject: Subject, framework: Framework) -> str | None:
+    """The code that does what a rule says in a framework, None if there is none."""
+    code = {Framework.JAX: row.snippet, Framework.KERAS: row.in_keras}.get(framework)
+    return code(subject) if code else None
 
 
 def _rematerialized(dump: DumpSet) -> int:
@@ -237,8 +244,8 @@ class _Search:
             certainty=Certainty.ESTIMATED,
             cost=row.cost,
             what=row.what(subject),
-            snippet=row.snippet(subject),
-            measured_by=row.measured_by,
+            snippet=_snippet(row, subject, facts.framework),
+            measured_by=row.measured_by if facts.framework is Framework.JAX else None,
             groups=subject.groups,
             edit=change.edit,
             saved_bytes=before.peak_bytes - after.peak_bytes,

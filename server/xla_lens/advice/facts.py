@@ -15,7 +15,7 @@ import numpy as np
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.op_names import is_backward
 from xla_lens.advice.provenance import updated_arguments
-from xla_lens.advice.subject import Batch, Buffers, Call, Subject
+from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_of, told_path
@@ -397,13 +397,22 @@ class Facts:
         return Subject(self.dump, self._groups(effects), call, self._jit, self.batch)
 
     @cached_property
-    def _jit(self) -> str | None:
-        """What compiles the program, by the files on its call stacks, or by the names of its arguments. None if Keras
-        does.
+    def framework(self) -> Framework:
+        """What the program is written in, by the names of its arguments and of its module, and by the files on its call
+        stacks. JAX if nothing speaks against that.
         """
         text = self.origins.module.data if self.origins.module else b""
-        if _KERAS in text:
-            return None
+        if any(mark in text for mark in _KERAS):
+            return Framework.KERAS
+        paths = (self.op_name(self.name[value]) for value in self.all_arguments)
+        if any(path and told_path(path) is None for path in paths):
+            return Framework.OTHER
+        return Framework.JAX if not text or _OF_JAX.search(text) else Framework.OTHER
+
+    @cached_property
+    def _jit(self) -> str:
+        """What compiles a program of JAX, by the files on its call stacks, or by the names of its arguments."""
+        text = self.origins.module.data if self.origins.module else b""
         paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
         by_name = "nnx.jit" if any(_NNX_STATE in path for path in paths) else "jax.jit"
         return next((jit for file, jit in _JITS.items() if file in text), by_name)
@@ -524,8 +533,11 @@ _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_j
 _NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
 
-_KERAS: Final = b"/keras/src/backend/"
-"""A part of the paths of Keras, which compiles its own training step."""
+_KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
+"""A part of the paths of Keras, and of the name of its step in TensorFlow."""
+
+_OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xmap)\(")
+"""The name of a module of JAX, or a part of its op_names."""
 
 _CHECKPOINTS: Final = {"flax.linen.remat": "/flax/linen/", "flax.nnx.remat": "/flax/nnx/"}
 """What computes values again in modules of Flax, and a part of the paths of their files."""

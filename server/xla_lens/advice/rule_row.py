@@ -27,7 +27,8 @@ class RuleRow:
 
     - `find` yields the effect on each value: what would be left of it. It finds nothing where the rule does not apply.
     - `what` says what to do, in the terms of the program: the title of the action.
-    - `snippet` is code that does it, to adapt and paste; None if that depends on the program too much.
+    - `snippet` is code that does it in JAX, to adapt and paste; None if that depends on the program too much.
+    - `in_keras` is the same in Keras, None if there is no such code.
     - `cost` is what it costs, beside the change itself.
     - `factor` is the number of parts into which the rule divides the buffers, None if it does not.
     - `is_about_layers` says that the rule changes a layer: the values of each loop over layers are an action of their
@@ -40,6 +41,7 @@ class RuleRow:
     find: Callable[[Facts], Iterator[Effect]]
     what: Callable[[Subject], Inlines]
     snippet: Callable[[Subject], str | None]
+    in_keras: Callable[[Subject], str | None] | None = None
     cost: Cost = Cost.CODE
     factor: int | None = None
     is_about_layers: bool = False
@@ -53,6 +55,7 @@ class SuggestionRow:
 
     - `applies` says whether the dump shows the condition under which it was measured.
     - `flag` is the flag of the compiler that does it, ``NAME=VALUE``.
+    - `snippet` is code that does it in JAX: elsewhere, the change was not measured.
     - `measured` says what it saved in other programs. The others are those of `RuleRow`.
     """
 

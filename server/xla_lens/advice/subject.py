@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from xla_lens.blocks.blocks import Inlines, Name, Role, joined
@@ -60,17 +61,27 @@ class Batch:
     is_random: bool
 
 
+class Framework(Enum):
+    """What a program is written in, which decides the code that changes it. Keras compiles its own step, whatever its
+    backend is.
+    """
+
+    JAX = auto()
+    KERAS = auto()
+    OTHER = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
-    is unknown. `jit` is what compiles the program, None if a library does, so that there is no code to change. `batch`
-    is its batch, None if it has none or that is unknown.
+    is unknown. `jit` is what compiles a program of JAX, such as ``nnx.jit``. `batch` is its batch, None if it has none
+    or that is unknown.
     """
 
     dump: DumpSet
     groups: tuple[Buffers, ...]
     call: Call | None
-    jit: str | None
+    jit: str
     batch: Batch | None
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:

@@ -145,13 +145,17 @@ def _origin(space_report: SpaceReport) -> Iterator[Text]:
     found: list[tuple[int, Inlines]] = []
     if line := next((line for line in lines.lines if line.frame), None):
         found.append((line.size_bytes, ("comes from ", *source_name(line.frame)) if line.frame else ()))
+    elif lines.layers and (layer := lines.layers[0]).name:
+        found.append((layer.size_bytes, ("is of layer ", Name(layer.name, role=Role.PATH))))
     elif lines.op_name and lines.op_name.name:
         found.append((lines.op_name.size_bytes, ("comes from op_name ", Name(lines.op_name.name, role=Role.PATH))))
     if lines.arguments:
         names = joined([Name(line.argument or "", role=Role.PATH) for line in lines.arguments[:_MAX_ARGUMENTS]], ", ")
         more = ", …)" if len(lines.arguments) > _MAX_ARGUMENTS else ")"
         found.append((sum(line.size_bytes for line in lines.arguments), ("is in parameters (", *names, more)))
-    found += [(kind.size_bytes, (f"is in {kind_counted(kind.kind, kind.count)}",)) for kind in lines.without_source[:1]]
+    # A layer says more about temporaries than that.
+    kinds = [kind for kind in lines.without_source[:1] if not (found and lines.layers and kind.kind == "temp")]
+    found += [(kind.size_bytes, (f"is in {kind_counted(kind.kind, kind.count)}",)) for kind in kinds]
     found.sort(key=lambda part: -part[0])
     # The second part matters if it is of the size of the first.
     big = (

@@ -21,6 +21,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, layer_of, lines_of, ops_of
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import largest_owners, owned_bytes
+from xla_lens.model.attribution.parameters import told_path
 from xla_lens.model.capacity import Capacity, capacity_of, over_bytes
 from xla_lens.model.hlo.stack_frames import package_of
 from xla_lens.model.memory.alive import Ending, endings
@@ -456,7 +457,8 @@ def _layers(origins: Origins, owned: Sequence[tuple[int, int]]) -> tuple[LayerBy
 
 
 def _largest_op_name(origins: Origins, owned: Sequence[tuple[int, int]]) -> BytesNode | None:
-    return next((node for node in ops_of(origins, owned).by_op_name.children if node.name), None)
+    nodes = ops_of(origins, owned).by_op_name.children
+    return next((node for node in nodes if node.name and told_path(node.name)), None)
 
 
 def _alive(found: Report, space: MemorySpace) -> Iterator[PeakWithout]:

@@ -11,6 +11,7 @@ import numpy as np
 from xla_lens.blocks.blocks import Name, Role, Text
 from xla_lens.blocks.entities import source_name
 from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.memory.donation import parameters_of
 from xla_lens.model.memory.needed import thread_local_bytes
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.padding import PaddingAtStep, padding_of
@@ -126,6 +127,23 @@ def _arrays(arrays: Sequence[LiveArrays], when: str) -> str:
     total, most = human(sum(alike.size_bytes for alike in arrays)), arrays[0]
     part = f", {human(most.size_bytes)} of it" if len(arrays) > 1 else ""
     return f"arrays that the program keeps ({total} {when}{part} in {most.count:,} × {most.shape})"
+
+
+def unnamed_note(origins: Origins) -> Iterator[str]:
+    """Yield how to get op_names and lines of PyTorch/XLA, which leaves them out unless variables ask for them."""
+    module, dump = origins.module, origins.dump
+    if module is None or b"metadata={" in module.data:
+        return
+    names = [dump.names[dump.values.name.item(value)] for value, _ in parameters_of(dump)]
+    if names and all(map(_TORCH_PARAMETER.fullmatch, names)):
+        yield (
+            "PyTorch/XLA leaves op_names and source lines out. With the environment variables `XLA_HLO_DEBUG=1` and "
+            "`XLA_IR_DEBUG=1`, they are here."
+        )
+
+
+_TORCH_PARAMETER: Final = re.compile(rb"p\d+(?:\.\d+)?")
+"""What PyTorch/XLA calls a parameter."""
 
 
 def argument_notes(origins: Origins, module_name: str | None, arguments: Iterable[str]) -> Iterator[str]:

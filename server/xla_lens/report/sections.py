@@ -53,7 +53,7 @@ from xla_lens.report.facts import (
     Report,
     SpaceReport,
 )
-from xla_lens.report.notes import argument_notes
+from xla_lens.report.notes import argument_notes, unnamed_note
 from xla_lens.report.options import Part
 from xla_lens.syntax.columns import cells
 from xla_lens.words.explained import RULE, padding_part, printed_peak_sums
@@ -206,6 +206,7 @@ def line_sections(report: Report, space_report: SpaceReport) -> Sections:
     blocks += argument_notes(report.origins, report.module, (line.argument or "" for line in lines.lines))
     if lines.unresolved_bytes:
         blocks.append(unresolved_text(lines))
+    blocks += unnamed_note(report.origins)
     if lines.library:
         blocks.append(f"What has no source has only lines of {lines.library}. `--part source` groups it by op_name.")
     by_layer = _layer_sections(report, space_report, lines) if lines.layers else ()

@@ -49,7 +49,7 @@ def _what(subject: Subject) -> Inlines:
 
 def _snippet(subject: Subject) -> str | None:
     names = subject.argument_names(_root_of)
-    if subject.jit is None or not names:
+    if not names:
         return None
     if _EQUINOX in names:
         # It donates all arguments, or all but the first, which may be a tuple.

@@ -73,6 +73,19 @@ def _snippet(_subject: Subject) -> str:
     return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
 
 
+def _in_keras(subject: Subject) -> str | None:
+    if subject.batch is None:
+        return None
+    size = subject.batch.size // _MICROBATCHES
+    return f"model.fit(…, batch_size={size})  # with gradient_accumulation_steps={_MICROBATCHES} in the optimizer"
+
+
 ROW: Final = RuleRow(
-    rule=Rule.MICROBATCHES, find=microbatches, what=_what, snippet=_snippet, cost=Cost.NUMBERS, factor=_MICROBATCHES
+    rule=Rule.MICROBATCHES,
+    find=microbatches,
+    what=_what,
+    snippet=_snippet,
+    in_keras=_in_keras,
+    cost=Cost.NUMBERS,
+    factor=_MICROBATCHES,
 )

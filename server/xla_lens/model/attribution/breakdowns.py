@@ -170,11 +170,13 @@ def _node(name: str | None, rows: list[tuple[int, int, _Path]], depth: int) -> B
 
 
 def layer_of(op_name: str | None) -> str | None:
-    """Return the layer of an op_name of TensorFlow: the model and its layer, ``functional_1/conv2d_1``, without what
-    the layer does, in the backward pass, too. None if the op_name has no layer.
+    """Return the layer of an op_name of TensorFlow or PyTorch/XLA: the model and its layer, ``functional_1/conv2d_1``,
+    without what the layer does, in the backward pass, too. None if the op_name has no layer.
     """
-    parts = (op_name or "").removeprefix("gradient_tape/").split("/")
-    return "/".join(parts[:-1][:2]) or None
+    parts = (op_name or "").removeprefix("gradient_tape/").split("/")[:-1]
+    # PyTorch/XLA names the parts of an operation like a layer.
+    layers = [part for part in parts if not part.startswith(("aten__", "xla__"))]
+    return "/".join(layers[:2]) or None
 
 
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
