@@ -12,7 +12,8 @@ from xla_lens.advice.actions import Action, Advice, Certainty
 from xla_lens.advice.advise import RULES, SUGGESTIONS, advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.subject import Call
+from xla_lens.advice.rules import rematerialize
+from xla_lens.advice.subject import Call, Subject
 from xla_lens.disk.loading import load_files
 from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis, analyse
@@ -241,6 +242,7 @@ def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak(
     assert not _advice("flags/tpu-gpt/default/*-buffer-assignment.txt").suggestions
 
 
+_MLP = "cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
 
 
@@ -253,6 +255,11 @@ _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
             Call("Block.__call__", StackFrame("train.py", 7, None, "loss"), "flax.linen.remat"),
         ),
         ([("model.py", "mlp"), ("train.py", "loss")], Call("mlp", StackFrame("train.py", 7, None, "loss"))),
+        # `flax.linen.remat` takes only modules and their methods.
+        (
+            [(_FLAX, "Dense.__call__"), ("train.py", "fit.<locals>.loss"), ("train.py", "fit")],
+            Call("fit.<locals>.loss", StackFrame("train.py", 7, None, "fit")),
+        ),
     ],
 )
 def test_function_to_wrap_is_the_innermost_one_of_the_program(
@@ -268,11 +275,32 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
     monkeypatch.setattr(facts.origins, "of_value", lambda _: Origin(None, stack, None, is_unresolved=False))
     found = facts.call([Effect(value)])
     assert found == call
-    assert found.name == call.function.removesuffix(".__call__")
+    assert found.name == call.function.removesuffix(".__call__").rpartition(".")[2]
+
+
+@pytest.mark.parametrize(
+    ("function", "checkpoint", "code"),
+    [
+        ("block", "jax.checkpoint", "block = jax.checkpoint(block)"),
+        # These wrap a class, a method, or an object: another one would wrap the constructor.
+        ("Block.__call__", "flax.linen.remat", "Block = flax.linen.remat(Block)"),
+        ("Block.__call__", "flax.nnx.remat", "Block.__call__ = flax.nnx.remat(Block.__call__)"),
+        (
+            "Block.__call__",
+            "equinox.filter_checkpoint",
+            "Block.__call__ = equinox.filter_checkpoint(Block.__call__)",
+        ),
+        ("Block.__call__", "haiku.remat", "y = haiku.remat(block)(x)  # where block is the Block that is called"),
+    ],
+)
+def test_the_code_wraps_what_the_framework_can_wrap(function: str, checkpoint: str, code: str) -> None:
+    analysis = analysis_of(next(DUMPS.glob(_MLP)))
+    subject = Subject(analysis.dump, (), Call(function, None, checkpoint), "jax.jit", None)
+    assert rematerialize.ROW.snippet(subject) == code
 
 
 def test_no_advice_on_an_incomplete_dump() -> None:
-    path = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"))
+    path = next(DUMPS.glob(_MLP))
     files = load_files(find_set(path), {}, {}, never)
     assert advise(analyse(file.dump_file for file in files.values()), None)
     incomplete = [file.dump_file for file in files.values() if file.dump_file.kind is not FileKind.VALUES]

@@ -256,7 +256,7 @@ class _Search:
             outputs=change.outputs,
             factor=row.factor,
             call=subject.call,
-            policy=self._policy(row.policy, change.effects, change.edit) if not others else None,
+            policy=self._policy(row.policy, change.effects, change.edit) if facts.framework is Framework.JAX and not others else None,
             others=numbers,
         )
 

@@ -249,7 +249,8 @@ class Facts:
         likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
         sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[0]) > 1)
         axes = self.axes if self.backward_step is not None and sizes else None
-        if axes is None:
+        text = self.origins.module.data if self.origins.module else b""
+        if axes is None or _NUMPYRO in text:
             return None
         inputs = {shape.lengths for shape in shapes.values() if shape.type in FLOATS}
         for size in sizes:
@@ -261,7 +262,6 @@ class Facts:
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
-                text = self.origins.module.data if self.origins.module else b""
                 is_random = any(name in text for name in _RANDOM)
                 return Batch(self._names_of_batch(size), size, bool(axes.added & axis), is_random)
         return None
@@ -471,7 +471,9 @@ class Facts:
                 # Where all values that matter are of layers, the outermost function of these alone is the whole pass.
                 parts = [name for name in functions if name not in self._whole_pass]
                 parts = parts or [name for name in functions if name not in self._outside][:-1]
-                functions = {name: functions[name] for name in parts}
+                # To wrap a function around a loop frees nothing of what the loop saves.
+                around = self._around_loop(effect.value)
+                functions = {name: functions[name] for name in parts if name not in around}
                 returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
             all_bytes += self.owned[effect.value]
             totals.update(dict.fromkeys(functions, self.owned[effect.value]))
@@ -484,8 +486,17 @@ class Facts:
         function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
         if function is None:
             return None
-        # In a module of Flax, `jax.checkpoint` would not know the parameters.
+        # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
+        around = function.rpartition(".")[0]
+        if not around or around.endswith(">"):
+            checkpoints -= _OF_METHODS
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+
+    def _around_loop(self, value: int) -> set[str | None]:
+        """The functions that a loop is in, for a result of it; none for other values."""
+        is_of_loop = self.opcode(value) == b"while"
+        frames = self.origins.of_name(self.name[value]).frames if is_of_loop else ()
+        return {frame.function for frame in frames}
 
     def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
         """The functions that return a value: the forward pass reads it outside of them."""
@@ -539,8 +550,19 @@ _KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
 _OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xmap)\(")
 """The name of a module of JAX, or a part of its op_names."""
 
-_CHECKPOINTS: Final = {"flax.linen.remat": "/flax/linen/", "flax.nnx.remat": "/flax/nnx/"}
-"""What computes values again in modules of Flax, and a part of the paths of their files."""
+_NUMPYRO: Final = b"/numpyro/infer/svi.py"
+"""A part of the path of the step of NumPyro. Its loss has terms without examples, which each microbatch would add."""
+
+_CHECKPOINTS: Final = {
+    "equinox.filter_checkpoint": "/equinox/",
+    "flax.linen.remat": "/flax/linen/",
+    "flax.nnx.remat": "/flax/nnx/",
+    "haiku.remat": "/haiku/",
+}
+"""What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
+
+_OF_METHODS: Final = frozenset(("flax.linen.remat", "haiku.remat"))
+"""Those that work only in modules."""
 
 _MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""

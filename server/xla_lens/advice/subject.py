@@ -45,7 +45,12 @@ class Call:
     def name(self) -> str:
         """The name of the function without those around it. That of its class if its objects are called."""
         *around, name = self.function.split(".")
-        return around[-1] if name == "__call__" and around else name
+        return around[-1] if self.is_object and around else name
+
+    @property
+    def is_object(self) -> bool:
+        """Whether the function is what calling an object of a class does."""
+        return self.function.split(".")[-1] == "__call__"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,12 +133,22 @@ _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 
 def _what(subject: Subject) -> Inlines:
-    return ("Wrap ", *(subject.function or ("the layers",)), f" in {_checkpoint(subject)}")
+    function = subject.function or ("the layers",)
+    return ("Wrap ", *function, f" in {_checkpoint(subject)}")
 
 
 def _snippet(subject: Subject) -> str:
-    name = subject.call.name if subject.call else "layer"
-    return f"{name} = {_checkpoint(subject)}({name})"
+    name, checkpoint = subject.call.name if subject.call else "layer", _checkpoint(subject)
+    if subject.call is None or not subject.call.is_object or checkpoint in _OF_CLASSES:
+        return f"{name} = {checkpoint}({name})"
+    if checkpoint in _OF_METHODS:
+        return f"{name}.__call__ = {checkpoint}({name}.__call__)"
+    return f"y = {checkpoint}({name.lower()})(x)  # where {name.lower()} is the {name} that is called"
+
+
+_OF_CLASSES: Final = ("flax.linen.remat",)
+_OF_METHODS: Final = ("equinox.filter_checkpoint", "flax.nnx.remat")
+"""What wraps a whole class of modules, or one of its methods. Others wrap the object that is called."""
 
 
 def _checkpoint(subject: Subject) -> str:
