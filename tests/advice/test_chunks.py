@@ -7,9 +7,12 @@ some that look like them.
 - `wavelets`: the gradient of a pyramid that halves 1,024 positions seven times.
 - `updated_cache`: `jax.vmap` over 32 rows of a donated argument, which is returned with new contents.
 - `layered`: a train step whose scan is over 12 layers.
+- `both_ways`, `experts_one`, `preferred` and `time_first`, and the traps `kernel_regression`, `transported` and
+  `soft_experts`, are those of `proving/compared.py`, small.
 """
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -18,11 +21,12 @@ from samples import analysis_of, module_of
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.api import load_module
 from xla_lens.blocks.blocks import plain_text
 
 _PROGRAMS = Path(__file__).parent / "programs"
 
-_RULES = {Rule.SEGMENTS, Rule.ASSOCIATIVE_SCAN, Rule.MAPPED_BATCH}
+_RULES = {Rule.SEGMENTS, Rule.ASSOCIATIVE_SCAN, Rule.MAPPED_BATCH, Rule.SIMILARITY, Rule.ONE_HOT}
 
 
 def _extracted(program: str, folder: Path) -> Path:
@@ -45,6 +49,8 @@ def _extracted(program: str, folder: Path) -> Path:
         ),
         # An eighth is left of f32[32,1024] and c64[32,513].
         ("mapped_spectrum", Rule.MAPPED_BATCH, Cost.TIME, "Map over 4 examples at a time instead of all in", 224),
+        ("both_ways", Rule.SIMILARITY, Cost.COMPUTE, "Compare the examples in f32[512,512] in 8 chunks of", 2688),
+        ("experts_one", Rule.ONE_HOT, Cost.CODE, "Scatter tokens to experts and gather the results instead of", 8640),
     ],
 )
 def test_a_part_at_a_time_is_advised(
@@ -58,9 +64,50 @@ def test_a_part_at_a_time_is_advised(
     assert plain_text(action.what).startswith(what)
 
 
-@pytest.mark.parametrize("program", ["wavelets", "updated_cache", "layered"])
+@pytest.mark.parametrize(
+    "program",
+    ["wavelets", "updated_cache", "layered", "kernel_regression", "transported", "soft_experts", "preferred"],
+)
 def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Path) -> None:
     path = _extracted(program, tmp_path)
     advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    assert not _RULES & {action.rule for action in advice.actions}
+
+
+@pytest.mark.parametrize(
+    ("program", "rule", "what"),
+    [
+        # Chosen and rejected answers go through the model together: twice as many tokens as each argument has.
+        ("preferred", Rule.LOGITS, "Compute logits and loss in 8 chunks in of_sequences"),
+        (
+            "time_first",
+            Rule.MICROBATCHES,
+            "Split the batch (dimension 1 of ys and xs) into 4 microbatches and add up their gradients",
+        ),
+    ],
+)
+def test_the_batch_is_found_where_it_is_not_the_first_dimension(
+    program: str, rule: Rule, what: str, tmp_path: Path
+) -> None:
+    path = _extracted(program, tmp_path)
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    (action,) = (action for action in advice.actions if action.rule is rule)
+    assert plain_text(action.what).startswith(what)
+
+
+def test_rows_are_not_compared_in_chunks_if_the_program_returns_the_similarity(tmp_path: Path) -> None:
+    path = _extracted("both_ways", tmp_path)
+    module = next(path.parent.glob("*_optimizations.txt"))
+    text = module.read_text()
+    # The result that was the loss is the similarity now.
+    similarity = re.search(r"  %(\S+) = f32\[512,512\]\S* fusion\(", text)
+    assert similarity
+    text = re.sub(
+        r"(ROOT %tuple\S* = \(.*), f32\[\]\)( tuple\(.*), %\S+\)", rf"\1, f32[512,512])\2, %{similarity[1]})", text
+    )
+    module.write_text(text)
+    advice = advise(analysis_of(path), load_module(path))
     assert advice
     assert not _RULES & {action.rule for action in advice.actions}

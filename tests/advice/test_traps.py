@@ -35,7 +35,10 @@ _SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
         # One graph, whose edges exchange messages.
         ("trap_graph", {}),
         # A loss compares all examples with each other: in a product, or only within fusions.
-        ("trap_contrastive", {}),
+        (
+            "trap_contrastive",
+            {"similarity": "Compare the examples in f32[512,512] in 8 chunks of rows in loss (called at traps.py:30)"},
+        ),
         ("trap_distances", {}),
         # The result is a gradient of the batch itself.
         ("trap_gradient_of_batch", {}),

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from proving import forward
+from proving import compared, forward
 from proving.traps import TRAPS
 
 HALF, FULL = jnp.bfloat16, jnp.float32
@@ -402,8 +402,8 @@ def placed(one: Program, arguments: Any, devices: Any) -> Any:
 def compile_program(name: str, devices: Any) -> None:
     """Compile the program of a name as a module of that name."""
     base, _, change = name.partition("__")
-    if base in forward.CASES or base in forward.TRAPS:
-        _, function, _ = {**forward.CASES, **forward.TRAPS}[base]
+    if base in _CASES or base in _LOOKALIKES:
+        _, function, _ = {**_CASES, **_LOOKALIKES}[base]
         changed, arguments, donated = function(change == CHANGED)
 
         # The arguments keep their names.
@@ -545,18 +545,20 @@ def pairs() -> list[tuple[str, str, str, str]]:
         for change, (rule, _, bases) in CHANGES.items()
         for base in bases
         for backend in (CPU if rule == "cpu-scheduler" else BASES[base][1])
-    ] + [(base, CHANGED, rule, backend) for base, (rule, _, backends) in forward.CASES.items() for backend in backends]
+    ] + [(base, CHANGED, rule, backend) for base, (rule, _, backends) in _CASES.items() for backend in backends]
 
 
 def traps() -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
     """Each program that must not get some advice, the backend, this advice, and advice that it should get."""
     found = [(name, backend, trap.never, trap.right) for name, trap in TRAPS.items() for backend in BOTH]
-    others = forward.TRAPS.items()
+    others = _LOOKALIKES.items()
     return found + [(name, backend, (rule,), ()) for name, (rule, _, backends) in others for backend in backends]
 
 
 CHANGED = "changed"
-"""The change of the programs of `forward.py`."""
+"""The change of the programs of `forward.py` and `compared.py`."""
+
+_CASES, _LOOKALIKES = {**forward.CASES, **compared.CASES}, {**forward.TRAPS, **compared.TRAPS}
 
 
 def program(name: str) -> Program:

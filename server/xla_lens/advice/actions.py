@@ -72,7 +72,8 @@ class Action:
     `outputs` are rows of the allocations that the program would no longer need. `edit` is what it changes. `factor` is
     the number of parts into which the rule divides the buffers, None if it does not. `call` is what most of the buffers
     have in common in the program, None if that is unknown. `policy` is what it saves (`policy.saved_needed_bytes`) if a
-    policy keeps some of the buffers; None if none does, or if that saves nothing.
+    policy keeps some of the buffers; None if none does, or if that saves nothing. `batch_dimension` is the number of
+    the dimension of the arguments that is the batch.
     """
 
     rule: Rule
@@ -93,6 +94,7 @@ class Action:
     call: Call | None
     policy: PolicySaving | None
     others: Rows = ()
+    batch_dimension: int = 0
 
     @property
     def size_bytes(self) -> int:

@@ -36,10 +36,12 @@ from xla_lens.advice.rules import (
     loop_state,
     mapped_batch,
     microbatches,
+    one_hot,
     optimizer_state,
     padded_dimension,
     rematerialize,
     segments,
+    similarity,
     unrolled_loop,
 )
 from xla_lens.advice.subject import Framework, Subject
@@ -68,6 +70,8 @@ RULES: Final = (
     segments.ROW,
     associative_scan.ROW,
     mapped_batch.ROW,
+    similarity.ROW,
+    one_hot.ROW,
     gathered_weights.ROW,
 )
 """The rules whose savings are computed. Of actions that save as much, that of the first rule comes first."""
@@ -258,6 +262,7 @@ class _Search:
             call=subject.call,
             policy=self._policy(row.policy, change.effects, change.edit) if facts.framework is Framework.JAX and not others else None,
             others=numbers,
+            batch_dimension=subject.batch.dimension if subject.batch else 0,
         )
 
     def _policy(self, policy: Policy | None, effects: Sequence[Effect], edit: Edit) -> PolicySaving | None:

@@ -10,6 +10,7 @@ Where an array that still has the axis was computed from what has joined it, the
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import prod
@@ -36,6 +37,7 @@ from xla_lens.advice.dimensions import (
     total,
     without,
 )
+from xla_lens.advice.op_names import is_backward
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
@@ -51,7 +53,7 @@ class Array(NamedTuple):
     `added` are the axes that sums have added up, `joined` those whose elements were mixed otherwise; both are sets of
     bits. `is_trained` says that it depends on arguments that the program returns anew. `is_index` says that it is
     computed from integer arguments without any floating-point number, `is_device` that it depends on the device that
-    computes it.
+    computes it. `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -61,6 +63,7 @@ class Array(NamedTuple):
     is_trained: bool = False
     is_index: bool = False
     is_device: bool = False
+    is_one_hot: bool = False
 
     @property
     def axes(self) -> int:
@@ -98,6 +101,12 @@ class Axes:
     - `looked_up` are the lengths of dimensions of which integer arguments select elements, such as the vocabulary.
     - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
       `weights` those of the weights of averages over positions.
+    - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
+    - `one_hot` are the numbers of elements of one-hot arrays, with how many of their dimensions numbers select from.
+      `one_hot_factors` are those of factors of products.
+    - `reductions` counts, by the numbers of elements, what the forward pass reduces, and `summed` has the axes that its
+      products sum over. `products` are the numbers of elements of its products other than `pairs`, and `others` those
+      of what is carried by loops, or read by a sort, a decomposition and the like.
     - `results` are the arrays that the program returns.
     - `is_complete` is False if the module is too long, or if a part of it is missing.
     """
@@ -106,6 +115,10 @@ class Axes:
         self.added = self.joined = self.normalized = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
+        self.pairs = dict[int, tuple[Lengths, int]]()
+        self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
+        self.reductions, self.summed = Counter[int](), Counter[int]()
+        self.products, self.others = set[int](), set[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self._gathered = dict(lengths)
@@ -191,7 +204,11 @@ class Axes:
         if opcode in _STARTS and (spans := _elements(own.shape)):
             # The result has the operand, the result and more, in this order.
             return arrays[0], self._like(arrays[0], _lengths(own.shape[slice(*spans[1])]))
-        return self._array(own, arrays)
+        result = self._array(own, arrays)
+        if isinstance(result, Array) and _is_one_hot(own, arrays) and (numbers := _counted(result)):
+            self.one_hot[total(result.dimensions)] = numbers
+            return result._replace(is_one_hot=True)
+        return result
 
     def _started(self, own: InstructionText, operands: Sequence[Result]) -> Result:
         """The result of what an asynchronous operation computes, of which an instruction has the operands."""
@@ -239,6 +256,7 @@ class Axes:
 
     def _loop(self, body: int, carried: Result) -> Result:
         """What a loop carries, once another iteration adds nothing to it."""
+        self.others.update(total(array.dimensions) for array in _arrays(carried))
         for _ in range(_MOST_ITERATIONS):
             after = _union(carried, self._computation(body, [carried]))
             if after == carried:
@@ -338,6 +356,8 @@ class Axes:
         others = [operand for operand in operands if operand.dimensions and not _is_like(operand, lengths)]
         dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
         joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
+        if joining is operands:
+            self.others.update(total(operand.dimensions) for operand in operands)
         joined = reduce(or_, (operand.axes for operand in joining), 0)
         return self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
 
@@ -348,12 +368,16 @@ class Axes:
         kept = [dimension for number, dimension in enumerate(dimensions) if number not in dropped]
         arrays = operands[: len(operands) // 2]
         added, joined = (gone, 0) if is_sum else (0, gone)
+        if _is_forward(own):
+            self.reductions[total(dimensions)] += 1
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
 
     def _rearranged(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """Arrays whose elements change places along some dimensions."""
         dimensions, lengths = operands[0].dimensions, _lengths(own.shape)
+        if own.opcode == b"sort":
+            self.others.add(total(dimensions))
         joined = 0 if _is_of_scatter(own) else all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
         if own.opcode == b"all-to-all":
             dimensions = grown(shrunk(dimensions, lengths), lengths) if lengths else dimensions
@@ -462,14 +486,14 @@ class Axes:
         text = own.text[own.operands_end : own.end]
         left, right, *_ = operands
         if own.opcode == b"dot":
-            return self._of_dimensions(left, right, [_numbers(text, name) for name in _DOT])
+            return self._of_dimensions(own, left, right, [_numbers(text, name) for name in _DOT])
         if b"dim_labels=" in text:
-            return self._convolution(text, left, right, _lengths(own.shape) or _lengths_of_first(own.shape))
+            return self._convolution(own, left, right, _lengths(own.shape) or _lengths_of_first(own.shape))
         if b"dot_dimension_numbers" in text:
-            return self._of_dimensions(left, right, [_listed(text, name) for name in _DOT_OF_LIBRARY])
+            return self._of_dimensions(own, left, right, [_listed(text, name) for name in _DOT_OF_LIBRARY])
         return None
 
-    def _of_dimensions(self, left: Array, right: Array, numbers: Sequence[Lengths]) -> Array:
+    def _of_dimensions(self, own: InstructionText, left: Array, right: Array, numbers: Sequence[Lengths]) -> Array:
         """A product of two arrays, by the numbers of the dimensions of each that it sums over, and that both have."""
         left_over, right_over, left_both, right_both = numbers
         pairs = zip(left_both, right_both, strict=True)
@@ -480,10 +504,14 @@ class Axes:
             left_over=[left.dimensions[number] for number in left_over],
             right_over=[right.dimensions[number] for number in right_over],
         )
-        return self._of_parts(left, right, parts, [*parts.both, *parts.left_free, *parts.right_free])
+        return self._of_parts(own, left, right, parts, [*parts.both, *parts.left_free, *parts.right_free])
 
-    def _of_parts(self, left: Array, right: Array, parts: "_Parts", dimensions: Sequence[Dimension]) -> Array:
+    def _of_parts(
+        self, own: InstructionText, left: Array, right: Array, parts: "_Parts", dimensions: Sequence[Dimension]
+    ) -> Array:
         """A product of two arrays with some dimensions."""
+        if _is_forward(own) and (left.is_data or right.is_data):
+            self._note_product(left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | COUNTED
         if left.is_data and right.is_data and total(parts.both) > 1:
             if all_axes(parts.left_free) & ~shared and all_axes(parts.right_free) & ~shared:
@@ -495,16 +523,29 @@ class Axes:
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
         return self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
 
+    def _note_product(self, left: Array, right: Array, parts: "_Parts", count: int) -> None:
+        """Note what a product of the forward pass tells of its factors and its result."""
+        rows, columns = all_axes(parts.left_free) & ~COUNTED, all_axes(parts.right_free) & ~COUNTED
+        if left.is_data and right.is_data and rows and columns and total(parts.both) == 1:
+            self.pairs[count] = (total(parts.left_free), total(parts.right_free)), rows | columns
+        else:
+            self.products.add(count)
+        for factor, over in ((left, parts.left_over), (right, parts.right_over)):
+            self.summed[total(factor.dimensions)] |= all_axes(over) & ~COUNTED
+            if factor.is_one_hot:
+                self.one_hot_factors.add(total(factor.dimensions))
+
     def _divided(self, dimensions: Sequence[Dimension]) -> int:
         """The axes that a reshape has divided among several dimensions: a sum over one of these is a part of a sum."""
         axes = [axes_of(dimension) for dimension in dimensions]
         twice = reduce(or_, (one & other for number, one in enumerate(axes) for other in axes[:number]), 0)
         return twice & ~self._paired(dimensions)
 
-    def _convolution(self, text: bytes, left: Array, right: Array, lengths: Lengths) -> Array:
+    def _convolution(self, own: InstructionText, left: Array, right: Array, lengths: Lengths) -> Array:
         """A convolution. On TPUs, products are convolutions whose windows stand for dimensions that the two have in
         common, that only one of them has, or that are summed over.
         """
+        text = own.text[own.operands_end : own.end]
         match = _LABELS.search(text)
         arrays = left.dimensions, right.dimensions, lengths
         labels = [name.decode() for name in match.groups()] if match else []
@@ -536,7 +577,7 @@ class Axes:
             else:
                 found[name] = resized(here, after)
                 parts.left_free.append(found[name])
-        return self._of_parts(left, right, parts, [found[name] for name in labels[2]])
+        return self._of_parts(own, left, right, parts, [found[name] for name in labels[2]])
 
     # ------------------------------------------------------------ elements by number
 
@@ -646,6 +687,36 @@ def _is_like(array: Array, lengths: Lengths) -> bool:
     )
 
 
+def _is_forward(own: InstructionText) -> bool:
+    """Whether an instruction surely belongs to the forward pass."""
+    return own.op_name is not None and not is_backward(own.op_name)
+
+
+def _counted(array: Array) -> int:
+    """How many dimensions of an array have the numbers of their elements, also as factors of others."""
+    return sum(bool(axes & COUNTED) for dimension in array.dimensions for axes, _ in dimension)
+
+
+def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
+    """Whether an instruction compares numbers with those of elements, or computes zeros wherever that has zeros."""
+    match own.opcode, operands:
+        case b"compare", [left, right]:
+            is_equal = own.text.find(b"direction=EQ", own.operands_end, own.end) != NONE
+            is_counted = any(one.is_data and not other.is_data and _counted(other) for one, other in _both(left, right))
+            return is_equal and is_counted
+        case ((b"multiply" | b"and"), [left, right]):
+            return left.is_one_hot or right.is_one_hot
+        case b"select", [where, value, otherwise]:
+            return (where.is_one_hot or value.is_one_hot) and not otherwise.is_data
+        case opcode, [operand, *_]:
+            return operand.is_one_hot and opcode in _KEEPING_ZEROS
+    return False
+
+
+def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
+    return (left, right), (right, left)
+
+
 def _is_of_scatter(own: InstructionText) -> bool:
     """Whether an instruction is made by XLA to order the updates of a scatter, which adds them up in any order."""
     return (own.op_name or "").rpartition("/")[2].startswith("scatter")
@@ -699,6 +770,7 @@ def _union(one: Result, other: Result) -> Result:
             one.is_trained or other.is_trained,
             one.is_index or other.is_index,
             one.is_device or other.is_device,
+            one.is_one_hot and other.is_one_hot,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one
@@ -755,6 +827,11 @@ _ELEMENTWISE: Final = frozenset(
     power real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt select shift-left
     shift-right-arithmetic shift-right-logical sign sine sqrt stochastic-convert subtract tan tanh xor""".split()
 )
+_KEEPING_ZEROS: Final = frozenset(
+    (b"bitcast", b"broadcast", b"convert", b"copy", b"pad", b"reduce", b"reshape", b"slice", b"transpose")
+)
+"""Instructions that move the elements of their first operand, convert them, or add some up."""
+
 _DOT: Final = (b"lhs_contracting_dims", b"rhs_contracting_dims", b"lhs_batch_dims", b"rhs_batch_dims")
 _DOT_OF_LIBRARY: Final = (
     b"lhs_contracting_dimensions",

@@ -212,9 +212,11 @@ class Facts:
             value for value, shape in shapes.items() if value not in known and counts[shape] > gradients[shape]
         )
 
-    def axis(self, length: int) -> int:
-        """The axis, as a bit, of the first dimensions of a length of inputs that are no biases; 0 without any."""
-        return self._axis_bits.get((0, length, False), 0)
+    def axis(self, length: int, number: int = 0) -> int:
+        """The axis, as a bit, of the dimensions with a number and a length of inputs that are no biases; 0 without
+        any.
+        """
+        return self._axis_bits.get((number, length, False), 0)
 
     @cached_property
     def _axis_bits(self) -> dict[tuple[int, int, bool], int]:
@@ -243,18 +245,30 @@ class Facts:
     def batch(self) -> Batch | None:
         """The batch of a program that adds up the gradients of its examples, and computes each of them from that
         example alone, but for sums that normalize. None if there is none: the nodes and edges of a graph, and examples
-        that a loss compares with each other, are no batch.
+        that a loss compares with each other, are no batch. It is the first dimension of arguments, or the second one
+        of those with the time first.
         """
-        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value)) and len(shape.lengths) > 1}
-        likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
-        sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[0]) > 1)
-        axes = self.axes if self.backward_step is not None and sizes else None
         text = self.origins.module.data if self.origins.module else b""
-        if axes is None or _NUMPYRO in text:
+        if self.backward_step is None or self.axes is None or _NUMPYRO in text:
             return None
+        first = self._batch_in(self.axes, 0)
+        # A loop with a backward pass in each iteration takes the batch in parts already.
+        return first or (None if _BACKWARD_IN_LOOP.search(text) else self._batch_in(self.axes, 1))
+
+    def _batch_in(self, axes: Axes, number: int) -> Batch | None:
+        """The batch, if it is a dimension of arguments."""
+        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value)) and len(shape.lengths) > 1}
+        # The last dimension of numbers has features.
+        shapes = {
+            value: shape
+            for value, shape in shapes.items()
+            if len(shape.lengths) > (number + 1 if shape.type in FLOATS and number else number)
+        }
+        likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
+        sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[number]) > 1)
         inputs = {shape.lengths for shape in shapes.values() if shape.type in FLOATS}
         for size in sizes:
-            axis = self.axis(size)
+            axis = self.axis(size, number)
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
                 for result in axes.results
@@ -262,14 +276,15 @@ class Facts:
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
+                text = self.origins.module.data if self.origins.module else b""
                 is_random = any(name in text for name in _RANDOM)
-                return Batch(self._names_of_batch(size), size, bool(axes.added & axis), is_random)
+                return Batch(self._names_of_batch(size, number), size, bool(axes.added & axis), is_random, number)
         return None
 
-    def _names_of_batch(self, size: int) -> tuple[str, ...]:
-        """The names of the inputs whose first dimension has a length."""
+    def _names_of_batch(self, size: int, number: int) -> tuple[str, ...]:
+        """The names of the inputs of which a dimension has a length."""
         shapes = ((value, self.dimensions(value)) for value in self.inputs)
-        values = (value for value, shape in shapes if shape and shape.lengths[0] == size)
+        values = (value for value, shape in shapes if shape and shape.lengths[number : number + 1] == (size,))
         paths = (told_path(self.op_name(self.name[value])) for value in values)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
 
@@ -487,8 +502,8 @@ class Facts:
         if function is None:
             return None
         # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
-        around = function.rpartition(".")[0]
-        if not around or around.endswith(">"):
+        scope = function.rpartition(".")[0]
+        if not scope or scope.endswith(">"):
             checkpoints -= _OF_METHODS
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
 
@@ -534,6 +549,9 @@ _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """Files of what programs are written with: nobody changes these."""
+
+_BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpose\(')
+"""A backward pass within the iterations of a loop. That of a loop has ``transpose(`` before ``while``."""
 
 _RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
 """How modules draw random numbers."""

@@ -57,13 +57,14 @@ class Call:
 class Batch:
     """The arguments that have an element for each of `size` examples, by the names of the whole arguments, empty if
     they are unknown. `is_normalized` says that the program divides by sums over all examples, and `is_random` that it
-    draws random numbers.
+    draws random numbers. `dimension` is the number of the dimension of the examples.
     """
 
     names: tuple[str, ...]
     size: int
     is_normalized: bool
     is_random: bool
+    dimension: int = 0
 
 
 class Framework(Enum):

@@ -117,6 +117,8 @@ def _of_action(dump: DumpSet, row: int, action: Action) -> Iterator[Candidate]:
             yield candidate(Change(donated=_parameters(dump, action)))
         case Rule.OPTIMIZER_STATE:
             yield candidate(Change(narrowed=_parameters(dump, action)))
+        case Rule.MICROBATCHES if action.batch_dimension:
+            yield candidate(None, "the batch is not the first dimension of the arguments")
         case Rule.MICROBATCHES:
             yield candidate(Change(microbatches=action.factor))
         case Rule.REMATERIALIZE if call is None:

@@ -25,10 +25,7 @@ def logits(facts: Facts) -> Iterator[Effect]:
     """
     if facts.backward_step is None:
         return
-    # Each sequence may be one token longer than what the program computes: the first token has no prediction, and after
-    # the last one none is needed.
-    counts = {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)}
-    words, tokens = _vocabulary(facts), counts - {0, 1}
+    words, tokens = _vocabulary(facts), _token_counts(facts)
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
     found = [
@@ -49,6 +46,15 @@ def logits(facts: Facts) -> Iterator[Effect]:
         yield Effect(NONE, (Piece(start, end, size),))
 
 
+def _token_counts(facts: Facts) -> set[int]:
+    """The numbers of tokens that may go through the model at once."""
+    # Each sequence may be one token longer than what the program computes: the first token has no prediction, and after
+    # the last one none is needed.
+    counts = {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)}
+    # Several batches may go through it together, such as chosen and rejected answers.
+    return {count * batches for count in counts for batches in range(1, len(facts.tokens) + 1)} - {0, 1}
+
+
 def _vocabulary(facts: Facts) -> set[int]:
     """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has."""
     longer, others = Counter[int](), set[int]()
@@ -66,8 +72,8 @@ def _vocabulary(facts: Facts) -> set[int]:
     return found & facts.axes.looked_up if found and facts.axes else set()
 
 
-_MOST_TABLES: Final = 6
-"""The embedding and what computes the logits, each with two moments."""
+_MOST_TABLES: Final = 8
+"""The embedding and what computes the logits, each with two moments, and in a frozen model or an average."""
 
 
 def _what(subject: Subject) -> Inlines:
@@ -75,7 +81,7 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(_subject: Subject) -> str:
-    return "loss = jax.lax.map(jax.checkpoint(loss_of), chunks).sum()"
+    return "losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # of positions or sequences; then add them up"
 
 
 ROW: Final = RuleRow(rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_CHUNKS)

@@ -26,7 +26,8 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         return
     returned, batch = facts.returned, found.size
     arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
-    weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[0] != batch]
+    place = slice(found.dimension, found.dimension + 1)
+    weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[place] != (batch,)]
     weights += [lengths[1:] for lengths in weights]
     alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
     shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
@@ -37,7 +38,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         op_name = facts.op_name(facts.name[value]) or facts.origins.of_value(value).op_name or ""
         # A batch may have the dimensions of a weight.
         is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
-        is_forward = shape.lengths[0] == batch and not is_gradient
+        is_forward = batch in shape.lengths[: found.dimension + 1] and not is_gradient
         is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
         # XLA gives copies of a weight its name, such as one with padding.
         if op_name not in names and (is_forward or not is_weight):
@@ -55,7 +56,8 @@ def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
 def _what(subject: Subject) -> Inlines:
     batch = subject.batch
     names = batch.names if batch else ()
-    which = (" (", *listed(names), ")") if names else ()
+    where = f"dimension {batch.dimension} of " if batch and batch.dimension else ""
+    which = (f" ({where}", *listed(names), ")") if names else ()
     changes = [
         "normalization over the batch sees a part of it" if batch and batch.is_normalized else "",
         "other random numbers are drawn" if batch and batch.is_random else "",

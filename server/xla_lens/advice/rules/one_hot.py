@@ -1,0 +1,46 @@
+"""`one-hot`: products with large one-hot arrays move rows to other places."""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Final
+
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines, Name, Role
+
+
+def one_hot(facts: Facts) -> Iterator[Effect]:
+    """Yield the arrays that have an element for each token, each expert and each place of the expert: the one-hot
+    arrays that send tokens to experts by a product, and what is computed from them element by element. A scatter and a
+    gather need none.
+    """
+    axes = facts.axes
+    if axes is None:
+        return
+    factors = {count for count in axes.one_hot_factors if axes.one_hot.get(count, 0) >= _NUMBERS}
+    sources = {count for count, numbers in axes.one_hot.items() if numbers >= _NUMBERS} if factors else set[int]()
+    counts = (factors | sources) - axes.products
+    for value, shape in facts.computed.items():
+        if prod(shape.lengths) in counts:
+            yield Effect(value)
+
+
+_NUMBERS: Final = 2
+"""The number of an expert and that of a place in it. One-hot vectors alone are small, or labels."""
+
+
+def _what(subject: Subject) -> Inlines:
+    shape = Name(subject.groups[0].shape, role=Role.SHAPE)
+    return ("Scatter tokens to experts and gather the results instead of products with ", shape, *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return (
+        'inside = jnp.zeros((experts, places, width)).at[expert, place].set(tokens, mode="drop")'
+        '  # back: outside.at[expert, place].get(mode="fill", fill_value=0)'
+    )
+
+
+ROW: Final = RuleRow(rule=Rule.ONE_HOT, find=one_hot, what=_what, snippet=_snippet)

@@ -1,0 +1,64 @@
+"""`similarity`: a loss compares all examples of a batch with all others at once."""
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from xla_lens.advice.actions import Cost
+from xla_lens.advice.axes import Axes
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Dimensions, Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.subject import Subject
+from xla_lens.blocks.blocks import Inlines, Name, Role
+
+_CHUNKS: Final = 8
+"""The number of chunks of rows."""
+
+_MOST_REDUCTIONS: Final = 6
+"""A softmax over rows and one over columns reduce four times, and a loss may have their means. Rows and columns that
+are normalized in turn need more.
+"""
+
+
+def similarity(facts: Facts) -> Iterator[Effect]:
+    """Yield what has an element for each pair of two examples, for a part of the rows."""
+    axes = facts.axes
+    if axes is None or facts.backward_step is None:
+        return
+    weights = {_sorted(shape) for value in facts.arguments if (shape := facts.squeezed(value))}
+    shapes = {value: shape for value in facts.computed if (shape := facts.squeezed(value))}
+    found = {_sorted(shape) for shape in _pairs(facts, axes)} - weights
+    for value, shape in shapes.items():
+        if _sorted(shape) in found:
+            yield facts.divided(value, _CHUNKS)
+
+
+def _pairs(facts: Facts, axes: Axes) -> Iterator[Dimensions]:
+    """The dimensions of similarities whose rows can be computed one by one: nothing but reductions reads them."""
+    shapes = (facts.dimensions(value) for value in facts.inputs)
+    examples = reduce(or_, (facts.axis(shape.lengths[0]) for shape in shapes if shape), 0)
+    returned = {lengths for result in axes.results if len(lengths := result.lengths) > 1}
+    for count, (lengths, own) in axes.pairs.items():
+        is_mixed = axes.summed[count] & own or axes.reductions[count] > _MOST_REDUCTIONS
+        if not (own & ~examples or is_mixed or lengths in returned or count in axes.products | axes.others):
+            yield Dimensions("f32", lengths)
+
+
+def _sorted(shape: Dimensions) -> tuple[int, ...]:
+    return tuple(sorted(shape.lengths))
+
+
+def _what(subject: Subject) -> Inlines:
+    shape = Name(subject.groups[0].shape, role=Role.SHAPE)
+    return ("Compare the examples in ", shape, f" in {_CHUNKS} chunks of rows", *subject.in_function)
+
+
+def _snippet(_subject: Subject) -> str:
+    return "losses = jax.lax.map(jax.checkpoint(loss_of_rows), chunks)  # again for the columns, if these are compared"
+
+
+ROW: Final = RuleRow(
+    rule=Rule.SIMILARITY, find=similarity, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_CHUNKS
+)

@@ -1,0 +1,308 @@
+"""Training steps whose losses compare examples with each other, or whose layers select by one-hot arrays, each as it is
+and as a piece of advice changes it. The traps look like them, and must not get the advice.
+
+Each function returns what to compile, its arguments, and the numbers of those that are donated. Imported by
+`programs.py`, which sets the environment of jax first.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+Compiled = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
+
+FULL, INT = jnp.float32, jnp.int32
+CHUNKS = 8
+
+
+def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def trained(loss: Callable[..., Any], params: Any, *batch: Any) -> Compiled:
+    """A step of gradient descent: `step(params, *batch)`."""
+
+    def step(params: Any, *batch: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, *batch)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients), value
+
+    return step, (params, *batch), (0,)
+
+
+def summed(loss: Callable[..., Any], *rows: Any) -> Any:
+    """The sum of a loss over chunks of rows."""
+    parts = jax.tree.map(lambda array: array.reshape(CHUNKS, -1, *array.shape[1:]), rows)
+    return jnp.sum(lax.map(jax.checkpoint(lambda part: loss(*part)), parts))
+
+
+# ---------------------------------------------------------------- similarities
+
+
+def embedded(params: Any, x: Any) -> Any:
+    z = jax.nn.gelu(x @ params["in"]) @ params["out"]
+    return z * lax.rsqrt(jnp.sum(z * z, -1, keepdims=True) + 1e-6)
+
+
+TOWER = {"in": of(128, 256), "out": of(256, 96)}
+
+
+def entropy(logits: Any, labels: Any) -> Any:
+    """The sum of the cross-entropy of rows."""
+    picked = jnp.take_along_axis(logits, labels[:, None], 1)[:, 0]
+    return jnp.sum(jax.nn.logsumexp(logits, 1) - picked)
+
+
+def both_ways(is_changed: bool, batch: int = 4096) -> Compiled:
+    """Images and texts, of which the right text is found for each image, and the right image for each text."""
+
+    def loss(params: Any, images: Any, texts: Any) -> Any:
+        a, b, own = embedded(params["images"], images), embedded(params["texts"], texts), jnp.arange(batch)
+        if is_changed:
+            rows = summed(lambda part, own: entropy(part @ b.T * 20, own), a, own)
+            columns = summed(lambda part, own: entropy(part @ a.T * 20, own), b, own)
+            return (rows + columns) / batch
+        similarity = a @ b.T * 20
+        return (entropy(similarity, own) + entropy(similarity.T, own)) / batch
+
+    return trained(loss, {"images": TOWER, "texts": TOWER}, of(batch, 128), of(batch, 128))
+
+
+def each_pair(is_changed: bool) -> Compiled:
+    """Users and items, each pair of which is judged by a sigmoid."""
+    batch = 6144
+
+    def loss(params: Any, users: Any, items: Any) -> Any:
+        a, b = embedded(params["users"], users), embedded(params["items"], items)
+
+        def judged(part: Any, place: Any) -> Any:
+            sign = jnp.where(place[:, None] == jnp.arange(batch), 1.0, -1.0)
+            return -jnp.sum(jax.nn.log_sigmoid(sign * (part @ b.T * 10 - 5)))
+
+        rows = a, jnp.arange(batch)
+        return (summed(judged, *rows) if is_changed else judged(*rows)) / batch
+
+    return trained(loss, {"users": TOWER, "items": TOWER}, of(batch, 128), of(batch, 128))
+
+
+def negatives(is_changed: bool) -> Compiled:
+    """Queries, of which each has the right document among all of the batch and others that are wrong for all."""
+    batch, others = 2048, 6144
+
+    def loss(params: Any, queries: Any, documents: Any, wrong: Any) -> Any:
+        z = embedded(params["queries"], queries)
+        keys = embedded(params["documents"], jnp.concatenate([documents, wrong]))
+
+        def found(part: Any, place: Any) -> Any:
+            return entropy(part @ keys.T * 20, place)
+
+        rows = z, jnp.arange(batch)
+        return (summed(found, *rows) if is_changed else found(*rows)) / batch
+
+    return trained(loss, {"queries": TOWER, "documents": TOWER}, of(batch, 128), of(batch, 128), of(others, 128))
+
+
+def kernel_regression(_: bool, batch: int = 4096) -> Compiled:
+    """A trap: the averages over all examples are what is trained, as in attention."""
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        z = embedded(params, x)
+        weights = jax.nn.softmax(z @ z.T * 20 - 1e9 * jnp.eye(batch))
+        return jnp.mean((weights @ y - y) ** 2)
+
+    return trained(loss, TOWER, of(batch, 128), of(batch, 8))
+
+
+def transported(_: bool, batch: int = 2048) -> Compiled:
+    """A trap: rows and columns are normalized in turn, so that no chunk of rows can be computed on its own."""
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        a, b = embedded(params["x"], x), embedded(params["y"], y)
+        similarity = a @ b.T * 10
+        for _ in range(5):
+            similarity = jax.nn.log_softmax(jax.nn.log_softmax(similarity, 0), 1)
+        return -jnp.mean(jnp.diag(similarity))
+
+    return trained(loss, {"x": TOWER, "y": TOWER}, of(batch, 128), of(batch, 128))
+
+
+# ---------------------------------------------------------------- experts
+
+EXPERTS, ROOM, WIDTH = 16, 320, 128
+
+
+def experts(is_changed: bool, layers: int = 2, groups: int = 0, tokens: int = 4096, room: int = 320) -> Compiled:
+    """A mixture of experts that gets its tokens by products with a one-hot array of [tokens, experts, room]."""
+
+    def layer(weights: Any, x: Any) -> Any:
+        gates = jax.nn.softmax(x @ weights["gate"])
+        expert, gate = jnp.argmax(gates, -1), jnp.max(gates, -1)
+        chosen = jax.nn.one_hot(expert, EXPERTS, dtype=INT)
+        place = jnp.sum(jnp.cumsum(chosen, 0) * chosen, -1) - 1
+        if is_changed:
+            inside = jnp.zeros((EXPERTS, room, WIDTH)).at[expert, place].set(x, mode="drop")
+        else:
+            dispatch = jax.nn.one_hot(expert, EXPERTS)[:, :, None] * jax.nn.one_hot(place, room)[:, None]
+            inside = jnp.einsum("tec,td->ecd", dispatch, x)
+        outside = jax.nn.gelu(jnp.einsum("ecd,edf->ecf", inside, weights["up"]))
+        outside = jnp.einsum("ecf,efd->ecd", outside, weights["down"])
+        if is_changed:
+            return x + gate[:, None] * outside.at[expert, place].get(mode="fill", fill_value=0)
+        return x + jnp.einsum("tec,ecd->td", dispatch * gate[:, None, None], outside)
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        through = jax.vmap(layer, (None, 0)) if groups else layer
+        for weights in params:
+            x = through(weights, x)
+        return jnp.mean((x - y) ** 2)
+
+    weights = {"gate": of(WIDTH, EXPERTS), "up": of(EXPERTS, WIDTH, 512), "down": of(EXPERTS, 512, WIDTH)}
+    shape = (groups, tokens // groups, WIDTH) if groups else (tokens, WIDTH)
+    return trained(loss, [weights] * layers, of(*shape), of(*shape))
+
+
+def two_experts(is_changed: bool) -> Compiled:
+    """Each token goes to two experts."""
+    tokens = 2048
+
+    def layer(weights: Any, x: Any) -> Any:
+        gates, expert = lax.top_k(jax.nn.softmax(x @ weights["gate"]), 2)
+        chosen = jax.nn.one_hot(expert, EXPERTS)
+        before = jnp.cumsum(chosen.reshape(-1, EXPERTS), 0).reshape(chosen.shape) * chosen - 1
+        if is_changed:
+            place = jnp.max(before, -1).astype(INT)
+            inside = jnp.zeros((EXPERTS, ROOM, WIDTH)).at[expert, place].set(x[:, None], mode="drop")
+        else:
+            dispatch = jax.nn.one_hot(before.astype(INT), ROOM) * chosen[..., None]
+            inside = jnp.einsum("tec,td->ecd", dispatch.sum(1), x)
+        outside = jax.nn.gelu(jnp.einsum("ecd,edf->ecf", inside, weights["up"]))
+        outside = jnp.einsum("ecf,efd->ecd", outside, weights["down"])
+        if is_changed:
+            got = outside.at[expert, place].get(mode="fill", fill_value=0)
+            return x + jnp.sum(gates[..., None] * got, 1)
+        return x + jnp.einsum("tec,ecd->td", (dispatch * gates[..., None, None]).sum(1), outside)
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            x = layer(weights, x)
+        return jnp.mean((x - y) ** 2)
+
+    weights = {"gate": of(WIDTH, EXPERTS), "up": of(EXPERTS, WIDTH, 512), "down": of(EXPERTS, 512, WIDTH)}
+    return trained(loss, [weights] * 2, of(tokens, WIDTH), of(tokens, WIDTH))
+
+
+def soft_experts(_: bool, tokens: int = 2048) -> Compiled:
+    """A trap: each place of an expert gets a mean of all tokens, by weights that are no zeros and ones."""
+    slots = 64
+
+    def layer(weights: Any, x: Any) -> Any:
+        scores = jnp.einsum("td,desp->tes", x, weights["slots"][..., None])
+        inside = jnp.einsum("tes,td->esd", jax.nn.softmax(scores, 0), x)
+        outside = jax.nn.gelu(jnp.einsum("esd,edf->esf", inside, weights["up"]))
+        outside = jnp.einsum("esf,efd->esd", outside, weights["down"])
+        return x + jnp.einsum(
+            "tes,esd->td", jax.nn.softmax(scores.reshape(tokens, -1), -1).reshape(scores.shape), outside
+        )
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            x = layer(weights, x)
+        return jnp.mean((x - y) ** 2)
+
+    weights = {"slots": of(WIDTH, EXPERTS, slots), "up": of(EXPERTS, WIDTH, 512), "down": of(EXPERTS, 512, WIDTH)}
+    return trained(loss, [weights] * 2, of(tokens, WIDTH), of(tokens, WIDTH))
+
+
+# ---------------------------------------------------------------- two batches in one
+
+
+def preferred(is_changed: bool, is_with_reference: bool = True, length: int = 256, words: int = 16384) -> Compiled:
+    """DPO: chosen and rejected answers go through the model together."""
+    batch, width = 4, 128
+
+    def likelihood(params: Any, tokens: Any) -> Any:
+        x = params["embed"][tokens[:, :-1]]
+        for weights in params["layers"]:
+            x = x + jax.nn.gelu(x @ weights["up"]) @ weights["down"]
+
+        def of_sequences(x: Any, following: Any) -> Any:
+            logits = jax.nn.log_softmax(x @ params["head"])
+            return jnp.sum(jnp.take_along_axis(logits, following[..., None], -1), (1, 2))
+
+        if not is_changed:
+            return of_sequences(x, tokens[:, 1:])
+        parts = (x[:, None], tokens[:, None, 1:])
+        return lax.map(jax.checkpoint(lambda part: of_sequences(*part)), parts)[:, 0]
+
+    def loss(params: Any, reference: Any, chosen: Any, rejected: Any) -> Any:
+        both = jnp.concatenate([chosen, rejected])
+        margins = likelihood(params, both)
+        if is_with_reference:
+            margins -= likelihood(reference, both)
+        return -jnp.mean(jax.nn.log_sigmoid(0.1 * (margins[:batch] - margins[batch:])))
+
+    layers = [{"up": of(width, 4 * width), "down": of(4 * width, width)}] * 2
+    params = {"embed": of(words, width), "head": of(width, words), "layers": layers}
+    tokens = of(batch, length + 1, dtype=INT)
+    return trained(loss, params, params if is_with_reference else of(1), tokens, tokens)
+
+
+# ---------------------------------------------------------------- time first
+
+
+def time_first(is_changed: bool, batch: int = 64, length: int = 128) -> Compiled:
+    """A recurrent net whose arguments are [time, batch, width]."""
+    width = 256
+
+    def cell(params: Any, h: Any, x: Any) -> Any:
+        gate = jax.nn.sigmoid(x @ params["x"] + h @ params["h"])
+        return gate * h + (1 - gate) * jnp.tanh(x @ params["new"])
+
+    def loss(params: Any, xs: Any, ys: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            h = cell(params, h, x)
+            return h, h
+
+        states = lax.scan(step, jnp.zeros((xs.shape[1], width)), xs)[1]
+        return jnp.mean((states @ params["out"] - ys) ** 2)
+
+    def update(params: Any, xs: Any, ys: Any) -> Any:
+        def one_more(total: Any, part: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
+
+        if is_changed:
+            parts = jax.tree.map(lambda x: jnp.moveaxis(x.reshape(length, 4, -1, x.shape[-1]), 1, 0), (xs, ys))
+            gradients = lax.scan(one_more, jax.tree.map(jnp.zeros_like, params), parts)[0]
+        else:
+            gradients = jax.grad(loss)(params, xs, ys)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    params = {"x": of(32, width), "h": of(width, width), "new": of(32, width), "out": of(width, 32)}
+    return update, (params, of(length, batch, 32), of(length, batch, 32)), (0,)
+
+
+BOTH = ("cpu", "tpu")
+
+CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
+    "both_ways": ("similarity", both_ways, BOTH),
+    "each_pair": ("similarity", each_pair, BOTH),
+    "negatives": ("similarity", negatives, BOTH),
+    "experts_one": ("one-hot", experts, BOTH),
+    "experts_grouped": ("one-hot", partial(experts, groups=4), BOTH),
+    "experts_two": ("one-hot", two_experts, BOTH),
+    "preferred": ("logits", preferred, BOTH),
+    "preferred_alone": ("logits", partial(preferred, is_with_reference=False), BOTH),
+    "time_first": ("microbatches", time_first, BOTH),
+    "time_first_long": ("microbatches", partial(time_first, batch=16, length=512), BOTH),
+}
+"""What advises a change, the program, and where it is compiled."""
+
+TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
+    "kernel_regression": ("similarity", kernel_regression, BOTH),
+    "transported": ("similarity", transported, BOTH),
+    "soft_experts": ("one-hot", soft_experts, BOTH),
+}
+"""What must not be advised, the program, and where it is compiled."""
