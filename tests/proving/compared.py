@@ -56,7 +56,7 @@ def entropy(logits: Any, labels: Any) -> Any:
     return jnp.sum(jax.nn.logsumexp(logits, 1) - picked)
 
 
-def both_ways(is_changed: bool, batch: int = 4096) -> Compiled:
+def both_ways(is_changed: bool, batch: int = 8192) -> Compiled:
     """Images and texts, of which the right text is found for each image, and the right image for each text."""
 
     def loss(params: Any, images: Any, texts: Any) -> Any:
@@ -90,7 +90,7 @@ def each_pair(is_changed: bool) -> Compiled:
 
 def negatives(is_changed: bool) -> Compiled:
     """Queries, of which each has the right document among all of the batch and others that are wrong for all."""
-    batch, others = 2048, 6144
+    batch, others = 4096, 12288
 
     def loss(params: Any, queries: Any, documents: Any, wrong: Any) -> Any:
         z = embedded(params["queries"], queries)
@@ -131,10 +131,10 @@ def transported(_: bool, batch: int = 2048) -> Compiled:
 
 # ---------------------------------------------------------------- experts
 
-EXPERTS, ROOM, WIDTH = 16, 320, 128
+EXPERTS, ROOM, WIDTH = 16, 1280, 128
 
 
-def experts(is_changed: bool, layers: int = 2, groups: int = 0, tokens: int = 4096, room: int = 320) -> Compiled:
+def experts(is_changed: bool, layers: int = 2, groups: int = 0, tokens: int = 16384, room: int = 1280) -> Compiled:
     """A mixture of experts that gets its tokens by products with a one-hot array of [tokens, experts, room]."""
 
     def layer(weights: Any, x: Any) -> Any:
@@ -166,7 +166,7 @@ def experts(is_changed: bool, layers: int = 2, groups: int = 0, tokens: int = 40
 
 def two_experts(is_changed: bool) -> Compiled:
     """Each token goes to two experts."""
-    tokens = 2048
+    tokens = 8192
 
     def layer(weights: Any, x: Any) -> Any:
         gates, expert = lax.top_k(jax.nn.softmax(x @ weights["gate"]), 2)
@@ -253,7 +253,7 @@ def preferred(is_changed: bool, is_with_reference: bool = True, length: int = 25
 # ---------------------------------------------------------------- time first
 
 
-def time_first(is_changed: bool, batch: int = 64, length: int = 128) -> Compiled:
+def time_first(is_changed: bool, batch: int = 256, length: int = 512) -> Compiled:
     """A recurrent net whose arguments are [time, batch, width]."""
     width = 256
 
@@ -296,7 +296,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "preferred": ("logits", preferred, BOTH),
     "preferred_alone": ("logits", partial(preferred, is_with_reference=False), BOTH),
     "time_first": ("microbatches", time_first, BOTH),
-    "time_first_long": ("microbatches", partial(time_first, batch=16, length=512), BOTH),
+    "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
 }
 """What advises a change, the program, and where it is compiled."""
 

@@ -433,9 +433,15 @@ class Facts:
         return next((jit for file, jit in _JITS.items() if file in text), by_name)
 
     def _groups(self, effects: Sequence[Effect]) -> tuple[Buffers, ...]:
-        """The changed values that own bytes at the peak, grouped by source and shape."""
-        owned = {effect.value: effect for effect in effects if effect.value in self.owned}
-        by_size = sorted(owned, key=lambda value: (-self.owned[value], value))
+        """The changed values that own bytes at the peak, grouped by source and shape. All of them if none does, as
+        where the program needs less because buffers are smaller at other steps.
+        """
+        sizes = self.owned
+        owned = {effect.value: effect for effect in effects if effect.value in sizes}
+        if not owned:
+            owned = {effect.value: effect for effect in effects if effect.value != NONE}
+            sizes = {value: self.size[value] for value in owned}
+        by_size = sorted(owned, key=lambda value: (-sizes[value], value))
         groups = list[Buffers]()
         for rows in self.grouped(owned[value] for value in by_size):
             origin = self.origins.of_value(rows[0].source_value)
@@ -444,7 +450,7 @@ class Facts:
                     values=tuple(effect.value for effect in rows),
                     count=sum(effect.layers for effect in rows),
                     shape=self.shape(rows[0].value, rows[0].layers),
-                    size_bytes=sum(self.owned[effect.value] for effect in rows),
+                    size_bytes=sum(sizes[effect.value] for effect in rows),
                     line=origin.line,
                     op_name=common_name([self.origins.of_value(row.source_value).op_name for row in rows]),
                 )

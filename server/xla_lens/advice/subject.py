@@ -17,7 +17,8 @@ from xla_lens.words.sources import frame_text
 class Buffers:
     """Values that are alike except for the number of their layer.
 
-    `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first.
+    `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first. Of
+    an action that changes none of these, they are rows that do not.
     `count` is their number, or the number of layers if each value stacks those of many. `shape` is the shape of one
     layer without its layout. `op_name` has ``*`` in place of the numbers in which those of the values differ.
     `line` and `op_name` are None if unknown.

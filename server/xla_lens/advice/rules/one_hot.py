@@ -20,7 +20,10 @@ def one_hot(facts: Facts) -> Iterator[Effect]:
     if axes is None:
         return
     factors = {count for count in axes.one_hot_factors if axes.one_hot.get(count, 0) >= _NUMBERS}
-    sources = {count for count, numbers in axes.one_hot.items() if numbers >= _NUMBERS} if factors else set[int]()
+    if not factors:
+        return
+    # A factor may be the sum of a larger array, which has an axis for each expert that a token goes to.
+    sources = {count for count, numbers in axes.one_hot.items() if numbers >= _NUMBERS and count > min(factors)}
     counts = (factors | sources) - axes.products
     for value, shape in facts.computed.items():
         if prod(shape.lengths) in counts:
