@@ -241,7 +241,7 @@ class _Search:
         before = self.after(others) if others else self._now
         after = self.after([*others, change]) if others else change.alone
         facts = self.facts.at(before.peak_step) if others else self.facts
-        row = change.row
+        row, is_jax = change.row, facts.framework is Framework.JAX
         subject = facts.subject(change.effects, is_part=row.is_about_layers)
         return Action(
             rule=row.rule,
@@ -249,7 +249,7 @@ class _Search:
             cost=row.cost,
             what=row.what(subject),
             snippet=_snippet(row, subject, facts.framework),
-            measured_by=row.measured_by if facts.framework is Framework.JAX else None,
+            measured_by=row.measured_by if is_jax else None,
             groups=subject.groups,
             edit=change.edit,
             saved_bytes=before.peak_bytes - after.peak_bytes,
@@ -260,7 +260,7 @@ class _Search:
             outputs=change.outputs,
             factor=row.factor,
             call=subject.call,
-            policy=self._policy(row.policy, change.effects, change.edit) if facts.framework is Framework.JAX and not others else None,
+            policy=self._policy(row.policy, change.effects, change.edit) if is_jax and not others else None,
             others=numbers,
             batch_dimension=subject.batch.dimension if subject.batch else 0,
         )
