@@ -172,6 +172,17 @@ def test_wrapping_a_layer_is_one_action_with_all_that_the_loop_saves_but_its_inp
     assert action.saved_bytes == sum(one.size_bytes for one in saved) * 31 // 32
 
 
+@needs_shared_dumps
+def test_a_buffer_has_the_same_shape_in_all_actions() -> None:
+    shapes: dict[int, set[str]] = {}
+    for action in _advice("flags/tpu-gpt/default/module_0000*-buffer-assignment.txt").actions:
+        for group in action.groups:
+            for value in group.values:
+                shapes.setdefault(value, set()).add(group.shape)
+    assert shapes
+    assert {len(found) for found in shapes.values()} == {1}
+
+
 # ---------------------------------------------------------------- rules
 
 

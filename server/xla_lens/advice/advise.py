@@ -185,6 +185,12 @@ class _Search:
         with others, comes last.
         """
         found = [(row, part) for row in RULES for part in _parts(row, self.facts.found(row.find))]
+        # A rule for layers knows that a value stacks them. The others show it in the same way.
+        layers = {effect.value: effect.layers for _, part in found for effect in part if effect.layers > 1}
+        found = [
+            (row, [effect._replace(layers=layers.get(effect.value, effect.layers)) for effect in part])
+            for row, part in found
+        ]
         changes = sorted(
             (self._change(row, effects) for row, effects in found),
             key=lambda change: (change.alone.needed_bytes, change.alone.peak_bytes),
