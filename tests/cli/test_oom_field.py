@@ -20,10 +20,10 @@ ANSWERS: Final = {
     ],
     "base_limit_particles": [
         "The arguments and outputs of the program alone exceed what XLA may use",
-        "needed 22.46 TiB",
+        "needed 22.461 TiB",
         "limit 25.17 GiB",
         "Rematerialization cannot help.",
-        "2 1 41.70 TiB 22.40 GiB Rematerialization did not reach its limit",
+        "2 1 41.696 TiB 22.40 GiB Rematerialization did not reach its limit",
     ],
     "base_limit_with_failure": [
         "The arguments and outputs of the program alone exceed what XLA may use",

@@ -7,9 +7,10 @@
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from html import unescape
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -177,7 +178,7 @@ def read_oom_log(blocks: Iterable[bytes]) -> OomLog:
     """Return the out-of-memory messages in a log that is read in blocks."""
     found: dict[object, OomMessage] = {}
     left_out = 0
-    for message in chain.from_iterable(map(_messages, _passages(blocks))):
+    for message in chain.from_iterable(map(_most_messages, _passages(blocks))):
         sizes = (size and size.size_bytes for size in (message.needed, message.capacity, message.free))
         key = (message.kind, message.space, message.module, *sizes)
         if before := found.get(key):
@@ -283,7 +284,8 @@ driver: CU(?:BLAS|DNN|SOLVER|SPARSE|FFT)_STATUS_ALLOC_FAILED
 driver: could not create \w+ event: out of device memory
 driver: Failure to initialize cublas may be due to OOM
 driver: (?:Cuda|CUDA|HIP) failure (?:\d+ )?'out of memory'
-killed: Out of memory: Kill(?:ed)? process \d+ \(<subject>\)
+killed: (?:Out|cgroup out) of memory: Kill(?:ed)? process \d+ \(<subject>\)
+killed: \bOOMKilled\b
 killed: Detected \d+ oom[_-]kill events?
 list: Total <space> usage >= [^:]{1,40}:
 list: Largest program allocations in <space>:
@@ -338,8 +340,63 @@ _CODE: Final = re.compile(
 _ALONE: Final = (OomKind.DRIVER, OomKind.UNKNOWN)
 
 
+def _most_messages(lines: "_Passage") -> list[OomMessage]:
+    """The messages of a passage. A terminal, a mail or a chat may have wrapped its lines: they are joined again where
+    that shows more, or as much in fewer messages, of which the others are parts.
+    """
+    return max(
+        ([*_messages(way)] for way in _unwrapped(lines)), key=lambda messages: (_shown(messages), -len(messages))
+    )
+
+
+def _shown(messages: Iterable[OomMessage]) -> int:
+    """How much messages say, those of one kind together as much as the best of them."""
+    most = dict.fromkeys(OomKind, 0)
+    for one in messages:
+        parts = (one.needed, one.capacity, one.excess, one.free, one.module, one.subject)
+        of_buffers = (part for each in one.buffers for part in (each.shape, each.size, each.source_line))
+        known = (*parts, *(fact.size for fact in one.facts), *of_buffers)
+        most[one.kind] = max(most[one.kind], 1 + sum(part is not None for part in known))
+    return sum(size for kind, size in most.items() if kind is not OomKind.UNKNOWN)
+
+
+def _unwrapped(lines: "_Passage") -> "list[_Passage]":
+    """What a passage may have been before its lines were wrapped, the likeliest first: in the middle of words, as
+    terminals do with lines that are full, or between words.
+    """
+    width = max((line.width for line in lines), default=0)
+    if not _NARROWEST <= width <= _WIDEST:
+        return [lines]
+    # A blank at the end of a full line is not copied.
+    in_words = _joined(lines, lambda line: {width: "", width - 1: " "}.get(line.width))
+    between_words = _joined(lines, lambda line: " " if line.width * 2 > width else None)
+    # One line is always the longest. Where there are several, the numbers at their ends are cut.
+    is_likely = len({line.text for line in lines if line.width == width}) > 1 and len(in_words) < len(lines)
+    return [in_words, lines, between_words] if is_likely else [lines, in_words, between_words]
+
+
+def _joined(lines: "_Passage", between: "Callable[[_Line], str | None]") -> "_Passage":
+    """The lines with what stands between each and the next, None if they are two. What has the prefix of a logger
+    begins a line.
+    """
+    joined: _Passage = []
+    text: str | None = None
+    for line in lines:
+        if text is not None and line.text.strip() and not line.is_logged:
+            joined[-1] = joined[-1]._replace(text=f"{joined[-1].text}{text}{line.text.strip() if text else line.text}")
+        else:
+            joined.append(line)
+        text = between(line)
+    return joined
+
+
+_NARROWEST: Final = 40
+_WIDEST: Final = 250
+"""The widths to which lines are wrapped."""
+
+
 def _messages(lines: "_Passage") -> Iterator[OomMessage]:
-    text = "\n".join(line for _, line in lines)
+    text = "\n".join(line.text for line in lines)
     matches = [*chain.from_iterable(form.finditer(text) for form in _FORMS)]
     if any(_FORMS[match.re] not in (*_ALONE, OomKind.REMATERIALIZATION) for match in matches):
         # XLA repeats the error of a driver in its own message.
@@ -356,7 +413,7 @@ def _messages(lines: "_Passage") -> Iterator[OomMessage]:
         row, last = row + text.count("\n", last, match.start()), match.start()
         code = _CODE.search(text, max(0, last - 200), last)
         below = text[last if _FORMS[match.re] is OomKind.LIST else match.end() : end]
-        yield _message(match, lines[row][0], code and code[1], below)
+        yield _message(match, lines[row].number, code and code[1], below)
 
 
 def _message(match: re.Match[str], line: int, code: str | None, below: str) -> OomMessage:
@@ -479,7 +536,7 @@ _ITEM: Final = re.compile(
 )
 """What begins a line below a sentence."""
 
-_TOTAL: Final = re.compile(rf"(?<=\n)({_NAMES_OF_TOTALS})\s+(?={SIZE}|unknown size)")
+_TOTAL: Final = re.compile(rf"(?m)^([ \t]*{_NAMES_OF_TOTALS})[ \t]+(?={SIZE}|unknown size)")
 
 
 def _in_lines(text: str) -> str:
@@ -488,8 +545,8 @@ def _in_lines(text: str) -> str:
     for row, line in enumerate(lines):
         if len(line) <= _LONGEST_JOINED and len(starts := [item.start() for item in _ITEM.finditer(line)]) > 1:
             parts = [line[start:end].strip() for start, end in pairwise((0, *starts, len(line)))]
-            lines[row] = _TOTAL.sub(r"\1  ", "\n" + "\n".join(filter(None, parts)))
-    return "\n".join(lines)
+            lines[row] = "\n" + "\n".join(filter(None, parts))
+    return _TOTAL.sub(r"\1  ", "\n".join(lines))
 
 
 _LONGEST_JOINED: Final = 1 << 18
@@ -550,10 +607,21 @@ def _buffer(number: int, text: str) -> OomBuffer:
 
 # ---------------------------------------------------------------- logs
 
-_Passage = list[tuple[int, str]]
-"""Lines of a log that may contain messages, with their numbers from 1, or parts of lines with escaped line ends. They
-are without colors, carriage returns, and whatever loggers, clusters and terminals print in front of a line.
-"""
+
+class _Line(NamedTuple):
+    """A line of a log with its number from 1, or a part of a line with escaped line ends. `text` is without colors,
+    carriage returns, and whatever loggers, clusters and terminals print in front of a line. `width` counts the
+    characters with that, and `is_logged` says whether more than a mark of quoted text was in front.
+    """
+
+    number: int
+    text: str
+    width: int
+    is_logged: bool
+
+
+_Passage = list[_Line]
+"""Lines of a log that may contain messages."""
 
 _NEEDLES: Final = (
     b"ut of memory|RESOURCE_EXHAUSTED|exceed memory|Attempting to |was not possible|reduce memory use"
@@ -563,6 +631,7 @@ _NEEDLES: Final = (
     b"|OUT_OF_MEM|rrorOutOfMem|rrorMemoryAlloc|STATUS_ALLOC|due to OOM|oom_kill|oom-kill|ceExhaustedError"
     b"|fit in Tile|fit in tile|fit in Spmem|in Spmem with|Spmem limit|scalar memory size|vector memory size"
     b"|Requested HBM|fit in memory on|fit in VMEM|of heap memory|of device memory|fit in available|Could not fit merged"
+    b"|OOMKilled"
     b"|causes VMEM|HBM space|exceeds the memory|exceeds the device limit|nable to allocate|enough memory to alloc"
 ).split(b"|")
 """Each message contains one of these in its first lines, however it is wrapped. Logs have hundreds of megabytes, so
@@ -587,6 +656,9 @@ _LINES_ABOVE: Final = 3
 """How many lines above a needle the sentence, or its error code, may begin in a log that is wrapped."""
 
 _LONGEST_NEEDLE: Final = 64
+_LONG_LINE: Final = 300
+"""Shorter lines are not several that somebody has joined."""
+
 _LONGEST_LINE: Final = 1 << 20
 _LONGEST_PASSAGE: Final = 4 << 20
 """Longer lines and passages are cut, in bytes. The longest real message is 20 KB long."""
@@ -602,20 +674,49 @@ _PREFIX: Final = re.compile(
       | \[?(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?!\S)
       | \d\d:\d\d:\d\d+(?:[.,]\d+)?:?(?!\S)                                   # 07:35:00.272763
       | (?:stdout|stderr)\ [FP](?!\S)                                         # the container runtime of Kubernetes
+      | [\w.-]{1,40}:(?=\ (?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\ )   # wandb: ERROR
       | (?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)(?::[\w.]{0,60}:|:|(?!\S))
       | [IWEF](?:\d{4})?(?!\S)
       | \d{1,16}(?=\s+[\w./\\-]{1,200}:\d+\])                                 # the number of a thread
       | \[?[\w./\\-]{1,200}:\d+\]                                             # xla_util.cc:76]
       | >(?!\S)                                                               # quoted text
       | \|(?!\S)
+      | `{1,3}                                                                # a line as code
     )[ ]?)+""",
     re.VERBOSE,
 )
 
+_SUFFIX: Final = re.compile(r"(?:\s*\||`{1,3})?\s*\Z")
+"""What ends a line that is a cell of a table or code."""
+
+_RECORD: Final = re.compile(
+    r"""\A\s*\{.{0,2000}?"(?:message|msg|log|text|textPayload|line|content)"\s*:\s*"((?:[^"\\]|\\.)*)"""
+)
+"""A line of a structured log, in JSON, and its text."""
+
+_INNER_PREFIX: Final = re.compile(
+    r"(?<=\S)\s+(?=\([^()]{0,80}\bpid=\d+[^()]{0,80}\)\s"
+    r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d+:? [IWEF]\s+(?:\d{1,16}\s+)?[\w./\\-]{1,200}:\d+\])"
+)
+"""Where a line began that somebody has joined with the one above."""
+
+_PROGRESS: Final = re.compile(r"\A[^|\n]{0,80}?\d{1,3}%\|")
+"""A progress bar of tqdm, which a message overwrites."""
+
+_ENTITY: Final = re.compile(r"&(?:[a-z]{2,6}|#\d{1,6}|#x[\da-fA-F]{1,5});")
+
+_PLAIN: Final = {
+    **dict.fromkeys(map(ord, "\xa0\u2007\u202f"), " "),
+    **dict.fromkeys(map(ord, "\u200b\ufeff")),
+    **dict.fromkeys(map(ord, "\u2018\u2019"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d"), '"'),
+}
+"""Blanks and quotes of web pages and chats, and those of XLA."""
+
 
 def _has_needle(data: bytes) -> bool:
     """Whether a needle is in some lines, or is wrapped at one of their ends, also in quoted text."""
-    joined = data.replace(b"\r", b"").replace(b"\n> ", b" ").replace(b"\n", b" ")
+    joined = data.replace(b"\r", b"").replace(b"\n> ", b" ").replace(b"\n", b" ").replace(b"\xc2\xa0", b" ")
     return any(needle in joined for needle in _NEEDLES)
 
 
@@ -661,11 +762,25 @@ def _by_process(lines: Iterable[tuple[int, bytes]]) -> Iterator[_Passage]:
     found: defaultdict[str, _Passage] = defaultdict(list)
     for number, line in lines:
         text = _ANSI.sub("", line.decode("utf-8", "replace"))
-        if "\\n" in text and _has_needle(line):
+        if not text.isascii():
+            text = text.translate(_PLAIN)
+        if "&" in text and _ENTITY.search(text):
+            text = unescape(text)
+        record = _RECORD.match(text)
+        text = record[1] if record else text
+        if record or ("\\n" in text and _has_needle(line)):
             # A structured log, or the `repr` of an exception.
             text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
         worker = _WORKER.match(text)
         # Progress bars end with a carriage return.
-        parts = ((number, _PREFIX.sub("", part).rstrip()) for part in re.split(r"[\r\n]", text) if part)
-        found[worker[0].strip() if worker else ""].extend(parts)
+        parts = re.split(r"[\r\n]", _INNER_PREFIX.sub("\n", text) if len(text) > _LONG_LINE else text)
+        shown = (part for part in parts if part and not ("%|" in part and _PROGRESS.match(part)))
+        found[worker[0].strip() if worker else ""] += [_line(number, part) for part in shown]
     yield from filter(None, found.values())
+
+
+def _line(number: int, raw: str) -> _Line:
+    prefix = _PREFIX.match(raw)
+    text = _SUFFIX.sub("", raw[prefix.end() :] if prefix else raw)
+    is_logged = prefix is not None and prefix[0].strip(" >|`") != ""
+    return _Line(number, text, len(raw.rstrip()), is_logged)

@@ -1,5 +1,6 @@
 """The messages in `oom_texts` and one-line forms, read from logs of all kinds."""
 
+import html
 import json
 import random
 import re
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 import oom_strings
-from oom_texts import GPU_LIST, TPU_LIST, TPU_TENSORFLOW, TPU_VMEM
+from oom_texts import GPU_LIST, TPU_LIST, TPU_RUNTIME, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
 from xla_lens.syntax.oom import MOST_MESSAGES, WARNINGS, OomBuffer, OomKind, OomMessage, read_oom_log
 from xla_lens.syntax.printed_size import PrintedSize, printed_size
@@ -77,6 +78,43 @@ def test_sentence_is_read_however_its_lines_are_broken(text: str, expected: dict
     for changed in (" ".join(words), f'"{text}"', f"**{text}**", f"`{' '.join(words)}`", f"  {text}", narrow):
         (message,) = read(changed)
         assert fields_of(message, set(expected)) == expected, changed
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
+def test_sentence_is_read_as_web_pages_chats_and_clusters_copy_it(text: str, expected: dict[str, Any]) -> None:
+    """HTML, blanks and quotes of other alphabets, tables, code, a JSON object for each line, and Weights & Biases."""
+    lines = text.split("\n")
+    changes = {
+        "html": html.escape(text),
+        "blanks": text.replace(" ", "\xa0"),
+        "quotes": re.sub(r"'([^'\n]*)'", "\u2018\\1\u2019", text),
+        "table": "\n".join(f"| {line} |" for line in lines),
+        "code": "\n".join(f"`{line}`" for line in lines),
+        "records": "\n".join(json.dumps({"log": f"{line}\n", "stream": "stderr"}) for line in lines),
+        "wandb": "\n".join(f"wandb: ERROR {line}" for line in lines),
+    }
+    for name, changed in changes.items():
+        (message,) = read(changed)
+        assert fields_of(message, set(expected)) == expected, name
+
+
+@pytest.mark.parametrize("width", [80, 100, 132])
+@pytest.mark.parametrize("text", [TPU_LIST, GPU_LIST, TPU_RUNTIME], ids=["tpu", "gpu", "runtime"])
+def test_a_message_that_a_terminal_has_wrapped_in_its_words_is_read(text: str, width: int) -> None:
+    whole, *_ = read(text)
+    wrapped = [line[start : start + width] for line in text.split("\n") for start in range(0, max(1, len(line)), width)]
+    message, *_ = read("\n".join(wrapped))
+    for name in ("kind", "space", "module", "needed", "capacity", "excess", "free"):
+        assert getattr(message, name) == getattr(whole, name)
+    assert [buffer.size for buffer in message.buffers] == [buffer.size for buffer in whole.buffers]
+    assert [buffer.shape for buffer in message.buffers] == [buffer.shape for buffer in whole.buffers]
+
+
+def test_lines_that_are_merely_as_long_as_each_other_stay_apart() -> None:
+    line = "could not allocate pinned host memory of size: 214748"
+    (message,) = read(f"{line}\n3600 steps\n{line}\n12 more")
+    assert message.needed
+    assert (message.needed.text, message.times) == ("214748", 2)
 
 
 @pytest.mark.parametrize(("text", "expected"), SENTENCES, ids=lambda one: one[:60] if isinstance(one, str) else "")
