@@ -306,7 +306,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
 )
 def test_the_code_wraps_what_the_framework_can_wrap(function: str, checkpoint: str, code: str) -> None:
     analysis = analysis_of(next(DUMPS.glob(_MLP)))
-    subject = Subject(analysis.dump, (), Call(function, None, checkpoint), "jax.jit", None)
+    subject = Subject(analysis.dump, (), Call(function, None, checkpoint), "jax.jit", "step", None)
     assert rematerialize.ROW.snippet(subject) == code
 
 

@@ -46,7 +46,8 @@ def _donation(path: Path, *, has_module: bool = True) -> Action | None:
 )
 def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | None) -> None:
     path = _dump(program)
-    wanted = f"step = jax.jit(step, donate_argnames=({names}))" if names else None
+    function = program.removeprefix("donate_")
+    wanted = f"{function} = jax.jit({function}, donate_argnames=({names}))" if names else None
     action = _donation(path)
     assert (action.snippet if action else None) == wanted
 
@@ -72,9 +73,12 @@ def test_without_a_module_only_what_the_last_fusion_surely_updates_is_donated(pr
     ("file", "code"),
     [
         # With `jax.jit`, a program of NNX would not be trained any more, without any error.
-        ("/flax/nnx/transforms/compilation.py", "step = nnx.jit(step, donate_argnames=('params', 'momentum'))"),
+        (
+            "/flax/nnx/transforms/compilation.py",
+            "preference = nnx.jit(preference, donate_argnames=('params', 'momentum'))",
+        ),
         ("/keras/src/backend/jax/trainer.py", None),
-        ("/train.py", "step = jax.jit(step, donate_argnames=('params', 'momentum'))"),
+        ("/train.py", "preference = jax.jit(preference, donate_argnames=('params', 'momentum'))"),
     ],
 )
 def test_the_code_is_that_of_the_framework(tmp_path: Path, file: str, code: str | None) -> None:
@@ -85,7 +89,7 @@ def test_the_code_is_that_of_the_framework(tmp_path: Path, file: str, code: str 
     module.write_text(text)
     action = _donation(tmp_path / path.name)
     assert action
-    assert action.snippet == code
+    assert action.snippet == (jit and f"preference = {jit}(preference, donate_argnames=('params', 'momentum'))")
 
 
 def test_without_a_module_nnx_is_known_by_the_names_of_arguments(tmp_path: Path) -> None:
@@ -110,7 +114,7 @@ def test_equinox_keeps_the_first_argument(tmp_path: Path) -> None:
     action = _donation(tmp_path / path.name)
     assert action
     assert action.snippet
-    assert action.snippet.startswith('step = equinox.filter_jit(step, donate="all-except-first")')
+    assert action.snippet.startswith('preference = equinox.filter_jit(preference, donate="all-except-first")')
     assert "".join(map(str, action.what)) == "Donate the arguments that are updated"
 
 
@@ -122,7 +126,7 @@ def test_an_argument_with_a_part_that_stays_is_not_donated_as_a_whole(tmp_path: 
         (tmp_path / file.name).write_text(text)
     action = _donation(tmp_path / path.name)
     assert action
-    assert action.snippet == "step = jax.jit(step, donate_argnames=('momentum',))"
+    assert action.snippet == "preference = jax.jit(preference, donate_argnames=('momentum',))"
     title = plain_text(action.what)
     assert "Donate" in title
     assert "params['w1']" in title

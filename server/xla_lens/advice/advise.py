@@ -122,7 +122,7 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         argument_bytes=argument_bytes,
         budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
         suggestions=tuple(
-            Suggestion(row.rule, row.cost, (row.what,), row.snippet, row.measured, row.flag)
+            Suggestion(row.rule, row.cost, (row.what,), row.snippet(search.facts.program), row.measured, row.flag)
             for row in SUGGESTIONS
             if search.facts.framework is Framework.JAX and row.applies(search.facts)
         ),
@@ -255,7 +255,7 @@ class _Search:
             cost=row.cost,
             what=row.what(subject),
             snippet=_snippet(row, subject, facts.framework),
-            measured_by=row.measured_by if is_jax else None,
+            measured_by=row.measured_by(subject.program) if row.measured_by and is_jax else None,
             groups=subject.groups,
             edit=change.edit,
             saved_bytes=before.peak_bytes - after.peak_bytes,

@@ -409,7 +409,7 @@ class Facts:
         `is_part`, it is a part of the forward pass.
         """
         call = self.call(effects, is_part=is_part)
-        return Subject(self.dump, self._groups(effects), call, self._jit, self.batch)
+        return Subject(self.dump, self._groups(effects), call, self._jit, self.program, self.batch)
 
     @cached_property
     def framework(self) -> Framework:
@@ -431,6 +431,12 @@ class Facts:
         paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
         by_name = "nnx.jit" if any(_NNX_STATE in path for path in paths) else "jax.jit"
         return next((jit for file, jit in _JITS.items() if file in text), by_name)
+
+    @cached_property
+    def program(self) -> str:
+        """The name of the function that JAX compiles, `step` if it has none or it is unknown."""
+        found = _PROGRAM.search(self.origins.module.data if self.origins.module else b"")
+        return found[1].decode() if found else "step"
 
     def _groups(self, effects: Sequence[Effect]) -> tuple[Buffers, ...]:
         """The changed values that own bytes at the peak, grouped by source and shape. All of them if none does, as
@@ -576,6 +582,9 @@ _OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xm
 
 _NUMPYRO: Final = b"/numpyro/infer/svi.py"
 """A part of the path of the step of NumPyro. Its loss has terms without examples, which each microbatch would add."""
+
+_PROGRAM: Final = re.compile(rb"\AHloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
+"""The name of a module of JAX with that of its function. A lambda has none, and its name begins with a line."""
 
 _CHECKPOINTS: Final = {
     "equinox.filter_checkpoint": "/equinox/",

@@ -34,7 +34,8 @@ class RuleRow:
     - `is_about_layers` says that the rule changes a layer: the values of each loop over layers are an action of their
       own, and the function to change is a part of the forward pass.
     - `policy` is a milder way to do it, if there is one.
-    - `measured_by` is code that compiles the changed program and measures what it needs, None if nothing does.
+    - `measured_by` is code that compiles the changed program of a name and measures what it needs, None if nothing
+      does.
     """
 
     rule: Rule
@@ -46,7 +47,7 @@ class RuleRow:
     factor: int | None = None
     is_about_layers: bool = False
     policy: Policy | None = None
-    measured_by: str | None = None
+    measured_by: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +56,14 @@ class SuggestionRow:
 
     - `applies` says whether the dump shows the condition under which it was measured.
     - `flag` is the flag of the compiler that does it, ``NAME=VALUE``.
-    - `snippet` is code that does it in JAX: elsewhere, the change was not measured.
+    - `snippet` is code that does it for a program of JAX of a name: elsewhere, the change was not measured.
     - `measured` says what it saved in other programs. The others are those of `RuleRow`.
     """
 
     rule: Rule
     applies: Callable[[Facts], bool]
     what: str
-    snippet: str
+    snippet: Callable[[str], str]
     flag: str
     measured: str
     cost: Cost

@@ -231,7 +231,10 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
     numbers = (then, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *in_map)
     rows = [tuple(_group(dump, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
-    if more:
+    if len(more) == 1:
+        # A row that says what it is takes as much space as one that sums up.
+        rows.append(tuple(_group(dump, more[0])))
+    elif more:
         count = sum(group.count for group in more)
         rows.append((human(sum(group.size_bytes for group in more)), f"{count:,} × other shapes", "", ""))
     buffers = [table("size | <buffers | <source | <values", rows, has_text_header=False)] if rows else []

@@ -81,14 +81,15 @@ class Framework(Enum):
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
-    is unknown. `jit` is what compiles a program of JAX, such as ``nnx.jit``. `batch` is its batch, None if it has none
-    or that is unknown.
+    is unknown. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and `program` the name of the function
+    that it compiles. `batch` is its batch, None if it has none or that is unknown.
     """
 
     dump: DumpSet
     groups: tuple[Buffers, ...]
     call: Call | None
     jit: str
+    program: str
     batch: Batch | None
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:

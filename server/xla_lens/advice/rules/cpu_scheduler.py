@@ -28,8 +28,9 @@ ROW: Final = SuggestionRow(
     rule=Rule.CPU_SCHEDULER,
     applies=cpu_scheduler,
     what="Let XLA schedule for memory instead of concurrency",
-    snippet=(
-        "step = jax.jit(step, compiler_options={'xla_cpu_scheduler_type': 'CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED'})"
+    snippet=lambda program: (
+        f"{program} = jax.jit({program}, "
+        "compiler_options={'xla_cpu_scheduler_type': 'CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED'})"
     ),
     flag="xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
     measured=(

@@ -48,15 +48,15 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(subject: Subject) -> str | None:
-    names = subject.argument_names(_root_of)
+    names, compiled = subject.argument_names(_root_of), f"{subject.program} = {subject.jit}({subject.program}"
     if not names:
         return None
     if _EQUINOX in names:
         # It donates all arguments, or all but the first, which may be a tuple.
-        return f'step = {subject.jit}(step, donate="all-except-first")  # step(what_stays, what_is_updated)'
+        return f'{compiled}, donate="all-except-first")  # {subject.program}(what_stays, what_is_updated)'
     whole = _whole_arguments(subject)
     donated = tuple(name for name in names if name in whole)
-    return f"step = {subject.jit}(step, donate_argnames={donated!r})" if donated else None
+    return f"{compiled}, donate_argnames={donated!r})" if donated else None
 
 
 def _whole_arguments(subject: Subject) -> set[str]:
@@ -88,5 +88,5 @@ ROW: Final = RuleRow(
     what=_what,
     snippet=_snippet,
     cost=Cost.NOTHING,
-    measured_by="xla_lens.capture(step, *arguments).try_advice()",
+    measured_by=lambda program: f"xla_lens.capture({program}, *arguments).try_advice()",
 )

@@ -37,8 +37,9 @@ def _what(_subject: Subject) -> Inlines:
     return ("Gather each weight when it is needed: switch off the latency-hiding scheduler, or scan over the layers",)
 
 
-def _snippet(_subject: Subject) -> str:
-    return "step = jax.jit(step, compiler_options={'xla_gpu_enable_latency_hiding_scheduler': False})"
+def _snippet(subject: Subject) -> str:
+    options = "compiler_options={'xla_gpu_enable_latency_hiding_scheduler': False}"
+    return f"{subject.program} = jax.jit({subject.program}, {options})"
 
 
 ROW: Final = RuleRow(rule=Rule.GATHERED_WEIGHTS, find=gathered_weights, what=_what, snippet=_snippet, cost=Cost.TIME)
