@@ -53,7 +53,7 @@ export function activate(context: vscode.ExtensionContext): Parts {
     followCursor(server, [tree, maps], maps.onDidOpen),
     HEATS,
     showHeatOfSteps(server),
-    registerPages(sets, tree),
+    registerPages(server, sets, tree),
     registerOutOfMemory(),
     unpacking.register(),
     decorateFiles(),

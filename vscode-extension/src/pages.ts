@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Change } from "../shared/runs";
 import { PAGE_SCHEME } from "./documents";
 import { latestOnly } from "./latest";
-import { LINKED_COMMANDS, SECTION } from "./server";
+import { LINKED_COMMANDS, SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
 import { commandUri } from "./sources";
 import type { Tree } from "./tree";
@@ -16,12 +16,18 @@ const COMMANDS = ["openLink", "copyCode"].map((name) => `${SECTION}.${name}`);
 /** How many links of a page lead to files whose places the server looks up. */
 const MOST_RESOLVED = 1000;
 
+/** The end of the path of the page that answers first. */
+const ANSWER = "-answer.md";
+
+/** How many changes since the previous run it shows. */
+const MOST_CHANGES = 3;
+
 /**
  * The commands of the toolbar of a page: their names, and what they show in words that fit into one row of half a window. A page
  * leaves out the one that leads to itself.
  */
 const TOOLBAR: [command: string, label: string, title: string, page?: string][] = [
-  ["openAnswer", "Answer", "What takes the memory and what to do", "-answer.md"],
+  ["openAnswer", "Answer", "What takes the memory and what to do", ANSWER],
   ["openAdvice", "Advice", "What would lower the peak", "-advice.md"],
   ["openReport", "Report", "The whole report", "-report.md"],
   ["showMemoryMap", "Memory Map", "The memory map"],
@@ -32,14 +38,27 @@ const TOOLBAR: [command: string, label: string, title: string, page?: string][] 
   ["saveMemoryMap", "Save…", "Save the memory map as HTML"],
 ];
 
-/** Registers the view of pages. */
-export function registerPages(sets: Sets, tree: Tree): vscode.Disposable {
+/** Registers the view of pages, as soon as the server has their texts: VS Code shows the pages of an earlier session again. */
+export function registerPages(server: Server, sets: Sets, tree: Tree): vscode.Disposable {
   const resolveCustomTextEditor = (document: vscode.TextDocument, panel: vscode.WebviewPanel) =>
-    resolve(document, panel, sets, tree);
-  return vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor });
+    resolve(document, panel, server, sets, tree);
+  let view: vscode.Disposable | undefined;
+  const subscription = server.onDidStart(() => {
+    view ??= vscode.window.registerCustomEditorProvider(VIEW_TYPE, { resolveCustomTextEditor });
+  });
+  return new vscode.Disposable(() => {
+    subscription.dispose();
+    view?.dispose();
+  });
 }
 
-function resolve(document: vscode.TextDocument, panel: vscode.WebviewPanel, sets: Sets, tree: Tree): void {
+function resolve(
+  document: vscode.TextDocument,
+  panel: vscode.WebviewPanel,
+  server: Server,
+  sets: Sets,
+  tree: Tree,
+): void {
   const buttons = [...TOOLBAR.map(([command]) => command), "compareRuns", "explainOutOfMemory"].map(
     (name) => `${SECTION}.${name}`,
   );
@@ -51,6 +70,11 @@ function resolve(document: vscode.TextDocument, panel: vscode.WebviewPanel, sets
     const change = overview && tree.changeOf(overview.uri);
     const html = await pageHtml(document, overview ? toolbarOf(document.uri, change) : "");
     if (isLatest()) panel.webview.html = html;
+    // The comparison of two big dumps takes seconds.
+    const changes = change && document.uri.path.endsWith(ANSWER) ? await changesSince(server, change) : [];
+    if (!changes.length) return;
+    const complete = await pageHtml(document, toolbarOf(document.uri, change, changes));
+    if (isLatest()) panel.webview.html = complete;
   };
   const subscription = vscode.workspace.onDidChangeTextDocument((event) => {
     if (event.document === document) void draw();
@@ -59,15 +83,27 @@ function resolve(document: vscode.TextDocument, panel: vscode.WebviewPanel, sets
   void draw();
 }
 
+/** What changed since the previous run of the program, in sentences. */
+async function changesSince(server: Server, { before, uri }: Change): Promise<string[]> {
+  const comparison = server.execute("xla-lens.brief", { question: "comparison", old: before.uri, uri });
+  const text = await comparison.catch(() => undefined);
+  const [head = ""] = (text ?? "").split("\n\n", 1);
+  return head
+    .split("\n")
+    .slice(1, 1 + MOST_CHANGES)
+    .map((sentence) => sentence.trim());
+}
+
 /** The buttons of a page about a dump, and what changed since the previous run of the program. */
-function toolbarOf(uri: vscode.Uri, change: Change | undefined): string {
+function toolbarOf(uri: vscode.Uri, change: Change | undefined, changes: readonly string[] = []): string {
   const buttons = TOOLBAR.filter(([, , , page]) => !page || !uri.path.endsWith(page)).map(
     ([command, label, title]) =>
       `<a class="button" href="${commandUri(command, uri.toString())}" title="${title}">${label}</a>`,
   );
   const runs = change && { old: change.before.uri, new: change.uri };
   const compared = runs ? ` <a href="${commandUri("compareRuns", runs)}">What changed</a>` : "";
-  const changed = change ? `<p>${escaped(change.text)}${compared}</p>` : "";
+  const list = changes.length ? `<ul>${changes.map((one) => `<li>${escaped(one)}</li>`).join("")}</ul>` : "";
+  const changed = change ? `<p>${escaped(change.text)}${compared}</p>${list}` : "";
   return `<nav aria-label="About this dump">${buttons.join(" ")}</nav>${changed}`;
 }
 

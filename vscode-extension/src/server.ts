@@ -24,6 +24,7 @@ export const SECTION = "xla-lens";
 export class Server implements vscode.Disposable {
   private readonly loaded = new vscode.EventEmitter<DidLoad>();
   private readonly restarted = new vscode.EventEmitter<void>();
+  private readonly started = new vscode.EventEmitter<void>();
   private readonly activityChanged = new vscode.EventEmitter<void>();
   private starting: Promise<LanguageClient | undefined> | undefined;
   private hasShownProblem = false;
@@ -38,6 +39,8 @@ export class Server implements vscode.Disposable {
   readonly onDidChangeActivity = this.activityChanged.event;
   /** Fires when the server loaded, reloaded or closed a dump set. */
   readonly onDidLoad = this.loaded.event;
+  /** Fires when the server has started and answers requests. */
+  readonly onDidStart = this.started.event;
   /** Fires when the server has started again, which makes earlier answers stale. */
   readonly onDidRestart = this.restarted.event;
 
@@ -85,7 +88,7 @@ export class Server implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
-    for (const emitter of [this.activityChanged, this.loaded, this.restarted]) emitter.dispose();
+    for (const emitter of [this.activityChanged, this.loaded, this.restarted, this.started]) emitter.dispose();
   }
 
   private async stop(): Promise<void> {
@@ -147,6 +150,7 @@ export class Server implements vscode.Disposable {
       this.showProblem({ kind: "stopped", text });
       return undefined;
     }
+    this.started.fire();
     return client;
   }
 

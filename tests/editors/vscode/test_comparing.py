@@ -22,11 +22,17 @@ shutil.copytree("{dumps}", flags.rpartition("--xla_dump_to=")[2])
 """
 
 
-def test_a_run_is_compared_with_the_previous_one(open_window: OpenWindow, tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace"
+def run_folder_and_script(workspace: Path) -> Path:
+    """Fill a folder with the dumps of a run, and with a script whose run writes others, which is returned."""
     shutil.copytree(_OLD, workspace / "xla-dumps" / "train-20260101-120000" / "process-1")
     program = workspace / "train.py"
     program.write_text(_SCRIPT.format(dumps=_NEW))
+    return program
+
+
+def test_a_run_is_compared_with_the_previous_one(open_window: OpenWindow, tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    program = run_folder_and_script(workspace)
     with open_window(workspace, program) as window:
         window.wait_for_text("shutil.copytree")
         window.command("XLA Lens: Run Python File and Show Memory")
@@ -57,8 +63,7 @@ def test_modules_of_the_tree_are_compared(open_window: OpenWindow, tmp_path: Pat
         old, new = "8.03 MiB", "12.05 MiB"
         window.has_rows("XLA Memory", f"{new} jit_roundtrip", f"{old} jit_roundtrip")
         for size, label in ((old, "Select for Compare"), (new, "Compare with Selected")):
-            window.row("XLA Memory", size).click(button="right")
-            window.menu(label)
+            window.choose("XLA Memory", size, label)
         wait_for(window.active_tab, lambda name: name == "comparison.txt", SECONDS)
         window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB, +4.00 MiB (+50.0 %)")
         (title, *_) = window.lines()

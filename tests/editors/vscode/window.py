@@ -19,7 +19,7 @@ from samples import ROOT
 # Playwright is installed with the editors, not among the development dependencies.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Frame, Keyboard, Locator, Page, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 
@@ -41,6 +41,15 @@ def browsing() -> Iterator[Browser]:
         yield browser
         browser.close()
 
+
+PageFrame: TypeAlias = Frame
+"""A page inside a window, such as the memory map."""
+
+ACTIONS: tuple[tuple[type, str], ...] = (
+    *((Locator, name) for name in ("click", "dblclick", "drag_to", "fill")),
+    (Keyboard, "press"),
+)
+"""The methods by which tests click, press keys and enter texts."""
 
 ENTRIES = ".quick-input-list .monaco-list-row .label-name"
 """The labels in the list that is open."""
@@ -257,14 +266,25 @@ class Window:
 
         wait_for(is_open, seconds=SECONDS)
 
-    def menu(self, label: str) -> None:
-        """Choose an entry of the open context menu."""
+    def choose(self, view: str, row: str, label: str) -> None:
+        """Choose an entry of the context menu of a row. Opens the menu again if it lacks the entry, because the command
+        before has not enabled it yet, or if a refresh of the view has closed it.
+        """
         entry = self.page.locator(".context-view .action-label", has_text=label).first
-        entry.wait_for()
-        # VS Code ignores a click directly after the one that opened the menu.
-        self.page.wait_for_timeout(500)
-        entry.click()
-        entry.wait_for(state="detached")
+
+        def chosen() -> bool:
+            with contextlib.suppress(Error):
+                self.row(view, row).click(button="right", timeout=3000)
+                entry.wait_for(timeout=3000)
+                # VS Code ignores a click directly after the one that opened the menu.
+                self.page.wait_for_timeout(500)
+                entry.click(timeout=3000)
+                entry.wait_for(state="detached", timeout=3000)
+                return True
+            self.page.keyboard.press("Escape")
+            return False
+
+        wait_for(chosen, seconds=SECONDS)
 
     def _pick(self, key: str, text: str, label: str, *, closes: bool = True) -> None:
         """Choose the first entry for a text in the list that a key opens, once it has the label."""
