@@ -49,6 +49,13 @@ def test_a_report_as_text_needs_neither_json_nor_maps_nor_the_patterns_of_messag
     assert not modules & {"msgspec", "hashlib", "xla_lens.memory_map.page", "xla_lens.syntax.oom"}
 
 
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_a_report_of_one_set_needs_neither_processes_nor_masked_arrays(output_format: str) -> None:
+    modules = imported("report", SPLIT, "--output-format", output_format)
+    assert modules >= _ENGINE
+    assert not modules & {"concurrent", "multiprocessing", "numpy.ma", "xla_lens.cli.run"}
+
+
 def test_the_server_answers_initialize_before_it_imports_the_engine() -> None:
     modules = imported("server")
     assert modules >= {"xla_lens.lsp", "pygls", "lsprotocol"}

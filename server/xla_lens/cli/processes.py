@@ -5,10 +5,8 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from itertools import islice, repeat
-from multiprocessing import get_context, parent_process
 from threading import Thread
 from typing import Final, TypeVar
 
@@ -40,6 +38,10 @@ def results_of_processes(
 def _results(
     function: Callable[[Task], Result], tasks: Iterator[Task], process_count: int
 ) -> Generator[tuple[Result], None, None]:
+    # A command that loads one set does not wait for these.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     # A fork would copy the state of libraries with threads. All systems have `spawn`.
     pool = ProcessPoolExecutor(process_count, get_context("spawn"), _begin, (gc.get_threshold(),))
     try:
@@ -64,6 +66,8 @@ def _begin(threshold: tuple[int, int, int]) -> None:
 
 def _end_with_command() -> None:
     """End this process if the command is killed: it would wait for tasks for ever."""
+    from multiprocessing import parent_process
+
     command = parent_process()
     assert command is not None, "a command started this process"
     command.join()

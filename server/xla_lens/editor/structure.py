@@ -19,7 +19,7 @@ from xla_lens.model.places.places import used_value_block
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_of, kind_text
-from xla_lens.model.tables.lookup import biggest
+from xla_lens.model.tables.lookup import biggest, distinct
 from xla_lens.syntax.columns import NONE, Column, FileTable, Pairs, cells, pairs, place_in
 from xla_lens.syntax.enclosing import Parse, enclosing, nested
 from xla_lens.syntax.tables import DumpSection
@@ -267,7 +267,7 @@ def _indented(file: DumpFile) -> Pairs:
     for line, line_depth in _exceptions(file):
         depth[line] = line_depth
     depth, last = depth[rows], rows.copy()
-    for level in np.unique(depth).tolist():
+    for level in distinct(depth).tolist():
         own = np.flatnonzero(depth == level)
         others = np.append(np.flatnonzero(depth <= level), len(rows))
         last[own] = rows[others[others.searchsorted(own, "right")] - 1]

@@ -149,6 +149,11 @@ class Texts:
         ends = self.offsets.tolist()
         return map(self.block.__getitem__, map(slice, ends, ends[1:]))
 
+    def of_numbers(self, numbers: Column) -> list[bytes]:
+        """Return the texts of some numbers."""
+        starts, ends = self.offsets[numbers].tolist(), self.offsets[numbers + 1].tolist()
+        return list(map(self.block.__getitem__, map(slice, starts, ends)))
+
     def starts_with(self, other: "Texts") -> bool:
         """Whether the first texts are those of `other`."""
         offsets = other.offsets

@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from html import unescape
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
@@ -327,10 +328,13 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"(?<!P)<(\w+)>", lambda name: f"(?P{name[0]}{parts.get(name[1], SIZE)})", spaced))
 
 
-_FORMS: Final = {
-    _pattern(sentence): OomKind(kind)
-    for kind, sentence in (row.split(": ", 1) for row in re.split(r"\n(?! )", _SENTENCES.strip()))
-}
+@cache
+def _forms() -> dict[re.Pattern[str], OomKind]:
+    """The patterns of all sentences. Compiling them takes longer than a report of a small dump, which needs none."""
+    rows = (row.split(": ", 1) for row in re.split(r"\n(?! )", _SENTENCES.strip()))
+    return {_pattern(sentence): OomKind(kind) for kind, sentence in rows}
+
+
 _CODE: Final = re.compile(
     r"(?s)(?:RESOURCE_EXHAUSTED(?!.*RESOURCE_EXHAUSTED).*|(?<![A-Z_])(?=E\d{4}:\s+(?:Compile|Run)[Tt]ime\w+:))\b(E\d{4}):"
 )
@@ -396,28 +400,28 @@ _WIDEST: Final = 250
 
 
 def _messages(lines: "_Passage") -> Iterator[OomMessage]:
-    text = "\n".join(line.text for line in lines)
-    matches = [*chain.from_iterable(form.finditer(text) for form in _FORMS)]
-    if any(_FORMS[match.re] not in (*_ALONE, OomKind.REMATERIALIZATION) for match in matches):
+    forms, text = _forms(), "\n".join(line.text for line in lines)
+    matches = [*chain.from_iterable(form.finditer(text) for form in forms)]
+    if any(forms[match.re] not in (*_ALONE, OomKind.REMATERIALIZATION) for match in matches):
         # XLA repeats the error of a driver in its own message.
-        matches = [match for match in matches if _FORMS[match.re] not in _ALONE]
+        matches = [match for match in matches if forms[match.re] not in _ALONE]
     found: list[re.Match[str]] = []
     # The order of the forms decides between those that start at the same place.
     for match in sorted(matches, key=lambda one: one.start()):
-        above = _FORMS[found[-1].re] if found else None
-        is_list_below = _FORMS[match.re] is OomKind.LIST and above not in (None, OomKind.REMATERIALIZATION)
+        above = forms[found[-1].re] if found else None
+        is_list_below = forms[match.re] is OomKind.LIST and above not in (None, OomKind.REMATERIALIZATION)
         if not is_list_below and (not found or match.start() >= found[-1].end()):
             found.append(match)
     row = last = 0
     for match, end in zip(found, [*(match.start() for match in found[1:]), len(text)], strict=False):
         row, last = row + text.count("\n", last, match.start()), match.start()
         code = _CODE.search(text, max(0, last - 200), last)
-        below = text[last if _FORMS[match.re] is OomKind.LIST else match.end() : end]
+        below = text[last if forms[match.re] is OomKind.LIST else match.end() : end]
         yield _message(match, lines[row].number, code and code[1], below)
 
 
 def _message(match: re.Match[str], line: int, code: str | None, below: str) -> OomMessage:
-    kind = _FORMS[match.re]
+    kind = _forms()[match.re]
     words = {name: " ".join(text.split()) for name, text in match.groupdict().items() if text}
     counts = [OomFact(None, _spaced(name), None, count=int(words[name])) for name in _COUNTS if name in words]
     sizes = {name: printed_size(text) for name, text in words.items() if name not in (*_TEXTS, *_COUNTS)}

@@ -7,14 +7,13 @@ from operator import or_
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-
 from xla_lens.advice.actions import Action, Advice, Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.measured import policy_name, with_policy
 from xla_lens.blocks.blocks import Inlines, Name
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE
 
 
@@ -139,7 +138,7 @@ def _parameters(dump: DumpSet, action: Action) -> tuple[int, ...]:
     """The numbers of the parameters whose buffers an action changes."""
     allocations = dump.values.allocation[[value for value in action.edit if value != NONE]]
     numbers = dump.allocations.parameter[allocations]
-    found: list[int] = np.unique(numbers[numbers != NONE]).tolist()
+    found: list[int] = distinct(numbers[numbers != NONE]).tolist()
     return tuple(found)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.cli.parser import Parser
-from xla_lens.cli.run import run_run
 from xla_lens.cli.shared_arguments import (
     MAIN_MEMORY,
     add_color,
@@ -56,4 +55,6 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status, which is that of the program."""
+    from xla_lens.cli.run import run_run
+
     return run_run(arguments)

@@ -125,9 +125,9 @@ def live_ranges_match_schedule_and_uses(dump: DumpSet, context: Context) -> Find
     # What runs in an asynchronous computation may start one step later.
     latest = _ASYNCHRONOUS.search(dump.names.block) is not None
     late = start - own_step
-    moved = [
-        row for row in marked(known & (late != 0)) if _is_wrong_start(dump, ranges.name.item(row), late[row], latest)
-    ]
+    # A parameter may start with its computation.
+    other = known & (late != 0) & ~(dump.has_opcode(b"parameter")[ranges.name] & (late < 0))
+    moved = [row for row in marked(other) if _is_wrong_start(dump, ranges.name.item(row), late[row], latest)]
     names = distinct(ranges.name[moved])
     if len(names) == 2 and np.array_equal(distinct(start[moved]), np.sort(step[names])):
         rows = np.sort(dump.schedule_row_of_name[names])
@@ -181,9 +181,9 @@ def parameters_are_live_throughout(dump: DumpSet, context: Context) -> Findings:
     if _maximum(dump) not in (last, NONE):
         # The schedule and `max` disagree, which has a finding of its own.
         return
-    is_short = is_kept & ((ranges.start_step != 0) | (ranges.end_step != last))
     # Where the header of an allocation is missing, its values seem to be in that of a parameter.
-    short = [row for row in marked(is_short) if dump.opcode(ranges.name.item(row)) in (None, b"parameter")]
+    is_kept &= dump.has_opcode(None, b"parameter")[ranges.name]
+    short = is_kept & ((ranges.start_step != 0) | (ranges.end_step != last))
     facts = context.labels(ranges), ranges.start_step, ranges.end_step, last
     yield from context.found(ranges, short, Problem.SHORT_PARAMETER, *facts, severity=Severity.WARNING)
 

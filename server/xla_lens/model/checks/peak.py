@@ -2,20 +2,17 @@
 all of this follows from the live ranges.
 """
 
-from collections import Counter
-from itertools import zip_longest
-
 import numpy as np
 
 from xla_lens.model.checks.codes import Severity
-from xla_lens.model.checks.context import Context, marked
+from xla_lens.model.checks.context import Context, Marks, marked
 from xla_lens.model.checks.problems import MAXIMUM_RELATED, Findings, Problem, Relation
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, xla_peak_step
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import distinct, taken
-from xla_lens.syntax.columns import NONE
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.syntax.columns import NONE, Column, Texts
 
 
 def printed_peak_is_highest(dump: DumpSet, context: Context, memory: Memory) -> Findings:
@@ -55,38 +52,65 @@ def _list(dump: DumpSet, context: Context, step: int) -> Findings:
     whole shapes of the instructions.
     """
     buffers, ranges, is_indexed = dump.peak_buffers, dump.live_ranges, bool(np.any(dump.peak_buffers.index != NONE))
-    rows = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step)).tolist()
+    rows = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
     sizes = taken(dump.logical_bytes if is_indexed else dump.whole_bytes, dump.value_of_peak_buffer)
     is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
     is_sorted = True
     if np.all(buffers.cumulative_bytes != NONE):
-        size = dict(zip(rows, taken(dump.logical_bytes, dump.value_of_live_range[rows]).tolist(), strict=True))
-        path = {index: index_path(dump, index) for index in distinct(ranges.index[rows]).tolist()}
-        rows.sort(key=lambda row: (-size[row], dump.names[ranges.name[row]], path[ranges.index.item(row)]))
+        size = taken(dump.logical_bytes, dump.value_of_live_range[rows])
+        names, indices = _text_order(dump.names, ranges.name[rows]), _path_order(dump, ranges.index[rows])
+        rows = rows[np.lexsort((indices, names, -size))]
         # The order is unknown if a size is.
-        is_sorted = NONE not in size.values()
-    expected = [(ranges.name.item(row), max(ranges.index.item(row), 0) if is_indexed else NONE) for row in rows]
-    indices = np.maximum(buffers.index, 0 if is_indexed else NONE).tolist()
-    listed = list(zip(buffers.name.tolist(), indices, strict=True))
-    is_moved = np.array([is_sorted and one != other for one, other in zip_longest(listed, expected)], bool)
-    is_moved = is_moved[: len(listed)]
-    left, extra, label = Counter(expected), list[int](), context.labels(buffers)
+        is_sorted = not np.any(size == NONE)
+    expected, listed = (
+        names * np.int64(len(dump.indices)) + (np.maximum(indices, EMPTY_INDEX) if is_indexed else 0)
+        for names, indices in ((ranges.name[rows], ranges.index[rows]), (buffers.name, buffers.index))
+    )
+    is_moved = np.full(len(listed), is_sorted)
+    is_moved[: len(expected)] &= listed[: len(expected)] != expected[: len(listed)]
     # Of two rows with one name, the one with the right size and at the right place counts as the value's own.
-    for row in np.lexsort((is_moved, is_wrong)).tolist():
-        left[listed[row]] -= 1
-        if left[listed[row]] < 0:
-            extra.append(row)
-    yield from context.found(buffers, extra, Problem.PEAK_VALUE_NOT_LIVE, label, step)
-    wrong = [row for row in marked(is_wrong) if row not in extra]
-    yield from context.found(buffers, wrong, Problem.PEAK_VALUE_SIZE, label, buffers.size_bytes, sizes)
-    missing = [row for row, key in zip(rows, expected, strict=True) if left[key] > 0]
+    order, label = np.lexsort((is_moved, is_wrong)), context.labels(buffers)
+    extra = order[_exceeds(listed[order], expected)]
+    yield from context.found(buffers, extra.tolist(), Problem.PEAK_VALUE_NOT_LIVE, label, step)
+    is_wrong[extra] = False
+    yield from context.found(buffers, is_wrong, Problem.PEAK_VALUE_SIZE, label, buffers.size_bytes, sizes)
+    missing = rows[_count(expected, expected) > _count(listed, expected)].tolist()
     # An extra row in the place of a missing one has the same cause.
     if len(missing) > len(extra):
         facts = context.labels(ranges)(missing[0]), len(missing) - 1, step
         related = ranges, missing[:MAXIMUM_RELATED], Relation.LIVE_RANGE
         yield from context.found(dump.peaks, [0], Problem.PEAK_VALUES_MISSING, *facts, related=related)
-    elif not missing and not extra and not wrong:
+    elif not missing and not len(extra) and not np.any(is_wrong):
         yield from context.found(buffers, marked(is_moved)[:1], Problem.PEAK_OUT_OF_ORDER, label)
+
+
+def _text_order(texts: Texts, numbers: Column) -> Column:
+    """For each number of a text its place in the order of the texts."""
+    known, which = np.unique(numbers, return_inverse=True)
+    order = np.argsort(np.array(texts.of_numbers(known), object))
+    return np.argsort(order)[which]
+
+
+def _path_order(dump: DumpSet, indices: Column) -> Column:
+    """For each shape index its place in the order of the indices."""
+    known, which = np.unique(indices, return_inverse=True)
+    paths = [index_path(dump, index) for index in known.tolist()]
+    order = sorted(range(len(paths)), key=paths.__getitem__)
+    return np.argsort(order)[which]
+
+
+def _count(keys: Column, wanted: Column) -> Column:
+    """How often each wanted key is among some keys."""
+    ordered = np.sort(keys)
+    return ordered.searchsorted(wanted, "right") - ordered.searchsorted(wanted)
+
+
+def _exceeds(keys: Column, others: Column) -> Marks:
+    """For each key whether it comes up to here more often than among others."""
+    order = np.argsort(keys, kind="stable")
+    ordered, is_more = keys[order], np.zeros(len(keys), bool)
+    is_more[order] = np.arange(len(keys)) - ordered.searchsorted(ordered) >= _count(others, ordered)
+    return is_more
 
 
 def _stack_traces(dump: DumpSet, context: Context) -> Findings:

@@ -20,7 +20,7 @@ import numpy as np
 from xla_lens.model.memory.edits import EditableSpace, removal
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.lookup import ordered
+from xla_lens.model.tables.lookup import distinct, ordered
 from xla_lens.syntax.columns import Column
 
 
@@ -104,7 +104,7 @@ def _excess(edited: EditableSpace, budget_bytes: int, candidates: Column) -> _Ex
     sizes, may_go = slots.end_offset - slots.offset, np.isin(slots.value, candidates)
     is_too_big = sizes > budget_bytes
     too_big: list[int] = slots.value[is_too_big & may_go].tolist()
-    steps = np.unique(slots.start_step)
+    steps = distinct(slots.start_step)
     excess = edited.after(removal(too_big)).at_each(steps) - budget_bytes
     steps, excess = steps[excess > 0], excess[excess > 0]
     first, last = steps.searchsorted(slots.start_step), steps.searchsorted(slots.end_step, "right")

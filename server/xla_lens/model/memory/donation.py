@@ -22,7 +22,7 @@ import numpy as np
 from xla_lens.model.memory.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import row_ranges
+from xla_lens.model.tables.lookup import distinct, row_ranges
 from xla_lens.syntax.columns import NONE, Kind, Rows, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
@@ -332,7 +332,7 @@ def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
 def _copies(dump: DumpSet, value: int) -> Iterator[int]:
     """The copies of a value and of its aliases."""
     row = dump.values.used_value.item(value)
-    for name in np.unique(dump.uses.name[dump.uses_of(row)]).tolist() if row != NONE else ():
+    for name in distinct(dump.uses.name[dump.uses_of(row)]).tolist() if row != NONE else ():
         opcode = dump.opcode(name)
         if opcode in (b"copy", b"copy-start"):
             # Element 0 of a copy-start is the destination.
