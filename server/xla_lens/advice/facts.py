@@ -19,6 +19,7 @@ from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.donation import outputs_of, parameters_of
 from xla_lens.model.memory.edits import Piece
@@ -416,18 +417,18 @@ class Facts:
         """What the program is written in, by the names of its arguments and of its module, and by the files on its call
         stacks. JAX if nothing speaks against that.
         """
-        text = self.origins.module.data if self.origins.module else b""
-        if any(mark in text for mark in _KERAS):
+        if any(mark in _files(self.origins.module) for mark in _KERAS):
             return Framework.KERAS
         paths = (self.op_name(self.name[value]) for value in self.all_arguments)
         if any(path and told_path(path) is None for path in paths):
             return Framework.OTHER
+        text = self.origins.module.data if self.origins.module else b""
         return Framework.JAX if not text or _OF_JAX.search(text) else Framework.OTHER
 
     @cached_property
     def _jit(self) -> str:
         """What compiles a program of JAX, by the files on its call stacks, or by the names of its arguments."""
-        text = self.origins.module.data if self.origins.module else b""
+        text = _files(self.origins.module)
         paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
         by_name = "nnx.jit" if any(_NNX_STATE in path for path in paths) else "jax.jit"
         return next((jit for file, jit in _JITS.items() if file in text), by_name)
@@ -567,6 +568,16 @@ _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpos
 
 _RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
 """How modules draw random numbers."""
+
+def _files(module: HloModule | None) -> bytes:
+    """The part of a module that has its name and the files of its call stacks: what ends with the table of these, in old
+    releases all.
+    """
+    if module is None:
+        return b""
+    files = module.columns.file_names
+    return module.data[: files.end.max()] if len(files) else module.data
+
 
 _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
 """The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""

@@ -10,7 +10,7 @@ output is the update of which parameter, callers say. `Fit` grades how certain t
 the parameter or an alias of it runs before its buffer is overwritten.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -22,7 +22,7 @@ import numpy as np
 from xla_lens.model.memory.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.tables.lookup import distinct, row_ranges
+from xla_lens.model.tables.lookup import row_ranges
 from xla_lens.syntax.columns import NONE, Kind, Rows, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
@@ -311,13 +311,15 @@ that end in the update of a parameter after a product (`kind=kOutput`).
 
 def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
     """Follow each parameter through its copies, including those to another memory space and back."""
-    color = dump.values.color
+    color, copying = dump.values.color, _copying(dump)
     for parameter, _ in parameters_of(dump):
+        if dump.values.used_value.item(parameter) not in copying:
+            continue
         shape, is_donated = _array_shape(dump, parameter), _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT)
         found = {parameter}
         waiting = [parameter] if shape else []
         for value in waiting:
-            for copy in _copies(dump, value):
+            for copy in _copies(dump, copying.get(dump.values.used_value.item(value), ())):
                 is_placed = dump.values.allocation[copy] != NONE
                 if copy in found or not is_placed or _array_shape(dump, copy) != shape:
                     continue
@@ -329,13 +331,24 @@ def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
                     yield KeptApart(copy, parameter, is_output, dump.values.size_bytes.item(copy))
 
 
-def _copies(dump: DumpSet, value: int) -> Iterator[int]:
-    """The copies of a value and of its aliases."""
-    row = dump.values.used_value.item(value)
-    for name in distinct(dump.uses.name[dump.uses_of(row)]).tolist() if row != NONE else ():
-        opcode = dump.opcode(name)
-        if opcode in (b"copy", b"copy-start"):
-            # Element 0 of a copy-start is the destination.
-            copy = dump.value_at(name, dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX)
-            if copy != NONE and dump.values.name[copy] == name:
-                yield copy
+def _copying(dump: DumpSet) -> dict[int, list[int]]:
+    """The names of the instructions that copy a value or one of its aliases, by rows of `DumpSet.used_values`."""
+    rows = np.flatnonzero(dump.has_opcode(*_COPIES)[dump.uses.name] & (dump.uses.value != NONE))
+    rows = rows[np.lexsort((dump.uses.name[rows], dump.uses.value[rows]))]
+    names: dict[int, list[int]] = {}
+    for value, name in dict.fromkeys(pairs(dump.uses.value[rows], dump.uses.name[rows])):
+        names.setdefault(value, []).append(name)
+    return names
+
+
+def _copies(dump: DumpSet, names: Iterable[int]) -> Iterator[int]:
+    """The copies that some instructions make."""
+    for name in names:
+        # Element 0 of a copy-start is the destination.
+        index = dump.index_number(b"{0}") if dump.opcode(name) == b"copy-start" else EMPTY_INDEX
+        copy = dump.value_at(name, index)
+        if copy != NONE and dump.values.name[copy] == name:
+            yield copy
+
+
+_COPIES: Final = (b"copy", b"copy-start")
