@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE, Column, narrowed
 from xla_lens.syntax.file_names import FileKind
 
 
@@ -125,7 +125,7 @@ def memories(colors: Column, backend: Backend | None) -> Column:
     """Return for each color the one that stands for its memory space. NONE stays NONE."""
     distinct, number = np.unique(colors, return_inverse=True)
     main = [SpaceId(color, backend).memory.color if color != NONE else NONE for color in distinct.tolist()]
-    return np.array(main, np.int64)[number]
+    return narrowed(np.array(main, np.int64))[number]
 
 
 _WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "cmem": "CMEM", "host": "host memory"}

@@ -389,7 +389,7 @@ class DumpSet:
         opcodes: list[bytes | None] = [None]
         numbers = np.zeros(len(self.names), np.int32)
         if self.used is None:
-            return opcodes, numbers, np.full(len(self.names), NONE)
+            return opcodes, numbers, np.full(len(self.names), NONE, np.int32)
         data, quotes = self.used.document.data, self.quotes
         names = np.flatnonzero(quotes.opcode_start != NONE)
         start, end = quotes.opcode_start[names], quotes.opcode_end[names]

@@ -12,13 +12,13 @@ from xla_lens.text.document import without_repetitions
 
 def taken(column: Column, rows: Column) -> Column:
     """Return the cells of `rows`, NONE for the row NONE."""
-    return np.where(rows == NONE, NONE, column[rows]) if len(column) else np.full(np.shape(rows), NONE)
+    return np.where(rows == NONE, NONE, column[rows]) if len(column) else np.full(np.shape(rows), NONE, column.dtype)
 
 
 def found(sorted_keys: Column, keys: Column) -> Column:
     """Return the row of each key in `sorted_keys`, NONE if it is missing."""
     if not len(sorted_keys):
-        return np.full(len(keys), NONE)
+        return np.full(len(keys), NONE, np.int32)
     rows = as_rows(sorted_keys.searchsorted(keys))
     rows[rows == len(sorted_keys)] = 0
     return np.where(sorted_keys[rows] == keys, rows, NONE)
