@@ -569,6 +569,7 @@ _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpos
 _RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
 """How modules draw random numbers."""
 
+
 def _files(module: HloModule | None) -> bytes:
     """The part of a module that has its name and the files of its call stacks: what ends with the table of these, in old
     releases all.
