@@ -571,7 +571,7 @@ _RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
 
 
 def _files(module: HloModule | None) -> bytes:
-    """The part of a module that has its name and the files of its call stacks: what ends with the table of these, in old
+    """The part of a module that has its name and the files of its call stacks: up to the table of these, in old
     releases all.
     """
     if module is None:
