@@ -316,3 +316,32 @@ def test_no_advice_on_an_incomplete_dump() -> None:
     assert advise(analyse(file.dump_file for file in files.values()), None)
     incomplete = [file.dump_file for file in files.values() if file.dump_file.kind is not FileKind.VALUES]
     assert advise(analyse(incomplete), None) is None
+
+
+# ---------------------------------------------------------------- values on the host
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("pattern", "is_worth_a_try"),
+    [
+        ("tpu-tpu7x-libtpu0.0.52/offload_train/*-buffer-assignment.txt", True),
+        ("tpu-v5p-libtpu0.0.52/offload_activations/*-buffer-assignment.txt", True),
+        ("tpu-v5e2x2-libtpu0.0.51/host_offload/*jit_remat_off*-buffer-assignment.txt", True),
+        # Optimizer state, which no program can compute again.
+        ("tpu-v5e2x2-libtpu0.0.51/host_offload/*jit_opt_off*-buffer-assignment.txt", False),
+        ("tpu-v5e-libtpu0.0.52/offload_state/*-buffer-assignment.txt", False),
+        # Nothing was measured on a GPU.
+        ("gpu-h100-jaxlib0.12.0.1/offload_state/*-buffer-assignment.txt", False),
+    ],
+)
+def test_what_is_offloaded_for_the_backward_pass_is_worth_a_try(pattern: str, *, is_worth_a_try: bool) -> None:
+    rules = {suggestion.rule for suggestion in _advice(pattern).suggestions}
+    assert (Rule.OFFLOADED_VALUES in rules) == is_worth_a_try
+
+
+def test_a_round_trip_to_the_host_is_nothing_to_compute_again() -> None:
+    (path,) = DUMPS.glob("tpu-v5e2x2-libtpu0.0.51/host_offload/*-buffer-assignment.txt")
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    assert advice.suggestions == ()

@@ -498,7 +498,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "chain_energies": ("loop-outputs", chain_energies, BOTH),
     "loops_summed": ("loop-outputs", loops_summed, BOTH),
     "similarities": ("unrolled-loop", similarities, BOTH),
-    "propagated": ("unrolled-loop", propagated, BOTH),
+    "propagated": ("unrolled-loop", propagated, CPU),
     "kernels": ("unrolled-loop", kernels, BOTH),
     "ensemble": ("unrolled-loop", ensemble, BOTH),
     "chunks": ("unrolled-loop", chunks, BOTH),

@@ -55,7 +55,8 @@ class Program:
     """The type of the activations. Weights and optimizer state are float32."""
     donated: tuple[int, ...] = ()
     remat: str = ""
-    """``layer`` recomputes each layer, ``dots`` all of it but its matrix products."""
+    """``layer`` recomputes each layer, ``dots`` all of it but its matrix products, which ``offload`` keeps on the host.
+    """
     block: int = 0
     """How many queries attend at a time; 0 for all."""
     loss_chunks: int = 1
@@ -150,6 +151,9 @@ def remat(one: Program, function: Callable[..., Any]) -> Callable[..., Any]:
         return jax.checkpoint(function)
     if one.remat == "dots":
         return jax.checkpoint(function, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+    if one.remat == "offload":
+        policy = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+        return jax.checkpoint(function, policy=policy)
     return function
 
 
@@ -430,9 +434,11 @@ def compile_program(name: str, devices: Any) -> None:
     jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile(dict(one.flags))
 
 
-CPU, BOTH = ("cpu",), ("cpu", "tpu")
+CPU, TPU, BOTH = ("cpu",), ("tpu",), ("cpu", "tpu")
 
 SMALL = Program(layers=4, width=512, batch=4, length=512)
+SCANNED = Program(layers=8, width=512, batch=8, length=512, donated=(0, 1), is_scanned=True)
+SCANNED_MLP = Program("mlp", layers=8, batch=16, length=512, donated=(0, 1), is_scanned=True)
 TRAINED = Program(donated=(0, 1))
 """What most people have: a step whose params and state are donated."""
 
@@ -452,6 +458,8 @@ BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "conv": (Program("conv", layers=8, width=64, batch=32, length=56), BOTH),
     "conv_donated": (Program("conv", layers=6, width=128, batch=64, length=28, donated=(0, 1)), BOTH),
     "accumulated": (replace(TRAINED, batch=32, donated=(), microbatches=4), BOTH),
+    "offloaded": (replace(SCANNED, remat="offload"), TPU),
+    "offloaded_mlp": (replace(SCANNED_MLP, remat="offload"), TPU),
     "decode": (Program("decode", layers=8, width=1024, batch=16, length=2048), BOTH),
     "decode_scanned": (Program("decode", layers=16, width=1024, batch=8, length=2048, is_scanned=True), BOTH),
     "sharded": (replace(TRAINED, width=2048, batch=32, heads=16, devices=8), BOTH),
@@ -505,6 +513,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         {"flags": (("xla_cpu_scheduler_type", "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"),)},
         ("small", "unrolled", "conv_donated", "shifted"),
     ),
+    "recomputed": ("offloaded-values", {"remat": "layer"}, ("offloaded", "offloaded_mlp")),
     "parts": (
         "microbatches",
         {"microbatches": 4},

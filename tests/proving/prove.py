@@ -2,7 +2,8 @@
 predicts with what its variant needs.
 
 `python prove.py FOLDER --python PYTHON` compiles with a Python that has jax, also for TPUs if it has libtpu, keeps the
-dumps in FOLDER, and writes the tables of docs/advice.md. FOLDER may have the dumps of an earlier run.
+dumps in FOLDER, and writes the tables of docs/advice.md. FOLDER may have the dumps of an earlier run. `--no-compile`
+compiles nothing: the rows of programs that FOLDER lacks stay as the document has them, with a star.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from xla_lens.blocks.blocks import plain_text
 from xla_lens.disk.package_files import explanation_path
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.words.numbers import human
+from xla_lens.words.numbers import counted, human, parse_size
 
 PROGRAMS: Final = Path(__file__).parent / "programs.py"
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "advice.md"
@@ -43,6 +44,10 @@ GOOD_PART: Final = 0.25
 MARGIN_SENTENCE: Final = "Of {count} programs that were changed to save a quarter or more, 95 % need at most"
 """The margin of plans (`actions.MARGIN`), as docs/advice.md has it."""
 
+
+NOT_ADVISED: Final = "not advised"
+
+KEPT: Final = "Rows with a star are of an earlier run: their programs were not compiled again."
 
 SUGGESTED: Final = frozenset(row.rule for row in SUGGESTIONS)
 """The rules that predict nothing."""
@@ -93,24 +98,27 @@ class Trap(NamedTuple):
 
 
 class PlanOutcome(NamedTuple):
-    """What the program of a plan needs in bytes: now, as predicted after all changes, and as recompiled."""
+    """What the program of a plan needs in bytes: now, as predicted after all changes, and as recompiled. `is_kept` says
+    that it is from an earlier run.
+    """
 
     plan: Plan
     now_bytes: int
     predicted_bytes: int
     actual_bytes: int
+    is_kept: bool = False
 
 
 class Outcome(NamedTuple):
     """What the advice predicts for a pair, in bytes of what the program needs, and what recompiling saves. Without
-    `is_advised`, nothing is predicted.
+    `is_advised`, nothing is predicted. What the program needs is None in what is kept from an earlier run.
     """
 
     pair: Pair
     is_advised: bool
     predicted_bytes: int
     actual_bytes: int
-    now_bytes: int
+    now_bytes: int | None
 
     @property
     def ratio(self) -> float | None:
@@ -138,15 +146,51 @@ def listed_programs(python: Path, backends: Sequence[str]) -> tuple[list[Pair], 
 def compile_programs(python: Path, folder: Path, wanted: Iterable[Pair | Plan | Trap]) -> None:
     """Compile what `folder` does not have yet."""
     keys = dict.fromkeys(key for pair in wanted for key in pair.keys)
-    missing = [key for key in keys if not any(folder.glob(f"{key}/*buffer-assignment.txt"))]
+    missing = [key for key in keys if not _is_compiled(folder, key)]
     if missing:
         subprocess.run([str(python), str(PROGRAMS), str(folder), *missing], check=True)
 
 
-def outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[Outcome]:
-    """Yield what the advice says and what came of it, without changes that are not advised and save nothing."""
+def _is_compiled(folder: Path, *keys: str) -> bool:
+    return all(any(folder.glob(f"{key}/*buffer-assignment.txt")) for key in keys)
+
+
+class KeptRows:
+    """The rows of the tables of the document, by what they are about: the first cells. Of rows about the same, each is
+    for one program, in the same order.
+    """
+
+    def __init__(self, document: str) -> None:
+        self._rows: dict[tuple[str, ...], list[list[str]]] = {}
+        for line in document.splitlines():
+            if line.startswith("| "):
+                name, *cells = [cell.strip(" *") for cell in line.strip("| ").split(" | ")]
+                self._rows.setdefault((name, *cells[:2]), []).append(cells[2:])
+
+    def next(self, base: str, backend: str, what: str) -> list[str]:
+        """The other cells of the next row about some change, empty if there is none."""
+        rows = self._rows.get((base, backend.upper(), what))
+        return rows.pop(0) if rows else []
+
+
+def _bytes(text: str) -> int:
+    """The size in a cell."""
+    size = parse_size(text.removeprefix("−").replace(" ", "")) or 0
+    return -size if text.startswith("−") else size
+
+
+def outcomes(folder: Path, wanted: Iterable[Pair], kept: KeptRows | None = None) -> Iterator[Outcome]:
+    """Yield what the advice says and what came of it, without changes that are not advised and save nothing. What is
+    not compiled is `kept`.
+    """
     for pair in wanted:
         if pair.rule in SUGGESTED:
+            continue
+        row = kept.next(pair.base, pair.backend, pair.rule) if kept else []
+        if kept and not _is_compiled(folder, *pair.keys):
+            if row:
+                said, saved, _ = row
+                yield Outcome(pair, said != NOT_ADVISED, _bytes(said), _bytes(saved), None)
             continue
         base, variant = (_advice(folder, key) for key in pair.keys)
         advised = [action for action in base.actions if action.rule == pair.rule]
@@ -168,9 +212,16 @@ def suggestion_outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[tuple[
             yield pair, variant.needed_bytes / base.needed_bytes
 
 
-def plan_outcomes(folder: Path, wanted: Iterable[Plan]) -> Iterator[PlanOutcome]:
-    """Yield what the changes of plans need together, without plans of which not all changes are advised."""
+def plan_outcomes(folder: Path, wanted: Iterable[Plan], kept: KeptRows | None = None) -> Iterator[PlanOutcome]:
+    """Yield what the changes of plans need together, without plans of which not all changes are advised. What is not
+    compiled is `kept`.
+    """
     for plan in wanted:
+        if kept and not _is_compiled(folder, *plan.keys):
+            if row := kept.next(plan.base, plan.backend, ", ".join(plan.rules)):
+                now, predicted, actual = map(_bytes, row)
+                yield PlanOutcome(plan, now, predicted, actual, is_kept=True)
+            continue
         base, variant = (_advice(folder, key) for key in plan.keys)
         if {*plan.rules} <= {action.rule for action in base.actions}:
             predicted = needed_after(*_loaded(folder, plan.keys[0]), frozenset(map(Rule, plan.rules)))
@@ -199,8 +250,12 @@ def margin(found: Iterable[Outcome], plans: Iterable[PlanOutcome]) -> tuple[floa
     """Return by which factor 95 % of the changed programs need more than predicted at most, and how many these are:
     those of which the changes were to save a good part.
     """
-    needs = [(one.now_bytes, one.now_bytes - one.predicted_bytes, one.now_bytes - one.actual_bytes) for one in found]
-    needs += [plan[1:] for plan in plans]
+    needs = [
+        (one.now_bytes, one.now_bytes - one.predicted_bytes, one.now_bytes - one.actual_bytes)
+        for one in found
+        if one.now_bytes is not None
+    ]
+    needs += [(plan.now_bytes, plan.predicted_bytes, plan.actual_bytes) for plan in plans]
     factors = sorted(actual / predicted for now, predicted, actual in needs if predicted <= now * (1 - GOOD_PART))
     return factors[ceil(len(factors) * 0.95) - 1], len(factors)
 
@@ -223,20 +278,21 @@ def table(found: Iterable[Outcome]) -> Iterator[str]:
     yield "| Program | For | Advice | Predicted | Actual | Ratio |"
     yield "|---|---|---|--:|--:|--:|"
     for outcome in found:
-        pair, is_advised, predicted, actual, _ = outcome
+        pair, is_advised, predicted, actual, now = outcome
         ratio = f"{outcome.ratio:.2f}" if outcome.ratio else "-"
         mark = ratio if outcome.holds else f"**{ratio}**"
         saved = human(actual) if actual >= 0 else f"−{human(-actual)}"
-        said = human(predicted) if is_advised else "not advised"
-        yield f"| {pair.base} | {pair.backend.upper()} | {pair.rule} | {said} | {saved} | {mark} |"
+        said = human(predicted) if is_advised else NOT_ADVISED
+        yield f"| {pair.base}{'*' * (now is None)} | {pair.backend.upper()} | {pair.rule} | {said} | {saved} | {mark} |"
 
 
 def plan_table(plans: Iterable[PlanOutcome]) -> Iterator[str]:
     """Yield the lines of the table of plans."""
     yield "| Program | For | Actions | Needs now | Predicted | Actual |"
     yield "|---|---|---|--:|--:|--:|"
-    for plan, *sizes in plans:
-        yield " | ".join([f"| {plan.base}", plan.backend.upper(), ", ".join(plan.rules), *map(human, sizes)]) + " |"
+    for plan, now, predicted, actual, is_kept in plans:
+        names = [f"| {plan.base}{'*' * is_kept}", plan.backend.upper(), ", ".join(plan.rules)]
+        yield " | ".join([*names, *map(human, (now, predicted, actual))]) + " |"
 
 
 def suggestion_table(suggested: Iterable[tuple[Pair, float]]) -> Iterator[str]:
@@ -251,18 +307,22 @@ def evidence(found: Sequence[Outcome], suggested: Sequence[tuple[Pair, float]], 
     """Say in the explanation of a rule what came of it."""
     parts = sorted(part for pair, part in suggested if pair.rule == rule)
     if parts:
-        tried = f"`make prove` changed {len(parts)} programs this way and compiled them again."
+        tried = _changed(len(parts))
         return f"{tried} They then needed {parts[0]:.2f} to\n{parts[-1]:.2f} of what they did before."
     ours = [outcome for outcome in found if outcome.pair.rule == rule]
     if not ours:
-        return "None of the programs of `make prove` was changed by it, so nothing is known of what it saves."
+        return "None of the programs of `make prove` was changed by it."
     held = sum(outcome.holds for outcome in ours)
     median = statistics.median(outcome.ratio for outcome in ours if outcome.ratio)
-    tried = f"`make prove` changed {len(ours)} programs this way and compiled them again."
     return (
-        f"{tried} In {held} of them, the prediction\n"
+        f"{_changed(len(ours))} In {held} of them, the prediction\n"
         f"was within a factor of {GOOD_RATIO} of what the change saved; the median ratio is {median:.2f}."
     )
+
+
+def _changed(count: int) -> str:
+    them = "it" if count == 1 else "them"
+    return f"`make prove` changed {counted(count, 'program')} this way and compiled {them} again."
 
 
 def summary(found: Sequence[Outcome]) -> Iterator[str]:
@@ -283,17 +343,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", type=Path, required=True)
+    parser.add_argument("--no-compile", action="store_true")
     arguments = parser.parse_args()
     has_tpu = subprocess.run([str(arguments.python), "-c", "import libtpu"], check=False, capture_output=True)
     pairs, plans, traps = listed_programs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
-    compile_programs(arguments.python, arguments.folder, [*pairs, *plans, *traps])
-    found, planned = list(outcomes(arguments.folder, pairs)), list(plan_outcomes(arguments.folder, plans))
-    suggested = list(suggestion_outcomes(arguments.folder, (pair for pair in pairs if pair.rule in SUGGESTED)))
+    folder, kept = arguments.folder, None
+    if arguments.no_compile:
+        kept = KeptRows(DOCUMENT.read_text(encoding="utf-8"))
+        traps = [trap for trap in traps if _is_compiled(folder, *trap.keys)]
+    else:
+        compile_programs(arguments.python, folder, [*pairs, *plans, *traps])
+    found, planned = list(outcomes(folder, pairs, kept)), list(plan_outcomes(folder, plans, kept))
+    tried = [pair for pair in pairs if pair.rule in SUGGESTED and _is_compiled(folder, *pair.keys)]
+    suggested = list(suggestion_outcomes(folder, tried))
     factor, count = margin(found, planned)
     needs = f"{MARGIN_SENTENCE.format(count=count)} {factor:.2f} times what was predicted."
+    is_partial = any(outcome.now_bytes is None for outcome in found) or any(plan.is_kept for plan in planned)
+    needs += f"\n\n{KEPT}" * is_partial
     tables = [*summary(found), "", needs, "", *plan_table(planned), "", *suggestion_table(suggested), "", *table(found)]
     text = "\n".join(tables)
-    spared = "\n".join(trap_table(arguments.folder, traps))
+    spared = "\n".join(trap_table(folder, traps))
     print(text, spared, sep="\n\n")
     if not has_tpu.returncode:
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")

@@ -137,6 +137,7 @@ def test_a_plan_is_compiled_as_a_whole_the_free_changes_first(monkeypatch: pytes
     assert again.plan.steps[-1].needed_bytes == advice.needed_bytes - 3 * part
     # With a budget that the first reaches, nothing else is done.
     enough, *_ = _tried(monkeypatch, compiler, budget=advice.needed_bytes - part)
+    assert "A limit is a step, not a slope" in _text(enough)
     assert enough.plan
     assert (enough.plan.trials, enough.is_reached) == (trials.plan.trials[:1], True)
     far, *_ = _tried(monkeypatch, compiler, budget=part)

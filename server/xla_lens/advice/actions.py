@@ -104,9 +104,9 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Something worth trying whose saving the dump does not tell: a `flag` of the compiler, ``NAME=VALUE``. `measured`
-    says what it saved in other programs; `what`, `snippet` and `cost` are those of an `Action`. The program then needs
-    `needed_bytes`, None if that was not tried.
+    """Something worth trying whose saving the dump does not tell. `measured` says what it saved in other programs;
+    `what`, `snippet` and `cost` are those of an `Action`. `flag` is the flag of the compiler that does it,
+    ``NAME=VALUE``, None if a change of the code does. The program then needs `needed_bytes`, None if that is unknown.
     """
 
     rule: Rule
@@ -114,7 +114,7 @@ class Suggestion:
     what: Inlines
     snippet: str
     measured: str
-    flag: str
+    flag: str | None
     needed_bytes: int | None = None
 
 

@@ -36,6 +36,7 @@ from xla_lens.advice.rules import (
     loop_state,
     mapped_batch,
     microbatches,
+    offloaded_values,
     one_hot,
     optimizer_state,
     padded_dimension,
@@ -76,7 +77,7 @@ RULES: Final = (
 )
 """The rules whose savings are computed. Of actions that save as much, that of the first rule comes first."""
 
-SUGGESTIONS: Final = (cpu_scheduler.ROW,)
+SUGGESTIONS: Final = (cpu_scheduler.ROW, offloaded_values.ROW)
 """The rules whose savings the dump does not tell."""
 
 MOST_ACTIONS: Final = 12

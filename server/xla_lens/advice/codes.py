@@ -23,3 +23,4 @@ class Rule(StrEnum):
     ONE_HOT = "one-hot"
     GATHERED_WEIGHTS = "gathered-weights"
     CPU_SCHEDULER = "cpu-scheduler"
+    OFFLOADED_VALUES = "offloaded-values"

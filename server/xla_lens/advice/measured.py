@@ -1,6 +1,6 @@
 """Advice with what a compiler has measured of it: `xla-lens try` keeps that beside the dump."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -27,7 +27,7 @@ def with_measured(advice: Advice, tried: Tried | None) -> Advice:
         names |= {row: (f"action {number}", *_policy(changes[row])) for row in rows}
         actions.append(reduce(partial(_measured, advice), (changes[row] for row in rows), action))
     flags = {change.flag: change for change in changes if change.flag}
-    suggestions = [_suggested(suggestion, flags.get(suggestion.flag)) for suggestion in advice.suggestions]
+    suggestions = [_suggested(suggestion, flags) for suggestion in advice.suggestions]
     return replace(
         advice,
         actions=tuple(actions),
@@ -87,7 +87,8 @@ def _measured(advice: Advice, action: Action, change: TriedChange) -> Action:
     )
 
 
-def _suggested(suggestion: Suggestion, change: TriedChange | None) -> Suggestion:
+def _suggested(suggestion: Suggestion, flags: Mapping[str, TriedChange]) -> Suggestion:
+    change = flags.get(suggestion.flag) if suggestion.flag else None
     return replace(suggestion, needed_bytes=change.needed_bytes) if change else suggestion
 
 
@@ -95,7 +96,7 @@ def _policy(change: TriedChange) -> Inlines:
     return (" with ", Name(change.policy)) if change.policy else ()
 
 
-def _together(tried: Tried, names: dict[int, Inlines], suggested: set[str]) -> TriedActions:
+def _together(tried: Tried, names: dict[int, Inlines], suggested: set[str | None]) -> TriedActions:
     """What the program needs with the changes that are taken together, and with flags that nothing suggests."""
 
     def name(row: int) -> Inlines | None:

@@ -55,7 +55,7 @@ class SuggestionRow:
     """A rule of a change whose saving the dump does not tell: another schedule, for example.
 
     - `applies` says whether the dump shows the condition under which it was measured.
-    - `flag` is the flag of the compiler that does it, ``NAME=VALUE``.
+    - `flag` is the flag of the compiler that does it, ``NAME=VALUE``; None if a change of the code does.
     - `snippet` is code that does it for a program of JAX of a name: elsewhere, the change was not measured.
     - `measured` says what it saved in other programs. The others are those of `RuleRow`.
     """
@@ -64,6 +64,6 @@ class SuggestionRow:
     applies: Callable[[Facts], bool]
     what: str
     snippet: Callable[[str], str]
-    flag: str
+    flag: str | None
     measured: str
     cost: Cost

@@ -259,14 +259,20 @@ _COSTS: Final = {
 
 def _suggestion(advice: Advice, suggestion: Suggestion) -> Section:
     """What is worth trying: the code, and what it saved in other programs, or in this one if it was tried."""
-    title: Inlines = ("Worth a try: ", *suggestion.what)
     measured = suggestion.measured
     if suggestion.needed_bytes is not None:
-        title = (*suggestion.what, f": {_saved(advice.needed_bytes - suggestion.needed_bytes)} ({Certainty.MEASURED})")
         measured = f"The program then needs {human(suggestion.needed_bytes)}."
     explanation = command(f"xla-lens explain {suggestion.rule}", Explanation(suggestion.rule))
     words = (f"{measured} {_COSTS[suggestion.cost]} When this helps: ", explanation)
-    return Section(title, (command(suggestion.snippet), words), level=1)
+    return Section(suggested(advice, suggestion), (command(suggestion.snippet), words), level=1)
+
+
+def suggested(advice: Advice, suggestion: Suggestion) -> Inlines:
+    """Return what is worth a try, or what it saves if it was tried."""
+    if suggestion.needed_bytes is None:
+        return ("Worth a try: ", *suggestion.what)
+    saved = _saved(advice.needed_bytes - suggestion.needed_bytes)
+    return (*suggestion.what, f": {saved} ({Certainty.MEASURED})")
 
 
 def arguments_exceed(budget: Budget) -> str:

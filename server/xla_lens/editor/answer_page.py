@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from xla_lens.advice.actions import Action, Advice, Cost
-from xla_lens.advice.sections import arguments_exceed, current_need, numbered, plan, tried_sentences
+from xla_lens.advice.sections import arguments_exceed, current_need, numbered, plan, suggested, tried_sentences
 from xla_lens.blocks.blocks import (
     EditorCommand,
     Explanation,
@@ -137,7 +137,7 @@ def _actions(made: Report) -> Iterator[Section]:
     blocks += _plan(advice)
     every = _run(made, "the advice", "openAdvice")
     for suggestion in advice.suggestions[:1]:
-        blocks.append(("Worth a try: ", *suggestion.what, ", with the code in ", every, "."))
+        blocks.append((*suggested(advice, suggestion), ", with the code in ", every, "."))
     count = len(advice.actions) - len(rows)
     more = f"{counted(count, 'more action')} in " if count else "The arguments and the numbers of each action are in "
     if rows:

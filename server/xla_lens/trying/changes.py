@@ -142,6 +142,9 @@ def _parameters(dump: DumpSet, action: Action) -> tuple[int, ...]:
     return tuple(found)
 
 
+MEMORY_LIMIT: Final = "xla_tpu_max_hbm_size_mib"
+"""The flag that limits what a TPU program may need."""
+
 _FLAGS: Final[Mapping[Backend, tuple[tuple[str, str], ...]]] = {
     Backend.CPU: (("xla_cpu_scheduler_type", "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"),),
     Backend.GPU: (("xla_gpu_enable_latency_hiding_scheduler", "false"),),
@@ -153,4 +156,4 @@ def _flags(backend: Backend | None, budget_bytes: int | None) -> Iterator[tuple[
     if backend is not None:
         yield from _FLAGS.get(backend, ())
     if backend is Backend.TPU and budget_bytes is not None:
-        yield "xla_tpu_max_hbm_size_mib", str(budget_bytes >> 20)
+        yield MEMORY_LIMIT, str(budget_bytes >> 20)

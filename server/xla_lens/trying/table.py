@@ -7,6 +7,7 @@ from xla_lens.advice.measured import change_text
 from xla_lens.blocks.blocks import Inline, Section, Table, Text, joined, table
 from xla_lens.disk.tried import dump_digest
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.trying.changes import MEMORY_LIMIT
 from xla_lens.trying.process import Measured
 from xla_lens.trying.trials import INTERRUPTED, Trial, Trials
 from xla_lens.trying.tried_json import PlannedChanges, TriedChange, TriedModule
@@ -22,7 +23,7 @@ _NOTE: Final = (
 
 def trials_section(trials: Trials) -> Section:
     """Return the table of what was tried, and the plan in sentences."""
-    return Section(TITLE, (*_before(trials), _table(trials), *_reasons(trials), *_plan(trials)))
+    return Section(TITLE, (*_before(trials), _table(trials), *_limits(trials), *_reasons(trials), *_plan(trials)))
 
 
 def _before(trials: Trials) -> Iterator[Text]:
@@ -56,6 +57,13 @@ def _row(trials: Trials, number: int, trial: Trial) -> Iterator[Text]:
 def _factor(trials: Trials, measured: Measured | None) -> str:
     factor = trials.flops_factor(measured)
     return "" if factor is None else f"× {factor:.2f}"
+
+
+def _limits(trials: Trials) -> Iterator[Text]:
+    """What to expect of a limit of the compiler's memory that was tried."""
+    flags = (trial.candidate.flag for trial in trials.trials if trial.measured)
+    if any(flag and flag.startswith(MEMORY_LIMIT) for flag in flags):
+        yield "A limit is a step, not a slope, and one below what the program needs can also make it larger."
 
 
 def _reasons(trials: Trials) -> Iterator[Text]:

@@ -103,6 +103,11 @@ class SpaceId:
         return self._known is not None
 
     @property
+    def is_host(self) -> bool:
+        """Whether the color is known to be in the memory of the host, beside that of the device."""
+        return self._known is not None and self._known.where is Where.HOST
+
+    @property
     def is_device(self) -> bool:
         """Whether the color is in the memory of the device, which decides whether programs fit. CPUs have no other
         memory. What is not in the host's memory on a GPU is in the GPU's, even if its color is unknown. Of an unknown
