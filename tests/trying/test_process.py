@@ -71,7 +71,7 @@ def test_a_tpu_is_named_by_its_smallest_topology(
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     files, analysis = _copied(_CPU, tmp_path)
     program = program_of(files, analysis)
-    with pytest.raises(CannotTry, match=r"/module\.mlir is missing: the program as jax gave it to the compiler"):
+    with pytest.raises(CannotTry, match=r"/module\.mlir is missing: jaxlib writes programs of JAX there"):
         measure(program, Change(), Limits())
     with pytest.raises(CannotTry, match="needs the function itself"):
         measure(program, Change(checkpoints=(Checkpoint("f", None),)), Limits())

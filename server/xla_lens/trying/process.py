@@ -119,7 +119,7 @@ def _copy_module(files: SetFiles, change: Change, path: Path) -> None:
     try:
         shutil.copyfile(path_beside(files, MODULE_FILE), path)
     except OSError:
-        words = "the program as jax gave it to the compiler; older releases of jaxlib do not write it"
+        words = "jaxlib writes programs of JAX there; older releases, TensorFlow and PyTorch/XLA do not"
         raise CannotTry(f"{_missing(files, MODULE_FILE)}: {words}") from None
 
 
