@@ -375,8 +375,9 @@ def _unwrapped(lines: "_Passage") -> "list[_Passage]":
     in_words = _joined(lines, lambda line: {width: "", width - 1: " "}.get(line.width))
     between_words = _joined(lines, lambda line: " " if line.width * 2 > width else None)
     # One line is always the longest. Where there are several, the numbers at their ends are cut.
-    is_likely = len({line.text for line in lines if line.width == width}) > 1 and len(in_words) < len(lines)
-    return [in_words, lines, between_words] if is_likely else [lines, in_words, between_words]
+    is_likely = len({line.text for line in lines if line.width == width}) > 1
+    ways = [in_words, lines, between_words] if is_likely else [lines, in_words, between_words]
+    return [way for way in ways if way is lines or len(way) < len(lines)]
 
 
 def _joined(lines: "_Passage", between: "Callable[[_Line], str | None]") -> "_Passage":
