@@ -94,8 +94,7 @@ def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
             if state is None or not facts.kind[state.value] & Kind.PARAMETER:
                 return state
             # An argument has a layout of its own, so XLA would copy it.
-            is_moved = _is_moved(writers, slices) or _layouts_differ(facts, stack.value, state.value)
-            return None if is_moved else state
+            return None if _layouts_differ(facts, stack.value, state.value) else state
     return None
 
 
@@ -216,16 +215,6 @@ def _before(facts: Facts, writers: Writers, stack: Stack, element: int) -> _Stat
     # An argument that is not donated, and a result that is another one, have to stay as they are.
     is_free = kind in (0, int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)) and all(map(facts.is_computed, converted))
     return _State(value, tuple(converted)) if is_free else None
-
-
-def _is_moved(writers: Writers, slices: list[Position]) -> bool:
-    """Whether the slices that a loop reads are copied into another layout."""
-    rows = {position.callers[0] if position.callers else position.row for position in slices}
-    copies = ((row, user) for row in rows for user in users(writers, row) if writers.read(user).own.opcode == b"copy")
-    shapes = (
-        (parse_shape(writers.read(row).own.shape), parse_shape(writers.read(copy).own.shape)) for row, copy in copies
-    )
-    return any(old and new and old.minor_to_major != new.minor_to_major for old, new in shapes)
 
 
 def _layouts_differ(facts: Facts, value: int, other: int) -> bool:
