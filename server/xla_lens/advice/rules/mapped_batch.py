@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
+from operator import mul
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -34,8 +36,9 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
     batch = max(counts, key=lambda length: (counts[length], length), default=0)
     parts = _parts(batch)
     if parts > 1:
-        for value, length in mapped.items():
-            if length == batch:
+        for value, shape in facts.computed.items():
+            # A TPU divides the batch into tiles for some copies.
+            if batch in accumulate(shape.lengths, mul) and _is_mapped(facts, value):
                 yield facts.divided(value, parts)
 
 
