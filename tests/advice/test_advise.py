@@ -217,7 +217,7 @@ donate           estimated f32[784,512]        tpu-v5e2x2*/mlp_train/module_0013
 rematerialize    estimated bf16[64,2048,1792]  tpu-v5p-big-*/*/module_0000          cpu-*0.10.2/kvcache*/module_0000
 optimizer-state  estimated f32[512,64]         cpu-*0.4.30/transformer_train/module cpu-*0.12*/mlp_train/module_0000
 attention-scores estimated f32[64,2048,2048,4] tpu-v5p-big-*/*/module_0000          gpu-*0.10.2/transformer_train/module
-microbatches     estimated f32[16,128,64]      gpu-*0.10.2/transformer_train/module cpu-*0.10.2/scan_rnn/module_0000
+microbatches     estimated f32[16,128,64]      gpu-*0.10.2/transformer_train/module cpu-*0.10.2/kvcache*/module_0000
 logits           estimated f32[4,64,1000]      cpu-*0.10.2/*_train_remat/module     cpu-*0.10.2/scan_rnn/module_0000
 """
 

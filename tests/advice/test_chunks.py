@@ -7,8 +7,9 @@ some that look like them.
 - `wavelets`: the gradient of a pyramid that halves 1,024 positions seven times.
 - `updated_cache`: `jax.vmap` over 32 rows of a donated argument, which is returned with new contents.
 - `layered`: a train step whose scan is over 12 layers.
-- `both_ways`, `experts_one`, `preferred` and `time_first`, and the traps `kernel_regression`, `transported` and
-  `soft_experts`, are those of `proving/compared.py`, small.
+- `both_ways`, `experts_one`, `preferred`, `time_first` and `private_images`, and the traps `kernel_regression`,
+  `transported`, `soft_experts` and `image_pairs`, are those of `proving/compared.py`, small.
+- `trained_through` is a trap of `proving/forward.py`: the body of its loop is a lambda.
 """
 
 import gzip
@@ -85,16 +86,25 @@ def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Pat
             Rule.MICROBATCHES,
             "Split the batch (dimension 1 of ys and xs) into 4 microbatches and add up their gradients",
         ),
+        # The gradient of a convolution of each example is one in groups.
+        ("private_images", Rule.MICROBATCHES, "Split the batch (images and labels) into 4 microbatches"),
+        # To wrap the function around a loop would not free what the loop saves.
+        ("trained_through", Rule.REMATERIALIZE, "Wrap the layers in jax.checkpoint"),
     ],
 )
-def test_the_batch_is_found_where_it_is_not_the_first_dimension(
-    program: str, rule: Rule, what: str, tmp_path: Path
-) -> None:
+def test_what_to_change_is_found_where_it_is_not_obvious(program: str, rule: Rule, what: str, tmp_path: Path) -> None:
     path = _extracted(program, tmp_path)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     (action,) = (action for action in advice.actions if action.rule is rule)
     assert plain_text(action.what).startswith(what)
+
+
+def test_the_rows_of_an_image_are_no_batch(tmp_path: Path) -> None:
+    path = _extracted("image_pairs", tmp_path)
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    assert Rule.MICROBATCHES not in {action.rule for action in advice.actions}
 
 
 def test_rows_are_not_compared_in_chunks_if_the_program_returns_the_similarity(tmp_path: Path) -> None:

@@ -100,3 +100,18 @@ def test_an_axis_that_a_module_does_not_show_is_unknown(tmp_path: Path) -> None:
         text = file.read_text().replace("lhs_contracting_dims={1}", "lhs_contracting_dims={7}")
         (tmp_path / file.name).write_text(text)
     assert _advice(tmp_path / path.name) == {}
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("folder", "names"),
+    [
+        # Products are calls of oneDNN.
+        ("cpu-jaxlib0.4.30/transformer_train", "tokens"),
+        # A reduce-scatter of parts that are no multiples is padded, and its ends are exchanged.
+        ("tpu-v5p-big-libtpu0.0.51/llama3_8b_scan_L32", "batch"),
+    ],
+)
+def test_the_batch_is_followed_through_what_xla_makes_of_products(folder: str, names: str) -> None:
+    path = next((SHARED_DUMPS / folder).glob("module_0000*-buffer-assignment.txt"))
+    assert _advice(path)["microbatches"] == _SPLIT.format(names)

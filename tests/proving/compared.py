@@ -284,6 +284,60 @@ def time_first(is_changed: bool, batch: int = 256, length: int = 512) -> Compile
     return update, (params, of(length, batch, 32), of(length, batch, 32)), (0,)
 
 
+# ---------------------------------------------------------------- images
+
+
+def conv(x: Any, kernel: Any) -> Any:
+    return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+
+
+def private_images(is_changed: bool, batch: int = 512) -> Compiled:
+    """DP-SGD of a convolutional net, whose gradients of single examples are convolutions in groups."""
+
+    def loss(params: Any, image: Any, label: Any) -> Any:
+        x = image[None]
+        for kernel in params["kernels"]:
+            x = conv(x, kernel)
+        return -jax.nn.log_softmax(x.reshape(-1) @ params["head"])[label]
+
+    def clipped(params: Any, image: Any, label: Any) -> Any:
+        gradients = jax.grad(loss)(params, image, label)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
+        return jax.tree.map(lambda g: g / jnp.maximum(1.0, norm), gradients)
+
+    def total(params: Any, images: Any, labels: Any) -> Any:
+        return jax.tree.map(lambda g: jnp.sum(g, 0), jax.vmap(clipped, (None, 0, 0))(params, images, labels))
+
+    def step(params: Any, images: Any, labels: Any, key: Any) -> Any:
+        if is_changed:
+            parts = images.reshape(4, -1, *images.shape[1:]), labels.reshape(4, -1)
+            zeros = jax.tree.map(jnp.zeros_like, params)
+            gradients = lax.scan(
+                lambda sums, part: (jax.tree.map(jnp.add, sums, total(params, *part)), None), zeros, parts
+            )[0]
+        else:
+            gradients = total(params, images, labels)
+        return jax.tree.map(lambda p, g: p - 1e-3 * (g + jax.random.normal(key, g.shape)) / batch, params, gradients)
+
+    params = {"kernels": [of(3, 3, 3, 32), of(3, 3, 32, 64)], "head": of(4096, 10)}
+    return step, (params, of(batch, 32, 32, 3), of(batch, dtype=INT), of(2, dtype=jnp.uint32)), (0,)
+
+
+def image_pairs(_: bool, batch: int = 2048) -> Compiled:
+    """A trap: the rows of an image are no batch, though the examples of the batch are compared with each other."""
+
+    def loss(params: Any, views: Any, others: Any) -> Any:
+        x = jnp.concatenate([views, others])
+        for kernel in params["kernels"]:
+            x = conv(x, kernel)
+        z = jnp.mean(x, (1, 2))
+        similarity = z @ z.T - 1e9 * jnp.eye(2 * batch)
+        return entropy(similarity, jnp.roll(jnp.arange(2 * batch), batch)) / batch
+
+    params = {"kernels": [of(3, 3, 3, 16), of(3, 3, 16, 32)]}
+    return trained(loss, params, of(batch, 16, 16, 3), of(batch, 16, 16, 3))
+
+
 BOTH = ("cpu", "tpu")
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
@@ -296,6 +350,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "preferred": ("logits", preferred, BOTH),
     "preferred_alone": ("logits", partial(preferred, is_with_reference=False), BOTH),
     "time_first": ("microbatches", time_first, BOTH),
+    "private_images": ("microbatches", private_images, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
 }
 """What advises a change, the program, and where it is compiled."""
@@ -304,5 +359,6 @@ TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "kernel_regression": ("similarity", kernel_regression, BOTH),
     "transported": ("similarity", transported, BOTH),
     "soft_experts": ("one-hot", soft_experts, BOTH),
+    "image_pairs": ("microbatches", image_pairs, BOTH),
 }
 """What must not be advised, the program, and where it is compiled."""

@@ -331,14 +331,18 @@ class Axes:
                 return padded(first.dimensions, lengths)
             case b"concatenate" | b"all-gather" | b"dynamic-update-slice":
                 parts = operands[: _SOURCES.get(own.opcode, len(operands))]
-                dimensions = grown(merged([part.dimensions for part in parts], is_loose=True), lengths)
+                joined = merged([part.dimensions for part in parts], is_loose=True)
+                # What XLA adds by itself is a padding, such as that of a reduce-scatter of parts that are no multiples.
+                is_padding = own.op_name is None and own.opcode == b"concatenate"
+                dimensions = grown(joined, lengths, is_padded=is_padding)
                 if own.opcode == b"all-gather":
                     self._gather_axes(dimensions)
                 return dimensions
             case b"slice" | b"dynamic-slice" | b"reduce-scatter":
                 # Each device may take its own part.
                 is_of_device = any(operand.is_device for operand in operands[1:])
-                if not self._is_prefetching and not is_of_device and own.opcode != b"reduce-scatter":
+                is_part = self._is_prefetching or is_of_device or own.op_name is None
+                if not is_part and own.opcode != b"reduce-scatter":
                     self.joined |= self._cut(first, lengths)
                 return shrunk(first.dimensions, lengths, is_padded=is_of_device)
             case b"custom-call" if _SAME_CALLS.search(text):
@@ -489,6 +493,8 @@ class Axes:
             return self._of_dimensions(own, left, right, [_numbers(text, name) for name in _DOT])
         if b"dim_labels=" in text:
             return self._convolution(own, left, right, _lengths(own.shape) or _lengths_of_first(own.shape))
+        if transposed := _ONEDNN.search(text):
+            return self._of_dimensions(own, left, right, _onednn_numbers(left, right, transposed))
         if b"dot_dimension_numbers" in text:
             return self._of_dimensions(own, left, right, [_listed(text, name) for name in _DOT_OF_LIBRARY])
         return None
@@ -552,11 +558,20 @@ class Axes:
         if list(map(len, labels)) != list(map(len, arrays)):
             return _unknown_array(lengths, (left, right), joins=True)
         one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
-        window, groups = _window(text), _numbers(text, b"feature_group_count")
-        dilations, found = window.get(b"lhs_dilate", []), {"b": one["b"], "f": other["o"]}
+        dilations, found = _window(text).get(b"lhs_dilate", []), {"b": one["b"], "f": other["o"]}
         parts = _Parts([], [one["b"]], [other["o"]], [one["f"]], [other["i"]])
-        if groups and groups[0] > 1:
-            found["f"] = one["f"]
+        for attribute, name in _GROUPS:
+            groups = next(iter(_numbers(text, attribute)), 1)
+            if groups > 1:
+                # Each group is a convolution of its own, such as that of an example of which `vmap` takes the gradient.
+                whole = one[name], other["o"]
+                inside = (regrouped((dimension,), (groups, length_of(dimension) // groups)) for dimension in whole)
+                (group, left_part), (same, right_part) = inside
+                shared = together(group, same)
+                found |= {"b": left_part} if name == "b" else {}
+                found["f"] = tuple(factor for factor in (*shared, *right_part) if factor[1] != 1) or ((0, 1),)
+                left_free, left_over = (left_part, one["f"]) if name == "b" else (one["b"], left_part)
+                parts = _Parts([shared], [left_free], [right_part], [left_over], [other["i"]])
         after_by_name = dict(zip(labels[2], lengths, strict=True))
         for number, name in enumerate(sorted({*labels[2]} - {*"bf"})):
             here, there, after = one[name], other[name], after_by_name[name]
@@ -575,6 +590,8 @@ class Axes:
                 parts.left_over.append(here)
                 parts.right_over.append(there)
             else:
+                # Elements beside each other depend on each other now.
+                self.joined |= axes_of(here) & ~COUNTED
                 found[name] = resized(here, after)
                 parts.left_free.append(found[name])
         return self._of_parts(own, left, right, parts, [found[name] for name in labels[2]])
@@ -685,6 +702,15 @@ def _is_like(array: Array, lengths: Lengths) -> bool:
         length_of(dimension) == length or (len(dimension) > 1 and length_of(dimension) < length)
         for dimension, length in zip(array.dimensions, lengths, strict=True)
     )
+
+
+def _onednn_numbers(left: Array, right: Array, transposed: re.Match[bytes]) -> list[Lengths]:
+    """The numbers of the dimensions that a product of oneDNN sums over, and of those that both factors have."""
+    ranks = len(left.dimensions), len(right.dimensions)
+    left_over = ranks[0] - 1 - (transposed[1] == b"true")
+    right_over = ranks[1] - 2 + (transposed[2] == b"true")
+    both = tuple(range(min(ranks) - 2)) if ranks[0] == ranks[1] else ()
+    return [(left_over,), (right_over,), both, both]
 
 
 def _is_forward(own: InstructionText) -> bool:
@@ -848,6 +874,12 @@ _SCATTER: Final = (
 )
 _SOURCES: Final = {b"broadcast": 1, b"pad": 1, b"dynamic-update-slice": 2}
 """How many of the operands have elements that are in the result; all of those of others."""
+
+_ONEDNN: Final = re.compile(rb'"onednn_matmul_config":\{"transpose_a":(true|false),"transpose_b":(true|false)')
+"""The configuration of a product of oneDNN, of which the last two dimensions are those of matrices."""
+
+_GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
+"""What divides a convolution into groups, and the dimension of the first operand that it divides."""
 
 _LABELS: Final = re.compile(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
 _WINDOW_FIELD: Final = re.compile(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")

@@ -162,15 +162,16 @@ def shrunk(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bo
     return tuple(found)
 
 
-def grown(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimension, ...]:
-    """Dimensions that are joined end to end."""
+def grown(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bool = False) -> tuple[Dimension, ...]:
+    """Dimensions that are joined end to end, perhaps with a padding that a later slice takes off again."""
     if len(dimensions) != len(lengths):
         return plain(lengths)
     found = list[Dimension]()
     for dimension, length in zip(dimensions, lengths, strict=True):
         minor = prod(part for _, part in dimension[1:])
         if length_of(dimension) == length or length % minor:
-            found.append(resized(dimension, length))
+            is_kept = is_padded and length_of(dimension) < length
+            found.append(dimension if is_kept else resized(dimension, length))
         else:
             found.append(((dimension[0][0], length // minor), *dimension[1:]))
     return tuple(found)

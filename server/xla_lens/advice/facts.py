@@ -252,9 +252,11 @@ class Facts:
         text = self.origins.module.data if self.origins.module else b""
         if self.backward_step is None or self.axes is None or _NUMPYRO in text:
             return None
-        first = self._batch_in(self.axes, 0)
-        # A loop with a backward pass in each iteration takes the batch in parts already.
-        return first or (None if _BACKWARD_IN_LOOP.search(text) else self._batch_in(self.axes, 1))
+        if first := self._batch_in(self.axes, 0):
+            return first
+        # A loop goes through time. One with a backward pass in each iteration takes the batch in parts already.
+        is_time_first = _LOOP_IN_BACKWARD.search(text) and not _BACKWARD_IN_LOOP.search(text)
+        return self._batch_in(self.axes, 1) if is_time_first else None
 
     def _batch_in(self, axes: Axes, number: int) -> Batch | None:
         """The batch, if it is a dimension of arguments."""
@@ -564,7 +566,10 @@ _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|hai
 """Files of what programs are written with: nobody changes these."""
 
 _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpose\(')
-"""A backward pass within the iterations of a loop. That of a loop has ``transpose(`` before ``while``."""
+"""A backward pass within the iterations of a loop."""
+
+_LOOP_IN_BACKWARD: Final = re.compile(rb'op_name="[^"]*transpose\([^"]*while')
+"""The backward pass of a loop."""
 
 _RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
 """How modules draw random numbers."""
