@@ -22,8 +22,10 @@ from samples import analysis_of, module_of
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.facts import Facts
 from xla_lens.api import load_module
 from xla_lens.blocks.blocks import plain_text
+from xla_lens.model.attribution.frames import Origins
 
 _PROGRAMS = Path(__file__).parent / "programs"
 
@@ -98,6 +100,20 @@ def test_what_to_change_is_found_where_it_is_not_obvious(program: str, rule: Rul
     assert advice
     (action,) = (action for action in advice.actions if action.rule is rule)
     assert plain_text(action.what).startswith(what)
+
+
+def test_a_gradient_sums_over_no_dimension_of_a_frozen_model(tmp_path: Path) -> None:
+    """Else its rows would be examples, if nothing else is known to be a batch."""
+    path = _extracted("preferred", tmp_path)
+    analysis = analysis_of(path)
+    space = analysis.memory.space(0)
+    assert space
+    facts = Facts(Origins(analysis.dump, module_of(path)), space)
+    assert facts.axes
+    # 4 pairs of answers, and layers of 128 and 512.
+    assert [bool(facts.axes.trained_sums & facts.axis(length)) for length in (4, 128, 512)] == [True, False, False]
+    assert facts.axis(128)
+    assert facts.axis(512)
 
 
 def test_the_rows_of_an_image_are_no_batch(tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ class Axes:
     - `looked_up` are the lengths of dimensions of which integer arguments select elements, such as the vocabulary.
     - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
       `weights` those of the weights of averages over positions.
+    - `trained_sums` are the axes over which the program sums what depends on arguments that it returns anew, such as
+      those of gradients. What only a frozen model sums over is none.
     - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
     - `one_hot` are the numbers of elements of one-hot arrays, with how many of their dimensions numbers select from.
       `one_hot_factors` are those of factors of products.
@@ -112,7 +114,7 @@ class Axes:
     """
 
     def __init__(self, module: HloModule, arguments: Mapping[int, Parameter], lengths: Mapping[int, int]) -> None:
-        self.added = self.joined = self.normalized = 0
+        self.added = self.joined = self.normalized = self.trained_sums = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.pairs = dict[int, tuple[Lengths, int]]()
@@ -372,6 +374,7 @@ class Axes:
         kept = [dimension for number, dimension in enumerate(dimensions) if number not in dropped]
         arrays = operands[: len(operands) // 2]
         added, joined = (gone, 0) if is_sum else (0, gone)
+        self.trained_sums |= gone * any(array.is_trained for array in arrays)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
@@ -472,15 +475,19 @@ class Axes:
         return read is not None and read.opcode == b"add"
 
     def _cut(self, operand: Array, lengths: Lengths) -> int:
-        """The axes of which a slice has only some elements."""
+        """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
         cut = 0
         for dimension, length in zip(operand.dimensions, lengths, strict=False):
             minor = prod(part for _, part in dimension[1:])
-            for place, (axes, part) in enumerate(dimension):
-                # Only the major part of a dimension is shortened, as far as the others fit into it.
-                left = -(-length // minor) if place == 0 and length % minor == 0 else part if length % minor == 0 else 1
-                whole = [bit for bit in bits_of(axes) if min(part, left) < min(part, self._lengths.get(bit, part))]
-                cut |= reduce(or_, whole, 0)
+            # Only the major part of a dimension is shortened, as far as the others fit into it.
+            is_major = length % minor == 0
+            left = [
+                (axes, part if place and is_major else length // minor if is_major else 1)
+                for place, (axes, part) in enumerate(dimension)
+            ]
+            for bit in bits_of(axes_of(dimension)):
+                before, after = axis_length(dimension, bit), axis_length(left, bit)
+                cut |= bit * (min(before, after) < min(before, self._lengths.get(bit, before)))
         return cut
 
     # ------------------------------------------------------------ products
@@ -516,6 +523,8 @@ class Axes:
         self, own: InstructionText, left: Array, right: Array, parts: "_Parts", dimensions: Sequence[Dimension]
     ) -> Array:
         """A product of two arrays with some dimensions."""
+        for factor, over in ((left, parts.left_over), (right, parts.right_over)):
+            self.trained_sums |= all_axes(over) * factor.is_trained
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | COUNTED
@@ -635,6 +644,7 @@ class Axes:
         for here, dimension in zip(common, places, strict=False):
             dimensions[here] = together(dimensions[here], dimension)
         spread = all_axes(places) & ~all_axes(dimensions) & ~COUNTED
+        self.trained_sums |= spread * updates.is_trained
         # An update of an element by its own number, as in the gradient of `take_along_axis`, stays with it.
         if len(by) > 1 and indices.axes & spread:
             left = [factor for place in places for factor in place if factor[0] & spread]
@@ -659,6 +669,7 @@ class Axes:
         for number, (dimension, size) in enumerate(zip(operand.dimensions, sizes, strict=True)):
             is_beside = is_sum and strides[number : number + 1] == [size]
             if size > 1:
+                self.trained_sums |= axes_of(dimension) * operand.is_trained
                 added |= axes_of(dimension) * is_beside
                 joined |= axes_of(dimension) * (not is_beside)
             is_gone = size > 1 and is_beside

@@ -271,7 +271,8 @@ class Facts:
         sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[number]) > 1)
         inputs = {shape.lengths for shape in shapes.values() if shape.type in FLOATS}
         for size in sizes:
-            axis = self.axis(size, number)
+            # A frozen model has dimensions, too, but no gradient sums over them.
+            axis = self.axis(size, number) & axes.trained_sums
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
                 for result in axes.results
