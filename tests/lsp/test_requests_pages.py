@@ -18,8 +18,9 @@ async def test_advice_leads_to_the_memory_map_of_editors_that_have_one(reader: R
     found = await reader.ask("documentLink", uri)
     links = {reader.text_at(uri, link["range"]): link["target"] for link in found if "target" in link}
     name, _, arguments = unquote(links["Show in the memory map"]).partition("?")
-    (values,) = [one["values"] for one in json.loads(arguments)]
-    assert (name, len(values)) == ("command:xla-lens.showValuesInMap", 1)
+    (argument,) = json.loads(arguments)
+    assert (name, len(argument["values"])) == ("command:xla-lens.showValuesInMap", 1)
+    assert argument["name"] == "Donate x: saves 4.00 MiB (estimated)"
     assert links["`xla-lens explain donate`"].endswith("/donate.md")
 
 

@@ -116,10 +116,10 @@ const LINKED: Readonly<Record<string, Command>> = {
   compareRuns: ({ comparing }, { old, new: now }: { old: string; new: string }) =>
     comparing.compare(vscode.Uri.parse(old), vscode.Uri.parse(now)),
   copyCode: (_, code: string) => copy(code, "Copied the code"),
-  showValuesInMap: async ({ maps }, { uri, values }: { uri: string; values: number[] }) => {
+  showValuesInMap: async ({ maps }, { uri, values, name }: { uri: string; values: number[]; name?: string }) => {
     const dump = vscode.Uri.parse(uri);
     await maps.show(dump, true);
-    await maps.light(dump, values.length > 1 ? "the advice" : "the value", values);
+    await maps.light(dump, name ?? (values.length > 1 ? "the values" : "the value"), values);
   },
 };
 

@@ -9,6 +9,7 @@ from xla_lens.blocks.blocks import (
     Explanation,
     Inline,
     Inlines,
+    InMap,
     Name,
     Role,
     Section,
@@ -19,11 +20,13 @@ from xla_lens.blocks.blocks import (
     inlines,
     joined,
     linked,
+    plain_text,
     table,
 )
 from xla_lens.blocks.entities import step_link, value_link
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import Rows
 from xla_lens.words.numbers import as_given, capitalized, counted, enumerated, human
 from xla_lens.words.sources import frame_text
 
@@ -227,8 +230,8 @@ def _action(dump: DumpSet, number: int, action: Action, *, has_map: bool) -> Sec
     then = f"{_COSTS[action.cost]} The program then needs {needed}; at most {peak} are live at once, at step "
     values = tuple(value for group in action.groups for value in group.values)[:_MOST_IN_MAP]
     explanation = command(f"xla-lens explain {action.rule}", Explanation(action.rule))
-    in_map: list[Inline] = [". ", linked("Show in the memory map", values)] if values and has_map else []
-    numbers = (then, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *in_map)
+    shown: list[Inline] = [". ", linked("Show in the memory map", in_map(action, values))] if values and has_map else []
+    numbers = (then, *inlines(step_link(action.peak_step)), ". When this helps: ", explanation, *shown)
     rows = [tuple(_group(dump, group)) for group in action.groups[:_MOST_GROUPS]]
     more = action.groups[_MOST_GROUPS:]
     if len(more) == 1:
@@ -279,6 +282,11 @@ def arguments_exceed(budget: Budget) -> str:
     """Return by how much the arguments alone exceed the budget."""
     over, size = human(budget.arguments_over_bytes), as_given(budget.budget_bytes)
     return f"The arguments alone take {human(budget.argument_bytes)}, {over} more than {size}."
+
+
+def in_map(action: Action, values: Rows) -> InMap:
+    """Return what shows the buffers of an action in the memory map, which says what it saves."""
+    return InMap(values, plain_text(_saving(action)))
 
 
 def largest_saving(action: Action) -> Inlines:

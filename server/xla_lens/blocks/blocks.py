@@ -61,7 +61,15 @@ class FileLine:
     line: int = 1
 
 
-LinkTarget: TypeAlias = Entity | StackFrame | Explanation | EditorCommand | FileLine | Rows | str
+@dataclass(frozen=True, slots=True)
+class InMap:
+    """Values that the memory map shows, by their rows, and what it calls them."""
+
+    values: Rows
+    name: str
+
+
+LinkTarget: TypeAlias = Entity | StackFrame | Explanation | EditorCommand | FileLine | InMap | Rows | str
 """Where a piece leads: to a place in the dump, a line of the program, an explanation, what a command of the editor
 shows, a line of another file, values in the memory map, by their rows, or a place of the same page of HTML.
 """

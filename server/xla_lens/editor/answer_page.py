@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from xla_lens.advice.actions import Action, Advice, Cost
-from xla_lens.advice.sections import arguments_exceed, current_need, numbered, plan, suggested, tried_sentences
+from xla_lens.advice.sections import arguments_exceed, current_need, in_map, numbered, plan, suggested, tried_sentences
 from xla_lens.blocks.blocks import (
     EditorCommand,
     Explanation,
@@ -150,7 +150,7 @@ def _action(made: Report, number: int, action: Action) -> tuple[Text, ...]:
     links: list[Inline] = [_run(made, "code", "openAdvice")] if action.snippet else []
     links.append(linked("why", Explanation(action.rule)))
     if values and made.options.has_map:
-        links.append(_in_map(made, "buffers", values))
+        links.append(linked("buffers", in_map(action, values[:_MOST_IN_MAP])))
     saved_bytes = action.saved_needed_bytes
     saved = human(saved_bytes) if saved_bytes > 0 else f"costs {human(-saved_bytes)}" if saved_bytes else "nothing"
     saving = f"{saved} ({action.certainty})"

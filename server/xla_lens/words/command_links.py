@@ -36,9 +36,12 @@ class CommandLinks(NamedTuple):
         """Return the URI of a command of the editor about the dump, or about a step of it."""
         return _command_uri(f"xla-lens.{command}", self.uri if step is None else {"uri": self.uri, "step": step})
 
-    def values(self, values: Sequence[int]) -> str:
-        """Return the URI of the command that shows some values, by their rows, in the memory map."""
-        return _command_uri("xla-lens.showValuesInMap", {"uri": self.uri, "values": values})
+    def values(self, values: Sequence[int], name: str | None = None) -> str:
+        """Return the URI of the command that shows some values, by their rows, in the memory map, which calls them by a
+        name.
+        """
+        named = {"name": name} if name else {}
+        return _command_uri("xla-lens.showValuesInMap", {"uri": self.uri, "values": values, **named})
 
     def in_map(self, text: str, value: int) -> str:
         """Return Markdown as a link to a value, by its row, in the memory map."""

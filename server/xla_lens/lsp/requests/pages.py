@@ -5,7 +5,7 @@ from typing import Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.blocks.blocks import EditorCommand, Explanation, FileLine, LinkTarget
+from xla_lens.blocks.blocks import EditorCommand, Explanation, FileLine, InMap, LinkTarget
 from xla_lens.disk.package_files import explanation_path
 from xla_lens.editor.hover import hover as hover_of
 from xla_lens.editor.pages import Link, page_sections
@@ -87,6 +87,8 @@ def document_link(snapshot: PageSnapshot, params: lsp.DocumentLinkParams) -> lis
                 uri = CommandLinks(Path(path).as_uri() if path else params.text_document.uri).about_dump(name, step)
             case FileLine(path, line):
                 uri = f"{Path(path).as_uri()}#L{line}"
+            case InMap(values, name):
+                uri = CommandLinks(params.text_document.uri).values(values, name)
             case tuple():
                 uri = CommandLinks(params.text_document.uri).values(link.target)
             case _:
