@@ -1,6 +1,7 @@
 """JSON output matches `docs/*.schema.json`, which are up to date and describe no field that is never printed."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -100,9 +101,25 @@ def test_reports_match_the_schema_and_the_facts(path: Path) -> None:
         assert sum(sizes) >= (space["peak_live_bytes"] or 0)
 
 
-def test_every_described_field_is_printed() -> None:
+def measured_run(folder: Path) -> Path:
+    """The folder of a run, with a function that was compiled twice and what the process measured."""
+    dumps = folder / "process-7"
+    dumps.mkdir()
+    for file in (DUMPS / "cpu-jaxlib0.12.0.1" / "mlp_train").iterdir():
+        for number in ("0000", "0001"):
+            shutil.copyfile(file, dumps / file.name.replace("module_0000", f"module_{number}"))
+    device = "7\tdevice\tTPU_0\tpeak_bytes_in_use\t9"
+    noted = ("7\tresident\t99", device, "7\tarrays\tfloat32[2]\t3\t24", "7\tprograms\t2\t8\t5\t3")
+    (folder / "measured.txt").write_text("\n".join(noted))
+    return folder
+
+
+def test_every_described_field_is_printed(tmp_path: Path) -> None:
     """Every field of the schema is in some output, and that of damaged dumps matches it, too."""
     seen: set[str] = set()
+    of_run = printed_json("report", measured_run(tmp_path), "--part", "totals")
+    validator("reports").validate(of_run)
+    seen.update(printed_fields(of_run))
 
     arguments = ("--all", "--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
     seen.update(printed_fields(printed_json("report", DUMPS, *arguments)))
