@@ -24,7 +24,10 @@ def one_hot(facts: Facts) -> Iterator[Effect]:
         return
     # A factor may be the sum of a larger array, which has an axis for each expert that a token goes to.
     sources = {count for count, numbers in axes.one_hot.items() if numbers >= _NUMBERS and count > min(factors)}
-    counts = (factors | sources) - axes.products
+    # A TPU may compute it from one-hot vectors of places that it saves; those of experts are small.
+    smallest = min(factors)
+    vectors = max((count for count in axes.one_hot if count < smallest and smallest % count == 0), default=smallest)
+    counts = (factors | sources | {vectors}) - axes.products
     for value, shape in facts.computed.items():
         if prod(shape.lengths) in counts:
             yield Effect(value)
