@@ -12,8 +12,9 @@ from xla_lens.advice.actions import Action, Advice, Certainty
 from xla_lens.advice.advise import RULES, SUGGESTIONS, advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.rules import rematerialize
-from xla_lens.advice.subject import Call, Subject
+from xla_lens.advice.rules import microbatches, rematerialize
+from xla_lens.advice.subject import Batch, Call, Subject
+from xla_lens.blocks.blocks import plain_text
 from xla_lens.disk.loading import load_files
 from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis, analyse
@@ -308,6 +309,12 @@ def test_the_code_wraps_what_the_framework_can_wrap(function: str, checkpoint: s
     analysis = analysis_of(next(DUMPS.glob(_MLP)))
     subject = Subject(analysis.dump, (), Call(function, None, checkpoint), "jax.jit", "step", None)
     assert rematerialize.ROW.snippet(subject) == code
+
+
+def test_the_batch_has_no_name_if_equinox_gives_all_arguments_the_same() -> None:
+    batch = Batch(("dynamic_nodonate",), 8, is_normalized=False, is_random=False)
+    subject = Subject(analysis_of(next(DUMPS.glob(_MLP))).dump, (), None, "equinox.filter_jit", "step", batch)
+    assert plain_text(microbatches.ROW.what(subject)).startswith("Split the batch into 4 microbatches")
 
 
 def test_no_advice_on_an_incomplete_dump() -> None:

@@ -55,7 +55,8 @@ def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
 
 def _what(subject: Subject) -> Inlines:
     batch = subject.batch
-    names = batch.names if batch else ()
+    # Equinox gives one name to all arguments.
+    names = [name for name in batch.names if not name.startswith("dynamic_")] if batch else []
     where = f"dimension {batch.dimension} of " if batch and batch.dimension else ""
     which = (f" ({where}", *listed(names), ")") if names else ()
     changes = [
