@@ -18,13 +18,12 @@ from xla_lens.disk.sets import SetFiles
 from xla_lens.model.analysis import Analysis
 from xla_lens.oom.candidates import Candidate
 from xla_lens.oom.explanation import (
-    compiled_data,
     compiled_outline,
-    messages_data,
     nothing_found,
     oom_outline,
     oom_report,
 )
+from xla_lens.oom.message_data import compiled_data, messages_data
 from xla_lens.report import report_json
 from xla_lens.report.data import report_data
 from xla_lens.report.facts import Report

@@ -27,13 +27,11 @@ from xla_lens.lsp.tasks import in_thread
 from xla_lens.memory_map.page import memory_map_page
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.mentions import Value
-from xla_lens.report.data import report_data
 from xla_lens.report.facts import report as report_of
 from xla_lens.report.options import FORMATS, report_options
 from xla_lens.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.positions import decode
-from xla_lens.words.finding_json import finding_data
 from xla_lens.words.json_types import as_dictionary
 from xla_lens.words.names import unknown_name
 from xla_lens.words.numbers import shortened
@@ -95,6 +93,9 @@ async def report(arguments: Arguments) -> Any:
     texts = texts_of(dump_set.open)
     made = await in_thread(lambda: report_of(analysis, set_files(dump_set.path, texts).labels, options))
     if kind == "json":
+        # Its types take 70 ms to make, for which the first answers would wait.
+        from xla_lens.report.data import report_data
+
         return as_dictionary(report_data(made))
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
@@ -102,6 +103,8 @@ async def report(arguments: Arguments) -> Any:
 
 async def check(arguments: Arguments) -> Any:
     """Return the findings."""
+    from xla_lens.words.finding_json import finding_data
+
     _, analysis = await arguments.analysed()
     return [as_dictionary(finding_data(finding)) for finding in findings_of(analysis, arguments.state.settings)]
 

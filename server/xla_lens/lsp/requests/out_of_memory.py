@@ -23,10 +23,7 @@ from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.entities import entity_place
-from xla_lens.oom.candidates import Candidate
-from xla_lens.oom.explanation import nothing_found, oom_outline, oom_report
 from xla_lens.report.options import DEFAULT_TOP
-from xla_lens.syntax.oom import OomLog, read_oom_log
 from xla_lens.text.document import Document
 from xla_lens.text.positions import decode, encode
 
@@ -91,8 +88,21 @@ async def explained_log(arguments: Arguments, log: Path) -> ExplainedLog:
 
 
 def _explained(log: Path, text: str | None, folders: list[Path]) -> ExplainedLog:
-    """Explain a log with the dumps of the first folder that has some. Runs in a worker thread."""
-    found = _messages(log, text)
+    """Explain a log with the dumps of the first folder that has some. Runs in a worker thread. Raises `InvalidParams`
+    if the log has no messages.
+    """
+    # The patterns of messages take 30 ms to make, for which the first answers would wait.
+    from xla_lens.oom.candidates import Candidate
+    from xla_lens.oom.explanation import nothing_found, oom_outline, oom_report
+    from xla_lens.syntax.oom import read_oom_log
+
+    try:
+        with open_file(log, is_named=True) if text is None else BytesIO(text.encode()) as stream:
+            found = read_oom_log(log_blocks(stream, log.name))
+    except (OSError, ValueError, DamagedFile) as error:
+        raise InvalidParams(f"{log.name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not found.messages:
+        raise InvalidParams(nothing_found(log.name))
     sets = next(filter(None, map(_sets_in, folders)), [])
     candidates = {Candidate(dump_set.module, dump_set.labels, partial(_load, dump_set)): dump_set for dump_set in sets}
     path = str(log) if text is None and log.is_absolute() else None
@@ -103,18 +113,6 @@ def _explained(log: Path, text: str | None, folders: list[Path]) -> ExplainedLog
     files = candidates[choice.candidate]
     loaded = load_module_or_finding(files, {}, choice.analysis)
     return ExplainedLog(oom_outline(answer), answer.on_device(loaded.with_module(loaded.module)), files)
-
-
-def _messages(log: Path, text: str | None) -> OomLog:
-    """Read the messages. Raises `InvalidParams` if there are none."""
-    try:
-        with open_file(log, is_named=True) if text is None else BytesIO(text.encode()) as stream:
-            found = read_oom_log(log_blocks(stream, log.name))
-    except (OSError, ValueError, DamagedFile) as error:
-        raise InvalidParams(f"{log.name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not found.messages:
-        raise InvalidParams(nothing_found(log.name))
-    return found
 
 
 def _sets_in(folder: Path) -> list[SetFiles]:
