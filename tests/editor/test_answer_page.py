@@ -5,7 +5,8 @@ import re
 from samples import SPLIT, TPU, joined
 from xla_lens.blocks.blocks import EditorCommand, Explanation, InMap, LinkTarget
 from xla_lens.editor.page_kinds import AnswerPage, ReportPage
-from xla_lens.editor.pages import PageText, page_text
+from xla_lens.editor.page_text import page_text
+from xla_lens.editor.pages import PageText
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.stack_frames import StackFrame
 

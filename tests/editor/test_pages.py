@@ -8,7 +8,8 @@ import pytest
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, joined, on_dumps
 from xla_lens.blocks.blocks import Explanation
 from xla_lens.editor.page_kinds import HistoryPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
-from xla_lens.editor.pages import Link, PageText, page_text
+from xla_lens.editor.page_text import page_text
+from xla_lens.editor.pages import Link, PageText
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity, EntityKind, entity_place

@@ -16,7 +16,7 @@ from xla_lens.disk.sets import SetFiles, find_sets
 from xla_lens.editor.annotations import hints, lenses
 from xla_lens.editor.hover import hover
 from xla_lens.editor.page_kinds import LiveSetPage, SummaryPage
-from xla_lens.editor.pages import page_text
+from xla_lens.editor.page_text import page_text
 from xla_lens.memory_map.map_data import space_data
 from xla_lens.model.analysis import analyse
 from xla_lens.model.places.mentions import Mention, Step

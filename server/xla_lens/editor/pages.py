@@ -1,50 +1,20 @@
-"""Pages: reports as text that an editor shows beside the dump, with links back into it."""
+"""Pages: reports as text that an editor shows beside the dump, with links back into it. Their content is in
+`page_text.py`, which imports all that reports compute.
+"""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
-import numpy as np
-
-from xla_lens.blocks.blocks import FileLine, Line, LinkTarget, Name, Outline, Text, line_of, linked, section, table
-from xla_lens.blocks.entities import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link
+from xla_lens.blocks.blocks import FileLine, Line, LinkTarget, Outline, line_of
 from xla_lens.blocks.markdown import markdown_lines
 from xla_lens.blocks.text import text_lines
-from xla_lens.editor.answer_page import CodeOf, answer_outline
-from xla_lens.editor.page_kinds import (
-    AdvicePage,
-    AnswerPage,
-    ExcerptPage,
-    HistoryPage,
-    LiveSetPage,
-    Page,
-    ReportPage,
-    SummaryPage,
-)
-from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.mentions import HloInstruction, hlo_mention_at, meaning_of
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file
-from xla_lens.model.memory.allocation_history import allocation_history
-from xla_lens.model.places.entities import Entity, EntityKind, entity_place
-from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Step, Target, Value, mention_at
+from xla_lens.model.places.entities import Entity
 from xla_lens.model.places.places import Place
-from xla_lens.model.tables.dump_files import DumpFile
-from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.warrants import Quantity, Warrants
-from xla_lens.report.facts import Report, report
-from xla_lens.report.options import DEFAULT_TOP, Part, ReportOptions
-from xla_lens.report.outline import missing_step, report_outline
-from xla_lens.report.sections import live_at_step_sections
-from xla_lens.syntax.columns import NONE, cells
-from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.tables import MentionRole
 from xla_lens.text.paths import PATH_SEPARATOR
-from xla_lens.words.numbers import exact, human
 from xla_lens.words.sources import without_folder
-from xla_lens.words.terms import place_name
-from xla_lens.words.warrants import gap_lines, suffix
 
 _WIDTH: Final = 320
 """An editor scrolls sideways."""
@@ -72,54 +42,6 @@ class PageText(NamedTuple):
     links: tuple[Link, ...]
 
 
-PAGE_LIMIT: Final = 1000
-"""Maximum number of rows in a list of a page."""
-
-
-def page_text(
-    analysis: Analysis,
-    page: Page,
-    limit: int = PAGE_LIMIT,
-    *,
-    has_map: bool = False,
-    code_of: CodeOf = lambda _: "",
-) -> PageText:
-    """Return a page. Lists have at most `limit` rows; those of the summary and the report, which have many lists, have
-    at most `DEFAULT_TOP`. With `has_map`, the editor shows values in a memory map. `code_of` returns the code of a line
-    of the program, empty if it is unknown.
-    """
-    place_of, files = partial(entity_place, analysis.dump), {file.kind: file for file in analysis.dump.files}
-    if analysis.module:
-        files[FileKind.HLO] = analysis.module.file
-
-    def made(options: ReportOptions) -> Report:
-        return report(analysis, {kind: file.label for kind, file in files.items()}, options)
-
-    match page:
-        case AnswerPage():
-            labels = {kind: file.label for kind, file in files.items()}
-            return _rendered(answer_outline(analysis, labels, code_of, has_map=has_map), place_of)
-        case ReportPage():
-            return _rendered(report_outline(made(ReportOptions(top=DEFAULT_TOP, has_map=has_map))), place_of)
-        case SummaryPage():
-            outline = report_outline(made(ReportOptions(top=DEFAULT_TOP)))
-            lists = ("lists", f"the first {DEFAULT_TOP} rows of each")
-            outline = replace(outline, facts=(*outline.facts, lists))
-        case AdvicePage():
-            options = ReportOptions(top=DEFAULT_TOP, parts=frozenset({Part.ADVICE}), has_map=has_map)
-            outline = report_outline(made(options))
-            incomplete = tuple(fact for fact in outline.facts if fact[0] == "incomplete")
-            return _rendered(replace(outline, facts=incomplete, answer=outline.answer[:1]), place_of)
-        case LiveSetPage(step):
-            outline = _live_set(made(ReportOptions(limit, step, frozenset(), has_answer=False)), step)
-        case HistoryPage(index):
-            outline = _history(analysis, index, limit)
-        case ExcerptPage(kind):
-            file = files.get(kind)
-            return _excerpt(analysis, file, page) if file else PageText("The dump has no such file.\n", ())
-    return outline_page(outline, place_of)
-
-
 def outline_page(outline: Outline, place_of: PlaceOf) -> PageText:
     """Return a page with some blocks."""
     return _page(text_lines(outline, _WIDTH), place_of)
@@ -135,7 +57,7 @@ def explanation_page(outline: Outline, of_dump: Outline | None, place_of: PlaceO
     return _page(lines[:-1], place_of)
 
 
-def _rendered(outline: Outline, place_of: PlaceOf) -> PageText:
+def rendered_page(outline: Outline, place_of: PlaceOf) -> PageText:
     """Return a page that the editor renders. Its links know the folders of the files that they name."""
     return _page(map(_without_folders, markdown_lines(outline)), place_of)
 
@@ -158,11 +80,11 @@ def _page(lines: Iterable[Line], place_of: PlaceOf) -> PageText:
     data, links = bytearray(), list[Link]()
     for text, spans in lines:
         for first, last, target in spans:
-            start, end = (len(data) + len(_encoded(text[:at])) for at in (first, last))
+            start, end = (len(data) + len(encoded(text[:at])) for at in (first, last))
             place = place_of(target) if isinstance(target, Entity) else None
             if place or (is_file(target.file) if isinstance(target, StackFrame) else not isinstance(target, Entity)):
                 links.append(Link(start, end, target, place))
-        data += _encoded(text) + b"\n"
+        data += encoded(text) + b"\n"
     return PageText(data.decode(), tuple(links))
 
 
@@ -175,110 +97,6 @@ def page_sections(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield first, last
 
 
-def _encoded(text: str) -> bytes:
-    # The path of a file may contain bytes that are not UTF-8.
+def encoded(text: str) -> bytes:
+    """Return a text in UTF-8. The path of a file may contain bytes that are not UTF-8, which are replaced."""
     return text.encode("utf-8", "replace")
-
-
-# ---------------------------------------------------------------- a step
-
-
-def _live_set(report: Report, step: int) -> Outline:
-    found = [(space, space.at_step) for space in report.spaces if space.at_step is not None]
-    if not found and not report.live.is_known:
-        return Outline(f"The live bytes at step {step} are unknown{suffix(report.live)}")
-    if not found:
-        return Outline(missing_step(report, step))
-    instruction = report.dump.instruction_at(step)
-    runs = Name(instruction, Entity(EntityKind.STEP, step)) if instruction else "nothing; the program ends here"
-    facts: list[tuple[str, Text]] = [("runs", runs)]
-    if report.printed:
-        where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
-        facts.append(("peak", linked(f"XLA prints the peak {where}", PRINTED_PEAK)))
-    facts += _incomplete(report.warrants)
-    live = tuple(live_at_step_sections(report, space) for space, live in found if len(live.values))
-    return Outline(("Live at ", step_link(step, f"step {step}")), tuple(facts), live)
-
-
-def _incomplete(warrants: Warrants) -> Iterator[tuple[str, str]]:
-    return (("incomplete", line) for line in gap_lines(warrants.of(Quantity.LIVE, Quantity.RESERVED).gaps))
-
-
-# ---------------------------------------------------------------- an excerpt
-
-
-def _excerpt(analysis: Analysis, file: DumpFile, page: ExcerptPage) -> PageText:
-    """Lines of a file as they are, with links from what they mention to the other places of it."""
-    dump, document, last = analysis.dump, file.document, min(page.end_row, file.document.line_count)
-    name = file.label.rpartition("/")[2]
-    head = _encoded(f"Lines {page.first_row + 1:,}–{last:,} of {name}, which is too large for the editor\n\n")
-    if page.first_row >= last:
-        return PageText(head.decode(), ())
-    start, end = document.line_span(page.first_row)[0], document.line_span(last - 1)[1]
-    shift, found, place_of = len(head) - start, list[Link](), cache(partial(entity_place, dump))
-    for word in _WORD.finditer(document.data, start, end):
-        if found and word.start() + shift < found[-1].end:
-            continue
-        mention = _mention(analysis, file, word.start())
-        entity = _entity(dump, mention.target) if mention and start <= mention.start <= mention.end <= end else None
-        if mention and entity and (place := place_of(entity)):
-            found.append(Link(mention.start + shift, mention.end + shift, entity, place))
-    return PageText((head + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
-
-
-_WORD: Final = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-
-
-def _mention(analysis: Analysis, file: DumpFile, offset: int) -> Mention | None:
-    """What a file mentions at an offset, in the terms of the dump."""
-    module = analysis.module_in(file)
-    if module is None:
-        return mention_at(analysis.dump, file, offset)
-    named = hlo_mention_at(module, offset)
-    if named is None or not isinstance(named.target, HloInstruction):
-        return None
-    meaning = meaning_of(analysis.dump, module.name(named.target.row), named.target.index)
-    return Mention(meaning, MentionRole.USED_VALUE, named.start, named.end) if meaning else None
-
-
-def _entity(dump: DumpSet, target: Target) -> Entity | None:
-    match target:
-        case Value(row):
-            return Entity(EntityKind.VALUE, dump.values.id.item(row))
-        case Allocation(row):
-            return Entity(EntityKind.ALLOCATION, dump.allocations.index.item(row))
-        case Step(step):
-            return Entity(EntityKind.STEP, step)
-        case Instruction(name) if (row := dump.schedule_row_of_name.item(name)) != NONE:
-            return Entity(EntityKind.STEP, dump.schedule.step.item(row))
-    return None
-
-
-# ---------------------------------------------------------------- an allocation
-
-
-def _history(analysis: Analysis, index: int, limit: int) -> Outline:
-    """Which values occupy which bytes of an allocation over time."""
-    dump, row = analysis.dump, analysis.dump.allocation_row(index)
-    if row == NONE:
-        return Outline(f"The dump has no allocation {index}.")
-    history = allocation_history(dump, analysis.memory, row)
-    biggest = np.sort(np.argsort(history.offset - history.end_offset, kind="stable")[:limit])
-    rows = (
-        (
-            f"{offset:,}",
-            f"{end:,}",
-            human(end - offset),
-            live_range_text(dump, value) if dump.values.start_step[value] != NONE else "",
-            value_link(dump, value),
-        )
-        for value, offset, end in cells(history.value[biggest], history.offset[biggest], history.end_offset[biggest])
-    )
-    shown = table("start offset | end offset | size | <live | <value", rows)
-    size = f"{exact(history.size_bytes)} in {place_name(dump.space_id(dump.allocations.color.item(row)))}"
-    count = f"{len(history.value):,}"
-    if len(biggest) < len(history.value):
-        count = f"the {len(biggest):,} biggest of {count}"
-    facts = (("size", size), *_incomplete(analysis.warrants), ("values", count))
-    parts = (section("Values by offset, then by time", shown),)
-    return Outline(("History of ", allocation_link(index)), facts, parts)

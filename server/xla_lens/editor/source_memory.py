@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from xla_lens.advice.actions import Action
-from xla_lens.advice.advise import advise
 from xla_lens.advice.sections import largest_saving
 from xla_lens.blocks.blocks import Name, Text, bar_text, inlines
 from xla_lens.editor.peak_groups import LikeValues, like_values
@@ -117,6 +116,9 @@ def peak_by_line(analysis: Analysis) -> PeakByLine | None:
     one = max(with_lines, key=lambda one: (one.space.color == DEFAULT_COLOR, one.space.peak_live_bytes), default=None)
     if one is None or one.lines is None:
         return None
+    # The rules take 30 ms to import, for which the first answers would wait.
+    from xla_lens.advice.advise import advise
+
     advice = advise(analysis, analysis.module, one.space.color)
     return PeakByLine(
         module=module_of(analysis),

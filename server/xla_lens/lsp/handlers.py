@@ -12,7 +12,6 @@ from lsprotocol import types as lsp
 from xla_lens.lsp.errors import InvalidParams
 from xla_lens.lsp.requests import (
     annotations,
-    briefs,
     commands,
     hover,
     navigation,
@@ -55,6 +54,13 @@ class Handler(NamedTuple):
         return None
 
 
+async def _brief(arguments: Arguments) -> str:
+    """Answer a question of a language model, which imports reports and comparisons."""
+    from xla_lens.lsp.requests import briefs
+
+    return await briefs.answer(arguments)
+
+
 HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.TEXT_DOCUMENT_HOVER: Handler(hover.hover, pages.hover, source_memory.source_hover, is_inline=True),
     lsp.TEXT_DOCUMENT_DEFINITION: Handler(navigation.definition, pages.definition, is_inline=True),
@@ -94,7 +100,7 @@ COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     "xla-lens.showAnswer": commands.show_answer,
     "xla-lens.showAdvice": commands.show_advice,
     "xla-lens.showOutOfMemory": out_of_memory.show_out_of_memory,
-    "xla-lens.brief": briefs.answer,
+    "xla-lens.brief": _brief,
     "xla-lens.showReferences": commands.show_references,
     "xla-lens.findValues": workspace.find_values,
     "xla-lens.goTo": commands.go_to,

@@ -20,7 +20,7 @@ from xla_lens.disk.reading import DamagedFile
 from xla_lens.disk.sets import NotADump, find_set, is_output
 from xla_lens.editor.comparison_page import comparison_page, unreadable_text
 from xla_lens.editor.page_kinds import HistoryPage, Page, page_of_name
-from xla_lens.editor.pages import PageText, page_text
+from xla_lens.editor.pages import PageText
 from xla_lens.lsp.capabilities import PAGE_SCHEME
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.comparisons import Compared, Comparisons
@@ -215,6 +215,9 @@ class State:
         code_of = self.sources.code_of(dump_time(known))
 
         def render() -> PageText:
+            # Reports and advice take 100 ms to import, for which the first answers would wait.
+            from xla_lens.editor.page_text import page_text
+
             return page_text(known, page, has_map=has_map, code_of=code_of)
 
         return ((state, state.generation),), render

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from xla_lens.advice.actions import Advice
-from xla_lens.advice.advise import advice_from
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, layer_of, lines_of, ops_of
@@ -534,4 +533,7 @@ def _advice(found: Report) -> Advice | None:
     is_tight = found.options.budget_bytes or is_over
     # Advice is about what loops compute in any case.
     origins = found.origins if found.options.through_loops else Origins(analysis.dump, analysis.module)
+    # The rules take 30 ms to import, for which the first answers of an editor would wait.
+    from xla_lens.advice.advise import advice_from
+
     return advice_from(origins, analysis, DEFAULT_COLOR, limit_bytes if is_tight else None)

@@ -24,12 +24,9 @@ from xla_lens.lsp.requests.arguments import GREATEST_POSITION, Arguments
 from xla_lens.lsp.requests.views import target_at
 from xla_lens.lsp.state import State
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.memory_map.page import memory_map_page
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.mentions import Value
-from xla_lens.report.facts import report as report_of
 from xla_lens.report.options import FORMATS, report_options
-from xla_lens.report.outline import report_markdown, report_text
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.positions import decode
 from xla_lens.words.json_types import as_dictionary
@@ -88,12 +85,17 @@ async def report(arguments: Arguments) -> Any:
         raise InvalidParams(f"format: {kind!r} is none of {', '.join(FORMATS)}")
     dump_set, analysis = await arguments.loaded()
     if kind == "html":
+        from xla_lens.memory_map.page import memory_map_page
+
         return await in_thread(lambda: "\n".join(memory_map_page(analysis, *page_sources())) + "\n")
+    # Reports take 100 ms to import, and the types of JSON 70 ms, for which the first answers would wait.
+    from xla_lens.report.facts import report as report_of
+    from xla_lens.report.outline import report_markdown, report_text
+
     options = report_options((), is_json=kind == "json")
     texts = texts_of(dump_set.open)
     made = await in_thread(lambda: report_of(analysis, set_files(dump_set.path, texts).labels, options))
     if kind == "json":
-        # Its types take 70 ms to make, for which the first answers would wait.
         from xla_lens.report.data import report_data
 
         return as_dictionary(report_data(made))

@@ -12,7 +12,6 @@ from xla_lens.blocks.blocks import Outline
 from xla_lens.disk.loading import load_module_or_finding, load_set
 from xla_lens.disk.reading import DamagedFile, log_blocks, open_file
 from xla_lens.disk.sets import NotADump, SetFiles, find_sets
-from xla_lens.editor.answer_page import answer_outline
 from xla_lens.editor.pages import explanation_page
 from xla_lens.lsp.documents import path_of, uri_of
 from xla_lens.lsp.errors import InvalidParams
@@ -63,6 +62,8 @@ async def _explain(arguments: Arguments) -> RenderedPage:
     state, log = arguments.state, path_of(arguments.uri)
     outline, analysis, files = await explained_log(arguments, log)
     if analysis and files:
+        from xla_lens.editor.answer_page import answer_outline
+
         code_of, has_map = state.sources.code_of(dump_time(analysis)), state.client.capabilities.has_command_uris
         of_dump = await in_thread(lambda: answer_outline(analysis, files.labels, code_of, has_map=has_map))
         page = explanation_page(outline, of_dump, partial(entity_place, analysis.dump))
