@@ -165,7 +165,7 @@ pre { margin: 0; padding: 0.6em 0.8em; overflow-x: auto; background: var(--vscod
 pre code { background: none; }
 .code { position: relative; margin: 0.6em 0; }
 nav { display: flex; flex-wrap: wrap; gap: 0.3em; }
-.button { padding: 0.1em 0.6em; border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
+.button { padding: 0.1em 0.6em; border: 1px solid var(--vscode-contrastBorder, var(--vscode-widget-border, var(--vscode-panel-border))); border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
 nav + p { margin: 0.5em 0 0; }
 .copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
 table { border-collapse: collapse; margin: 0.4em 0; }
