@@ -19,7 +19,7 @@ from samples import ROOT
 # Playwright is installed with the editors, not among the development dependencies.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Error, Frame, Keyboard, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Keyboard, Locator, Page, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 
@@ -41,9 +41,6 @@ def browsing() -> Iterator[Browser]:
         yield browser
         browser.close()
 
-
-PageFrame: TypeAlias = Frame
-"""A page inside a window, such as the memory map."""
 
 ACTIONS: tuple[tuple[type, str], ...] = (
     *((Locator, name) for name in ("click", "dblclick", "drag_to", "fill")),
