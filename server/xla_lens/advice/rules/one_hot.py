@@ -16,7 +16,8 @@ def one_hot(facts: Facts) -> Iterator[Effect]:
     arrays that send tokens to experts by a product, and what is computed from them element by element. A scatter and a
     gather need none.
     """
-    axes = facts.axes
+    module = facts.origins.module
+    axes = facts.axes if module and _COUNTING in module.data else None
     if axes is None:
         return
     factors = {count for count in axes.one_hot_factors if axes.one_hot.get(count, 0) >= _NUMBERS}
@@ -32,6 +33,9 @@ def one_hot(facts: Facts) -> Iterator[Effect]:
         if prod(shape.lengths) in counts:
             yield Effect(value)
 
+
+_COUNTING: Final = b" iota("
+"""How a module counts. One-hot arrays compare such numbers with others."""
 
 _NUMBERS: Final = 2
 """The number of an expert and that of a place in it. One-hot vectors alone are small, or labels."""

@@ -24,11 +24,21 @@ are normalized in turn need more.
 
 def similarity(facts: Facts) -> Iterator[Effect]:
     """Yield what has an element for each pair of two examples, for a part of the rows."""
-    axes = facts.axes
-    if axes is None or facts.backward_step is None:
+    if facts.backward_step is None:
+        return
+    inputs = filter(None, map(facts.dimensions, facts.inputs))
+    # On several devices, rows are compared with those of all.
+    counts = {shape.lengths[0] for shape in inputs if shape.lengths} - {1}
+    shapes = {
+        value: shape
+        for value in facts.computed
+        if (shape := facts.squeezed(value)) and len(shape.lengths) > 1
+        if all(any(length % count == 0 for count in counts) for length in shape.lengths)
+    }
+    axes = facts.axes if shapes else None
+    if axes is None:
         return
     weights = {_sorted(shape) for value in facts.arguments if (shape := facts.squeezed(value))}
-    shapes = {value: shape for value in facts.computed if (shape := facts.squeezed(value))}
     found = {_sorted(shape) for shape in _pairs(facts, axes)} - weights
     for value, shape in shapes.items():
         if _sorted(shape) in found:
