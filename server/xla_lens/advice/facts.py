@@ -439,7 +439,7 @@ class Facts:
     @cached_property
     def program(self) -> str:
         """The name of the function that JAX compiles, `step` if it has none or it is unknown."""
-        found = _PROGRAM.search(self.origins.module.data if self.origins.module else b"")
+        found = _PROGRAM.search(_files(self.origins.module))
         return found[1].decode() if found else "step"
 
     def _groups(self, effects: Sequence[Effect]) -> tuple[Buffers, ...]:
@@ -601,7 +601,7 @@ _OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xm
 _NUMPYRO: Final = b"/numpyro/infer/svi.py"
 """A part of the path of the step of NumPyro. Its loss has terms without examples, which each microbatch would add."""
 
-_PROGRAM: Final = re.compile(rb"\AHloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
+_PROGRAM: Final = re.compile(rb"(?m)^HloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
 """The name of a module of JAX with that of its function. A lambda has none, and its name begins with a line."""
 
 _CHECKPOINTS: Final = {

@@ -9,7 +9,7 @@ from samples import DUMPS, analysis_of, assignments, mark, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Allocation, Value, mention_at
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.words.numbers import human
+from xla_lens.syntax.numbers import human_size
 
 
 def _check_rows(analysis: Analysis) -> int:
@@ -23,7 +23,7 @@ def _check_rows(analysis: Analysis) -> int:
         assert isinstance(mention.target, Value)
         value = mention.target.row
         assert dump.values.offset[value] == offset
-        size = human(int(dump.values.size_bytes[value])).replace(" ", "")
+        size = human_size(int(dump.values.size_bytes[value])).decode()
         assert report.document.data[start:end].decode().split(";")[1].strip() == size
     return len(rows)
 
