@@ -1,33 +1,18 @@
 """The answer page: what fits, what takes the memory and what to do, with buttons for everything else."""
 
-import contextlib
 import os
 import shutil
 from pathlib import Path
 
 from editors.driving import wait_for
 from editors.vscode.server import SECONDS
-from editors.vscode.window import Error, Locator, OpenWindow, Window
+from editors.vscode.window import OpenWindow, Window
 from samples import TPU
 
 _MESSAGE = (
     "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
     "temporaries (12.05M) exceeds available HBM (10.00M). HLO module: jit_roundtrip."
 )
-
-
-def _on_page(window: Window, selector: str, text: str) -> Locator:
-    """Return an element of the rendered page."""
-
-    def found() -> list[Locator]:
-        every = []
-        for frame in window.page.frames:
-            with contextlib.suppress(Error):
-                one = frame.locator(selector, has_text=text)
-                every += [one.first] if one.count() else []
-        return every
-
-    return wait_for(found, seconds=SECONDS)[-1]
 
 
 def _tabs(window: Window) -> list[str]:
@@ -42,25 +27,25 @@ def test_status_bar_leads_to_the_answer_and_that_to_everything(open_window: Open
         wait_for(window.status, lambda texts: any("12.05 MiB of 10.00 MiB HBM" in text for text in texts), SECONDS)
         window.page.locator(".statusbar-item", has_text="12.05 MiB").click()
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-answer.md", SECONDS)
-        _on_page(window, "p", "does not fit the device: 2.05 MiB too much")
+        window.on_page("p", "does not fit the device: 2.05 MiB too much")
         _keep(window, "answer")
         # The first action is in view in a small window.
-        action = _on_page(window, "td", "1.")
+        action = window.on_page("td", "1.")
         box = action.bounding_box()
         assert box
         assert box["y"] < _SMALL["height"]
-        _on_page(window, "a.button", "Flame Graph").click()
+        window.on_page("a.button", "Flame Graph").click()
         wait_for(lambda: _tabs(window), lambda tabs: "Memory Map: jit_roundtrip" in tabs, SECONDS)
-        _on_page(window, ".flame button", "HBM peak")
+        window.on_page(".flame button", "HBM peak")
         _keep(window, "flame")
-        _on_page(window, "a.button", "Advice").click()
+        window.on_page("a.button", "Advice").click()
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)
         # The page about a log has the same buttons, which are about its dump.
         window.open(log)
         window.command("XLA Lens: Explain Out-of-Memory Message (OOM)")
         wait_for(window.active_tab, lambda name: name == "error.txt-explained.md", SECONDS)
-        _on_page(window, "h2", "HBM ran out when XLA compiled jit_roundtrip")
-        _on_page(window, "a.button", "Answer").click()
+        window.on_page("h2", "HBM ran out when XLA compiled jit_roundtrip")
+        window.on_page("a.button", "Answer").click()
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-answer.md", SECONDS)
 
 

@@ -22,7 +22,7 @@ from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
 from editors.vscode.test_comparing import run_folder_and_script
 from editors.vscode.test_source_lines import program_in
-from editors.vscode.window import ACTIONS, ENTRIES, Error, Locator, OpenWindow, Window
+from editors.vscode.window import ACTIONS, ENTRIES, Error, OpenWindow, Window
 from samples import SPLIT, TPU
 
 _PICTURES = os.environ.get("XLA_LENS_PICTURES")
@@ -94,21 +94,6 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return made
 
 
-def _on_page(window: Window, selector: str, text: str = "") -> Locator:
-    """Wait for an element of a rendered page, and return it."""
-
-    def found() -> list[Locator]:
-        every = []
-        for frame in window.page.frames:
-            # A page that is replaced has no frame for a moment.
-            with contextlib.suppress(Error):
-                one = frame.locator(selector, has_text=text)
-                every += [one.first] if one.count() else []
-        return every
-
-    return wait_for(found, seconds=SECONDS)[-1]
-
-
 def _tab(window: Window, end: str) -> None:
     wait_for(window.active_tab, lambda name: name.endswith(end), SECONDS)
 
@@ -163,12 +148,12 @@ def test_jobs_in_a_dump(open_window: OpenWindow, workspace: Path, jobs: _Jobs) -
         with jobs.job(window, "answer"):
             window.page.locator(".statusbar-item", has_text="MiB of host memory").click()
             _tab(window, "jit_train_step-answer.md")
-            _on_page(window, "h3", "What to do")
+            window.on_page("h3", "What to do")
         with jobs.job(window, "advice"):
-            _on_page(window, "a.button", "Advice").click()
+            window.on_page("a.button", "Advice").click()
             _tab(window, "jit_train_step-advice.md")
         with jobs.job(window, "report"):
-            _on_page(window, "a.button", "Report").click()
+            window.on_page("a.button", "Report").click()
             _tab(window, "jit_train_step-report.md")
         with jobs.job(window, "copied report"):
             window.command("XLA Lens: Copy Report as Markdown")
@@ -290,17 +275,17 @@ def test_jobs_after_a_failure_and_a_run(open_window: OpenWindow, tmp_path: Path,
             wait_for(window.lenses, seconds=SECONDS)
             window.page.locator(".codelens-decoration a").first.click()
             _tab(window, "error.txt-explained.md")
-            _on_page(window, "td", "Donate")
+            window.on_page("td", "Donate")
         with jobs.job(window, "reload of the page of a log"):
             window.reload()
-            _on_page(window, "h2", "HBM ran out when XLA compiled jit_roundtrip")
+            window.on_page("h2", "HBM ran out when XLA compiled jit_roundtrip")
         with jobs.job(window, "run"):
             window.open(program)
             window.command("XLA Lens: Run Python File and Show Memory")
             _tab(window, "jit_roundtrip-answer.md")
-            _on_page(window, "li", "1 more × f32[1024,1024]")
+            window.on_page("li", "1 more × f32[1024,1024]")
         with jobs.job(window, "compare with the previous run"):
-            _on_page(window, "a", "What changed").click()
+            window.on_page("a", "What changed").click()
             window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB")
         with jobs.job(window, "compared maps"):
             window.command("XLA Lens: Show Memory Map")

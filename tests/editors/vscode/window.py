@@ -59,6 +59,20 @@ class Window:
         self.page = page
         self.server = server
 
+    def on_page(self, selector: str, text: str = "") -> Locator:
+        """Wait for an element of a rendered page, and return it."""
+
+        def found() -> list[Locator]:
+            every = []
+            for frame in self.page.frames:
+                # A page that is replaced has no frame for a moment.
+                with contextlib.suppress(Error):
+                    one = frame.locator(selector, has_text=text)
+                    every += [one.first] if one.count() else []
+            return every
+
+        return wait_for(found, seconds=SECONDS)[-1]
+
     @classmethod
     @contextlib.contextmanager
     def opened(
