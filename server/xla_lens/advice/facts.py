@@ -249,7 +249,7 @@ class Facts:
         that a loss compares with each other, are no batch. It is the first dimension of arguments, or the second one
         of those with the time first.
         """
-        text = self.origins.module.data if self.origins.module else b""
+        text = self._text
         if self.backward_step is None or self.axes is None or _NUMPYRO in text:
             return None
         if first := self._batch_in(self.axes, 0):
@@ -260,12 +260,11 @@ class Facts:
 
     def _batch_in(self, axes: Axes, number: int) -> Batch | None:
         """The batch, if it is a dimension of arguments."""
-        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value)) and len(shape.lengths) > 1}
         # The last dimension of numbers has features.
         shapes = {
             value: shape
-            for value, shape in shapes.items()
-            if len(shape.lengths) > (number + 1 if shape.type in FLOATS and number else number)
+            for value in self.inputs
+            if (shape := self.dimensions(value)) and len(shape.lengths) > max(1, number + (shape.type in FLOATS))
         }
         likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
         sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[number]) > 1)
@@ -280,8 +279,7 @@ class Facts:
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
-                text = self.origins.module.data if self.origins.module else b""
-                is_random = any(name in text for name in _RANDOM)
+                is_random = any(name in self._text for name in _RANDOM)
                 return Batch(self._names_of_batch(size, number), size, bool(axes.added & axis), is_random, number)
         return None
 
@@ -415,18 +413,22 @@ class Facts:
         call = self.call(effects, is_part=is_part)
         return Subject(self.dump, self._groups(effects), call, self._jit, self.program, self.batch)
 
+    @property
+    def _text(self) -> bytes:
+        """The text of the HLO module, empty without one."""
+        return self.origins.module.data if self.origins.module else b""
+
     @cached_property
     def framework(self) -> Framework:
-        """What the program is written in, by the names of its arguments and of its module, and by the files on its call
-        stacks. JAX if nothing speaks against that.
+        """The framework of the program, known from the names of its arguments and of its module, and from the files on
+        its call stacks. JAX if nothing speaks against that.
         """
         if any(mark in _files(self.origins.module) for mark in _KERAS):
             return Framework.KERAS
         paths = (self.op_name(self.name[value]) for value in self.all_arguments)
         if any(path and told_path(path) is None for path in paths):
             return Framework.OTHER
-        text = self.origins.module.data if self.origins.module else b""
-        return Framework.JAX if not text or _OF_JAX.search(text) else Framework.OTHER
+        return Framework.JAX if not self._text or _OF_JAX.search(self._text) else Framework.OTHER
 
     @cached_property
     def _jit(self) -> str:

@@ -97,7 +97,7 @@ def _policy(change: TriedChange) -> Inlines:
 
 
 def _together(tried: Tried, names: dict[int, Inlines], suggested: set[str | None]) -> TriedActions:
-    """What the program needs with the changes that are taken together, and with flags that nothing suggests."""
+    """The bytes needed with the changes that are taken together, and with flags that nothing suggests."""
 
     def name(row: int) -> Inlines | None:
         flag = tried.changes[row].flag if row < len(tried.changes) else None

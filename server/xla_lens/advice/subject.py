@@ -69,7 +69,7 @@ class Batch:
 
 
 class Framework(Enum):
-    """What a program is written in, which decides the code that changes it. Keras compiles its own step, whatever its
+    """The framework of a program, which decides the code that changes it. Keras compiles its own step, whatever its
     backend is.
     """
 

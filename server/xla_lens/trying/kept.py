@@ -1,4 +1,4 @@
-"""What was tried is kept beside the dump, where the advice finds it when the dump is opened again."""
+"""Keeps the results of trials beside the dump, where the advice finds them when the dump is opened again."""
 
 from msgspec import json
 

@@ -1,6 +1,6 @@
 """`similarity`: a loss compares all examples of a batch with all others at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from operator import or_
 from typing import Final
@@ -39,16 +39,17 @@ def similarity(facts: Facts) -> Iterator[Effect]:
     if axes is None:
         return
     weights = {_sorted(shape) for value in facts.arguments if (shape := facts.squeezed(value))}
-    found = {_sorted(shape) for shape in _pairs(facts, axes)} - weights
+    found = {_sorted(shape) for shape in _pairs(facts, axes, counts)} - weights
     for value, shape in shapes.items():
         if _sorted(shape) in found:
             yield facts.divided(value, _CHUNKS)
 
 
-def _pairs(facts: Facts, axes: Axes) -> Iterator[Dimensions]:
-    """The dimensions of similarities whose rows can be computed one by one: nothing but reductions reads them."""
-    shapes = (facts.dimensions(value) for value in facts.inputs)
-    examples = reduce(or_, (facts.axis(shape.lengths[0]) for shape in shapes if shape), 0)
+def _pairs(facts: Facts, axes: Axes, counts: Iterable[int]) -> Iterator[Dimensions]:
+    """The dimensions of similarities whose rows can be computed one by one: nothing but reductions reads them. `counts`
+    are the numbers of examples of the inputs.
+    """
+    examples = reduce(or_, map(facts.axis, counts), 0)
     returned = {lengths for result in axes.results if len(lengths := result.lengths) > 1}
     for count, (lengths, own) in axes.pairs.items():
         is_mixed = axes.summed[count] & own or axes.reductions[count] > _MOST_REDUCTIONS
