@@ -3,6 +3,7 @@
 from tree_sitter_xla_dump._binding import (
     covered_changes,
     differences,
+    instruction_forms,
     language_hlo,
     language_xla_dump,
     next_peaks,
@@ -18,6 +19,7 @@ from tree_sitter_xla_dump._binding import (
 __all__ = [
     "covered_changes",
     "differences",
+    "instruction_forms",
     "language_hlo",
     "language_xla_dump",
     "next_peaks",

@@ -44,6 +44,10 @@ static inline void set_cell(Rows *rows, int column, size_t row, int64_t cell) {
   else ((int32_t *)rows->columns[column])[row] = (int32_t)cell;
 }
 
+static inline int64_t cell_at(const Rows *rows, int column, size_t row) {
+  return rows->sizes[column] == WIDE ? ((const int64_t *)rows->columns[column])[row] : ((const int32_t *)rows->columns[column])[row];
+}
+
 static inline void add_row(Rows *rows, const int64_t *cells) {
   if (rows->count == rows->capacity && !grow_rows(rows)) return;
   for (int column = 0; column < rows->width; column++) set_cell(rows, column, rows->count, cells[column]);

@@ -22,8 +22,8 @@ typedef struct {
   bool is_out_of_memory;
 } Numbers;
 
-static uint32_t hash_of(Text text) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+// Mixes a text into a hash.
+static uint64_t mixed(uint64_t hash, Text text) {
   const uint8_t *at = text.at;
   for (; text.end - at >= 8; at += 8) {
     uint64_t word;
@@ -32,6 +32,11 @@ static uint32_t hash_of(Text text) {
     hash ^= hash >> 29;
   }
   for (; at < text.end; at++) hash = (hash ^ *at) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+static uint32_t hash_of(Text text) {
+  uint64_t hash = mixed(UINT64_C(0xcbf29ce484222325), text);
   return (uint32_t)(hash ^ hash >> 32);
 }
 

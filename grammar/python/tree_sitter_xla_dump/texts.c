@@ -248,9 +248,18 @@ static Text next_operand(Text *list) {
   }
 }
 
+// The name of the tuple of which an operand is an element, `tuple` of `tuple#0#1`; the name itself if it is none.
+static Text tuple_name(Text name) {
+  for (const uint8_t *at = name.end; at > name.at + 1 && ((*--at >= '0' && *at <= '9') || *at == '#');) {
+    if (*at == '#' && at + 1 < name.end) name.end = at;
+  }
+  return name;
+}
+
 // The number of operands; they are appended to `operands`. NONE if the list is not of the usual form: names with `%`, or in
-// instructions without any, names that are recognizable without.
-static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Rows *operands) {
+// instructions without any, names that are recognizable without. With `elements`, the operand is the tuple where it is an element of
+// one that has no name of its own, and the index is mixed into `elements`.
+static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers *names, Rows *operands, uint64_t *elements) {
   if (is_text(head->opcode, "parameter") || is_text(head->opcode, "constant")) return 0;
   Text list = operands_of(head, end);
   bool has_percent = has_byte(list, '%');
@@ -263,7 +272,14 @@ static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers
       operands->count = first;
       return NONE;
     }
-    add_row(operands, (const int64_t[]){known_number(names, (Text){word.at + has_percent, word.end})});
+    const Text name = {word.at + has_percent, word.end};
+    int64_t number = known_number(names, name);
+    if (elements && number == NONE) {
+      const Text tuple = tuple_name(name);
+      number = known_number(names, tuple);
+      *elements = mixed(*elements + (operands->count - first) + 1, (Text){tuple.end, name.end});
+    }
+    add_row(operands, (const int64_t[]){number});
   }
   return (int64_t)(operands->count - first);
 }
@@ -301,7 +317,7 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
       [OPCODE_START] = has_head ? head.opcode.at - start : NONE,
       [OPCODE_END] = has_head ? head.opcode.end - start : NONE,
       [PARAMETER] = has_head ? parameter_number(&head, text.end) : NONE,
-      [OPERAND_COUNT] = has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands) : NONE,
+      [OPERAND_COUNT] = has_head && parts >= OPERANDS ? read_operands(&head, text.end, &known, &operands, NULL) : NONE,
     });
   }
   Py_END_ALLOW_THREADS
@@ -379,4 +395,203 @@ PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) {
   release_spans(&one);
   release_spans(&two);
   return result;
+}
+
+// ---------------------------------------------------------------- the forms of instructions
+
+enum { MODULE_CELLS = 4 };
+
+// A module: for each instruction its start and its end, and those of its name; for each computation the start and the end of its name,
+// its first instruction and their number.
+typedef struct {
+  Py_buffer data, instructions, computations;
+  Numbers names, computation_names;
+  int64_t *rows;   // the first instruction with each name
+  uint64_t *forms; // of the first computation with each name, 0 as long as it is unknown
+  Rows found, operands;
+} Module;
+
+static const int64_t *cells_of(const Py_buffer *table, Py_ssize_t row) { return (const int64_t *)table->buf + MODULE_CELLS * row; }
+
+static Py_ssize_t row_count(const Py_buffer *table) { return table->len / (MODULE_CELLS * WIDE); }
+
+static Text text_at(const Module *module, const int64_t *span) {
+  const uint8_t *text = module->data.buf;
+  return (Text){text + span[0], text + span[1]};
+}
+
+static uint64_t with_byte(uint64_t hash, uint8_t byte) { return mixed(hash, (Text){&byte, &byte + 1}); }
+
+static uint64_t with_number(uint64_t hash, uint64_t number) {
+  return mixed(hash, (Text){(const uint8_t *)&number, (const uint8_t *)&number + sizeof number});
+}
+
+static uint64_t with_text(uint64_t hash, Text text) { return with_number(mixed(hash, text), length_of(text)); }
+
+// The quotation mark that ends a string, `end` if there is none. `at` is behind the one that starts it.
+static const uint8_t *string_end(const uint8_t *at, const uint8_t *end) {
+  for (;;) {
+    const uint8_t *quote = at < end ? memchr(at, '"', end - at) : NULL;
+    if (!quote) return end;
+    const uint8_t *escape = quote;
+    while (escape > at && escape[-1] == '\\') escape--;
+    if ((quote - escape) % 2 == 0) return quote;
+    at = quote + 1;
+  }
+}
+
+// Where a value ends: at a comma or a closing bracket that it has not opened.
+static const uint8_t *value_end(const uint8_t *at, const uint8_t *end) {
+  for (int64_t depth = 0; at < end; at++) {
+    if (*at == '"') at = string_end(at + 1, end);
+    else if (!depth && (*at == ',' || nesting(*at) < 0)) return at;
+    else depth += nesting(*at);
+  }
+  return end;
+}
+
+// A shape without the layouts in it.
+static uint64_t with_dimensions(uint64_t hash, Text shape) {
+  for (const uint8_t *at = shape.at; at < shape.end;) {
+    const uint8_t *layout = memchr(at, '{', shape.end - at);
+    hash = mixed(hash, (Text){at, layout ? layout : shape.end});
+    at = layout ? value_end(layout, shape.end) : shape.end;
+  }
+  return hash;
+}
+
+// The op_name of metadata without its digits, which are the numbers of layers.
+static uint64_t with_op_name(uint64_t hash, Text metadata) {
+  static const char START[] = "op_name=\"";
+  while (!is_empty(metadata) && !starts_with(metadata, START)) metadata.at++;
+  if (is_empty(metadata)) return hash;
+  metadata.at += strlen(START);
+  for (const uint8_t *end = string_end(metadata.at, metadata.end); metadata.at < end;) {
+    Text part = {metadata.at, metadata.at};
+    while (part.end < end && !isdigit(*part.end)) part.end++;
+    hash = mixed(hash, part);
+    metadata.at = part.end;
+    while (metadata.at < end && isdigit(*metadata.at)) metadata.at++;
+  }
+  return with_byte(hash, '"');
+}
+
+// An attribute that may name computations, with their forms.
+static uint64_t with_computations(uint64_t hash, Text attribute, const Module *module) {
+  for (const uint8_t *at = attribute.at; at < attribute.end;) {
+    const Text name = leading_name((Text){at, attribute.end});
+    const int64_t number = is_empty(name) ? NONE : known_number(&module->computation_names, name);
+    const uint64_t form = number == NONE ? 0 : module->forms[number];
+    hash = form ? with_number(hash, form) : is_empty(name) ? with_byte(hash, *at) : with_text(hash, name);
+    at = is_empty(name) ? at + 1 : name.end;
+  }
+  return hash;
+}
+
+static uint64_t with_attributes(uint64_t hash, Text text, const Head *head, const Module *module) {
+  // What says nothing about the elements of the result, and differs in instructions that are alike.
+  static const char *const OTHERS[] = {", channel_id=", ", control-predecessors=", ", frontend_attributes=", ", origin=", ", sharding="};
+  const bool is_call = is_text(head->opcode, "custom-call");
+  while (!is_empty(text)) {
+    const Text attribute = {text.at, value_end(text.at + 1, text.end)};
+    bool is_other = !is_call && starts_with(attribute, ", backend_config=");
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) is_other = is_other || starts_with(attribute, OTHERS[i]);
+    if (starts_with(attribute, ", metadata=")) hash = with_op_name(hash, attribute);
+    else if (head->is_bare || has_byte(attribute, '%')) hash = is_other ? hash : with_computations(hash, attribute, module);
+    else hash = is_other ? hash : with_text(hash, attribute);
+    text.at = attribute.end;
+  }
+  return hash;
+}
+
+// Whether the form of an instruction could be read: a hash. Its operands are appended as rows.
+static bool read_form(Module *module, Text text, uint64_t *form) {
+  Head head, source;
+  Rows *operands = &module->operands;
+  const size_t first = operands->count;
+  if (!read_head(text, &head)) return false;
+  const Text list = operands_of(&head, text.end);
+  *form = with_dimensions(with_text(0, head.opcode), head.shape);
+  if (is_text(head.opcode, "parameter")) *form = with_text(*form, list);
+  if (read_operands(&head, text.end, &module->names, operands, form) == NONE) return false;
+  for (size_t i = first; i < operands->count; i++) {
+    const int64_t name = cell_at(operands, 0, i);
+    if (name != NONE) set_cell(operands, 0, i, module->rows[name]);
+  }
+  // A bitcast moves elements by the layouts of its operand and its result.
+  if (is_text(head.opcode, "bitcast") && operands->count > first) {
+    const int64_t row = cell_at(operands, 0, first);
+    if (row == NONE || !read_head(text_at(module, cells_of(&module->instructions, row)), &source)) return false;
+    *form = with_text(with_text(*form, head.shape), source.shape);
+  }
+  const Text attributes = {Py_MIN(list.end + 1, text.end), text.end};
+  *form = with_attributes(*form, attributes, &head, module);
+  return true;
+}
+
+// Appends the form of an instruction. Returns the hash of its computation, which has it, and where its operands are.
+static uint64_t add_form(Module *module, Py_ssize_t row, uint64_t hash) {
+  const int64_t *cells = cells_of(&module->instructions, row);
+  const Text text = text_at(module, cells);
+  const size_t first = module->operands.count;
+  uint64_t form = 0;
+  const bool is_usual = read_form(module, text, &form);
+  if (!is_usual) module->operands.count = first;
+  const int64_t count = (int64_t)(module->operands.count - first);
+  add_row(&module->found, (const int64_t[]){is_usual ? (int64_t)form : NONE, is_usual ? count : NONE});
+  hash = is_usual ? with_number(hash, form) : with_text(hash, text);
+  for (size_t i = first; i < module->operands.count; i++) hash = with_number(hash, row - cell_at(&module->operands, 0, i));
+  const bool is_root = cells[2] - cells[0] > (int64_t)strlen("%");
+  return with_byte(hash, is_root);
+}
+
+static void read_forms(Module *module) {
+  const Py_ssize_t count = row_count(&module->instructions), computation_count = row_count(&module->computations);
+  for (Py_ssize_t row = 0; row < count; row++) {
+    const int64_t next = module->names.texts.size;
+    if (number_of(&module->names, text_at(module, cells_of(&module->instructions, row) + 2)) == next) module->rows[next] = row;
+  }
+  for (Py_ssize_t i = 0; i < computation_count; i++) {
+    number_of(&module->computation_names, text_at(module, cells_of(&module->computations, i)));
+  }
+  if (module->names.is_out_of_memory || module->computation_names.is_out_of_memory) return;
+  for (Py_ssize_t i = 0, row = 0; i <= computation_count; i++) {
+    const int64_t *cells = i < computation_count ? cells_of(&module->computations, i) : NULL;
+    const Py_ssize_t end = cells ? Py_MIN(count, cells[2] + cells[3]) : count;
+    uint64_t hash = 0;
+    for (; row < end; row++) hash = add_form(module, row, hash);
+    const int64_t name = cells ? known_number(&module->computation_names, text_at(module, cells)) : NONE;
+    if (name != NONE && !module->forms[name]) module->forms[name] = hash;
+  }
+}
+
+// instruction_forms(data, instructions, computations): for each instruction its form and the number of its operands; and the rows of
+// all operands, one after another, NONE for unknown ones. Instructions of the same form compute the same from the same operands. The
+// form is a hash of what is printed of them but names, layouts, and what the backend and the source say; of the op_name, all but digits
+// counts. Both are NONE for an instruction that is not of the usual form. An operand that is an element of a tuple without a name of its
+// own (`%while#1`) has the row of the tuple.
+PyObject *instruction_forms(PyObject *Py_UNUSED(self), PyObject *args) {
+  Module module = {0};
+  if (!PyArg_ParseTuple(args, "y*y*y*:instruction_forms", &module.data, &module.instructions, &module.computations)) return NULL;
+  module.rows = calloc(row_count(&module.instructions) + 1, sizeof *module.rows);
+  module.forms = calloc(row_count(&module.computations) + 1, sizeof *module.forms);
+  module.found = rows_of(2, WIDE);
+  module.operands = rows_of(1, size_for(module.data.len));
+  if (module.rows && module.forms) {
+    Py_BEGIN_ALLOW_THREADS
+    read_forms(&module);
+    Py_END_ALLOW_THREADS
+  }
+  const bool is_whole = module.rows && module.forms && !module.names.is_out_of_memory && !module.computation_names.is_out_of_memory;
+  module.found.is_out_of_memory |= !is_whole;
+  PyObject *columns = columns_of(&module.found), *operands = columns ? columns_of(&module.operands) : NULL;
+  free_rows(&module.operands);
+  free_numbers(&module.names);
+  free_numbers(&module.computation_names);
+  free(module.rows);
+  free(module.forms);
+  PyBuffer_Release(&module.data);
+  PyBuffer_Release(&module.instructions);
+  PyBuffer_Release(&module.computations);
+  return Py_BuildValue("(NN)", columns, operands);
 }

@@ -41,6 +41,7 @@ from xla_lens.advice.op_names import is_backward
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.forms import read_forms
 from xla_lens.syntax.hlo.instruction import InstructionText
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
@@ -90,10 +91,20 @@ class Parameter(NamedTuple):
     is_trained: bool
 
 
+class _Known(NamedTuple):
+    """What is known of an instruction: the number of its result, and how often it reduces arrays, by the numbers of
+    their elements.
+    """
+
+    number: int
+    reductions: Counter[int] | None = None
+
+
 class Axes:
     """Follows the axes of arguments through a module.
 
-    `arguments` are those of the program by number, and `lengths` the length of each axis, by its bit. After that,
+    `arguments` are those of the program by their number, or by that of a tuple and their place in it, and `lengths` the
+    length of each axis, by its bit. After that,
 
     - `added` are the axes whose sums reach arrays that still have them, such as those of batch normalization.
     - `normalized` are the axes by whose sums, or the roots of these, the program divides.
@@ -104,16 +115,19 @@ class Axes:
     - `trained_sums` are the axes over which the program sums what depends on arguments that it returns anew, such as
       those of gradients. What only a frozen model sums over is none.
     - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
-    - `one_hot` are the numbers of elements of one-hot arrays, with how many of their dimensions numbers select from.
-      `one_hot_factors` are those of factors of products.
+    - `one_hot` are the numbers of elements of one-hot arrays, with the greatest number of their dimensions that numbers
+      select from. `one_hot_factors` are those of factors of products.
     - `reductions` counts, by the numbers of elements, what the forward pass reduces, and `summed` has the axes that its
       products sum over. `products` are the numbers of elements of its products other than `pairs`, and `others` those
       of what is carried by loops, or read by a sort, a decomposition and the like.
     - `results` are the arrays that the program returns.
+    - `is_random` says that it draws random numbers.
     - `is_complete` is False if the module is too long, or if a part of it is missing.
     """
 
-    def __init__(self, module: HloModule, arguments: Mapping[int, Parameter], lengths: Mapping[int, int]) -> None:
+    def __init__(
+        self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
+    ) -> None:
         self.added = self.joined = self.normalized = self.trained_sums = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
@@ -123,14 +137,25 @@ class Axes:
         self.products, self.others = set[int](), set[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
+        self.is_random = False
         self._gathered = dict(lengths)
         """The length of each axis on all devices together, as far as arrays with it are gathered."""
-        self._read: dict[int, InstructionText | None] = {}
-        self._left, self._depth = _MOST_INSTRUCTIONS, 0
+        forms = read_forms(module.data, module.columns)
+        self._form: list[int] = forms.form.tolist()
+        self._operands: list[int] = forms.operands.tolist()
+        self._operands_end: list[int] = forms.operand_count.clip(0).cumsum().tolist()
+        self._found: list[Result] = []
+        self._number_of: dict[Result, int] = {}
+        """The results that were found, each once, and their numbers."""
+        self._known: dict[bool, dict[tuple[int, ...], _Known]] = {False: {}, True: {}}
+        """What instructions compute, by their form and the numbers of their operands. The layers of an unrolled loop
+        are followed once. What is being prefetched is apart.
+        """
+        self._left, self._rows_left, self._depth = _MOST_INSTRUCTIONS, _MOST_ROWS, 0
         self._is_prefetching = False
         """Whether the slices are those that a TPU copies to VMEM one by one and joins again."""
         entry = next(iter(module.columns.computations.is_entry.nonzero()[0].tolist()), NONE)
-        self.is_complete = entry != NONE and len(module.columns.instructions) <= _MOST_INSTRUCTIONS
+        self.is_complete = entry != NONE
         if self.is_complete:
             try:
                 self.results = tuple(_arrays(self._computation(entry, None)))
@@ -144,36 +169,62 @@ class Axes:
         """The result of a computation, None for the parameters of the program."""
         self._depth += 1
         rows = self._module.instructions_of(computation)
-        root, results = self._module.root(computation), dict[int, Result]()
-        if len(rows) > self._left or self._depth > _MOST_DEPTH:
+        root, numbers = self._module.root(computation), dict[int, int]()
+        if len(rows) > self._rows_left or self._depth > _MOST_DEPTH:
             self.is_complete = False
             rows = range(0)
-        self._left -= len(rows)
+        self._rows_left -= len(rows)
         for row in rows:
-            if row not in self._read:
-                self._read[row] = self._module.instruction(row)
-            own = self._read[row]
-            if own is None:
-                self.is_complete = False
-                continue
-            results[row] = self._result(own, results, parameters)
-            for array in _arrays(results[row]):
-                axes = array.axes
-                self.added |= axes & array.added
-                self.joined |= axes & array.joined
+            operands = self._operands[self._operands_end[row - 1] if row else 0 : self._operands_end[row]]
+            key = self._form[row], *[numbers.get(operand, NONE) for operand in operands]
+            known = self._known[self._is_prefetching].get(key) or self._follow(row, key, numbers, parameters)
+            if known.reductions:
+                self.reductions.update(known.reductions)
+            numbers[row] = known.number
         self._depth -= 1
-        return results.get(root, _NOTHING)
+        return self._found[numbers[root]] if root in numbers else _NOTHING
 
-    def _result(
-        self, own: InstructionText, results: Mapping[int, Result], parameters: Sequence[Result] | None
-    ) -> Result:
+    def _follow(
+        self, row: int, key: tuple[int, ...], numbers: Mapping[int, int], parameters: Sequence[Result] | None
+    ) -> "_Known":
+        """What an instruction computes, which is kept for those that are like it."""
+        own, before = self._module.instruction(row), self.reductions
+        self._left -= 1
+        if own is None or self._left < 0:
+            self.is_complete = False
+            return _Known(self._number(_NOTHING))
+        self.is_random = self.is_random or own.opcode in _DRAWING or any(map(own.has_text, _RANDOM))
+        self.reductions = Counter()
+        if self._form[row] == NONE or own.has_text(b"#"):
+            operands = [self._operand(reference.name, numbers) for reference in own.operands()]
+        else:
+            operands = [self._found[number] if number != NONE else _NOTHING for number in key[1:]]
+        result = self._result(own, operands, parameters)
+        for array in _arrays(result):
+            axes = array.axes
+            self.added |= axes & array.added
+            self.joined |= axes & array.joined
+        known = _Known(self._number(result), self.reductions)
+        self.reductions = before
+        # What a parameter is depends on the caller, and an update on the instruction that has started the operation.
+        if self._form[row] != NONE and own.opcode not in (b"parameter", b"async-update"):
+            self._known[self._is_prefetching][key] = known
+        return known
+
+    def _number(self, result: Result) -> int:
+        """The number of a result, which gets one if it has none."""
+        number = self._number_of.setdefault(result, len(self._found))
+        if number == len(self._found):
+            self._found.append(result)
+        return number
+
+    def _result(self, own: InstructionText, operands: Sequence[Result], parameters: Sequence[Result] | None) -> Result:
         opcode = own.opcode
         if opcode == b"parameter":
             number = own.parameter_number or 0
             if parameters is None:
-                return self._argument(own, number)
+                return self._argument(own.shape, (number,))
             return parameters[number] if number < len(parameters) else _unknown(own.shape, ())
-        operands = [self._operand(reference.name, results) for reference in own.operands()]
         if opcode == b"tuple":
             return tuple(operands)
         if opcode == b"get-tuple-element":
@@ -208,7 +259,8 @@ class Axes:
             return arrays[0], self._like(arrays[0], _lengths(own.shape[slice(*spans[1])]))
         result = self._array(own, arrays)
         if isinstance(result, Array) and _is_one_hot(own, arrays) and (numbers := _counted(result)):
-            self.one_hot[total(result.dimensions)] = numbers
+            count = total(result.dimensions)
+            self.one_hot[count] = max(numbers, self.one_hot.get(count, 0))
             return result._replace(is_one_hot=True)
         return result
 
@@ -229,7 +281,10 @@ class Axes:
     def _gather_axes(self, dimensions: Sequence[Dimension]) -> None:
         factors = [factor for dimension in dimensions for factor in dimension]
         for bit in bits_of(all_axes(dimensions)):
-            self._gathered[bit] = max(self._gathered.get(bit, 0), axis_length(factors, bit))
+            if (length := axis_length(factors, bit)) > self._gathered.get(bit, 0):
+                self._gathered[bit] = length
+                # What has the axis twice may now be two parts of it.
+                self._known = {False: {}, True: {}}
 
     def _called(self, own: InstructionText) -> list[int]:
         """The computations that an instruction calls, the body of a loop before its condition."""
@@ -238,22 +293,26 @@ class Axes:
         calls = sorted(self._module.called(own.operands_end, own.end), key=lambda call: (call[0], call[1]))
         return [row for attribute, _, row in calls if row != NONE and (attribute in _BODIES or attribute in BRANCHES)]
 
-    def _operand(self, name: bytes, results: Mapping[int, Result]) -> Result:
+    def _operand(self, name: bytes, numbers: Mapping[int, int]) -> Result:
         row, index = self._module.operand(name)
-        result = results.get(row, _NOTHING)
+        result = self._found[numbers[row]] if row in numbers else _NOTHING
         for number in re.findall(rb"\d+", index):
             result = _element(result, integer(number))
         return result
 
-    def _argument(self, own: InstructionText, number: int) -> Result:
-        spans = subshape_spans(own.shape)
-        known = self._arguments.get(number)
-        if len(spans) > 1 or known is None:
-            return _unknown(own.shape, ())
-        lengths = _lengths(own.shape)
+    def _argument(self, shape: bytes, place: tuple[int, ...]) -> Result:
+        """A parameter of the program, or an element of one: JAX passes thousands of arguments to a TPU as one tuple."""
+        if shape.startswith(b"("):
+            return tuple(
+                self._argument(shape[slice(*span)], (*place, element)) for element, span in enumerate(_elements(shape))
+            )
+        known = self._arguments.get(place)
+        if known is None:
+            return _unknown(shape, ())
+        lengths = _lengths(shape)
         axes = known.axes if len(known.axes) == len(lengths) else (0,) * len(lengths)
         dimensions = tuple(((bits, length),) for bits, length in zip(axes, lengths, strict=True))
-        is_index = known.is_data and _is_integer(own.shape)
+        is_index = known.is_data and _is_integer(shape)
         return Array(dimensions, 0, 0, known.is_data, known.is_trained, is_index)
 
     def _loop(self, body: int, carried: Result) -> Result:
@@ -840,7 +899,10 @@ def _listed(text: bytes, name: bytes) -> Lengths:
 
 
 _MOST_INSTRUCTIONS: Final = 40_000
-"""Maximum number of instructions that are followed, those of loops once for each time."""
+"""Maximum number of instructions that are followed: those that are not like others with the same operands."""
+
+_MOST_ROWS: Final = 2_000_000
+"""Maximum number of instructions in the computations that are followed, those of loops once for each time."""
 
 _MOST_DEPTH: Final = 50
 """How deep computations may call each other. Those of real modules do for a few levels."""
@@ -894,6 +956,10 @@ _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 
 _LABELS: Final = re.compile(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
 _WINDOW_FIELD: Final = re.compile(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
+_DRAWING: Final = frozenset((b"rng", b"rng-bit-generator"))
+_RANDOM: Final = (b"threefry", b"random_bits")
+"""Parts of what draws random numbers by arithmetic."""
+
 _SAME_CALLS: Final = re.compile(
     rb'custom_call_target="(?:ConcatBitcast|AssumeGatherIndicesInBound|GatherScatterIndicesBitpacked|Sharding'
     rb'|annotate_device_placement|MoveToHost|MoveToDevice|LayoutConstraint)"'

@@ -19,6 +19,7 @@ from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.donation import outputs_of, parameters_of
@@ -234,11 +235,12 @@ class Facts:
         module, numbers = self.origins.module, taken(self.dump.allocations.parameter, self.dump.values.allocation)
         if module is None:
             return None
-        arguments = dict[int, Parameter]()
+        arguments = dict[tuple[int, ...], Parameter]()
         for value in self.all_arguments:
             shape, is_input = self.dimensions(value), value in self.inputs
             axes = tuple(self._axis_bits.get(place, 0) * is_input for place in _places(shape)) if shape else ()
-            arguments[numbers.item(value)] = Parameter(axes, is_data=is_input, is_trained=not is_input)
+            place = numbers.item(value), *index_path(self.dump, self.dump.values.index.item(value))
+            arguments[place] = Parameter(axes, is_data=is_input, is_trained=not is_input)
         found = Axes(module, arguments, {bit: length for (_, length, _), bit in self._axis_bits.items()})
         return found if found.is_complete else None
 
@@ -249,11 +251,11 @@ class Facts:
         that a loss compares with each other, are no batch. It is the first dimension of arguments, or the second one
         of those with the time first.
         """
-        text = self._text
-        if self.backward_step is None or self.axes is None or _NUMPYRO in text:
+        if self.backward_step is None or self.axes is None or _NUMPYRO in _files(self.origins.module):
             return None
         if first := self._batch_in(self.axes, 0):
             return first
+        text = self._text
         # A loop goes through time. One with a backward pass in each iteration takes the batch in parts already.
         is_time_first = _LOOP_IN_BACKWARD.search(text) and not _BACKWARD_IN_LOOP.search(text)
         return self._batch_in(self.axes, 1) if is_time_first else None
@@ -279,8 +281,7 @@ class Facts:
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
-                is_random = any(name in self._text for name in _RANDOM)
-                return Batch(self._names_of_batch(size, number), size, bool(axes.added & axis), is_random, number)
+                return Batch(self._names_of_batch(size, number), size, bool(axes.added & axis), axes.is_random, number)
         return None
 
     def _names_of_batch(self, size: int, number: int) -> tuple[str, ...]:
@@ -573,9 +574,6 @@ _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpos
 
 _LOOP_IN_BACKWARD: Final = re.compile(rb'op_name="[^"]*transpose\([^"]*while')
 """The backward pass of a loop."""
-
-_RANDOM: Final = (b"rng-bit-generator(", b"threefry", b"random_bits", b" rng(")
-"""How modules draw random numbers."""
 
 
 def _files(module: HloModule | None) -> bytes:

@@ -1,0 +1,64 @@
+"""Where the axes of arguments go, in programs of many layers and in those whose arguments are one tuple."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from samples import analysis_of, module_of, module_of_text
+from xla_lens.advice.advise import advise
+from xla_lens.advice.axes import Axes, Parameter
+from xla_lens.advice.codes import Rule
+
+_BATCH, _FEATURES = 2, 4
+
+
+def _of_layers(layers: int, end: str) -> Axes:
+    """The axes of a batch of 8 rows in a program that multiplies them by weights, one layer after another."""
+    functions, lines = list[str](), list[str]()
+    for layer in range(layers):
+        functions.append(
+            f"%tanh.{layer} (p.{layer}: f32[8,16]) -> f32[8,16] {{\n"
+            f"  %p.{layer} = f32[8,16]{{1,0}} parameter(0)\n"
+            f"  ROOT %t.{layer} = f32[8,16]{{1,0}} tanh(%p.{layer})\n}}\n"
+        )
+        lines.append(
+            f"  %product.{layer} = f32[8,16]{{1,0}} dot(%x.{layer}, %w), lhs_contracting_dims={{1}}, "
+            f'rhs_contracting_dims={{0}}, metadata={{op_name="jit(f)/layers_{layer}/dot"}}\n'
+            f"  %x.{layer + 1} = f32[8,16]{{1,0}} fusion(%product.{layer}), kind=kLoop, calls=%tanh.{layer}"
+        )
+    arguments = "  %x.0 = f32[8,16]{1,0} parameter(0)\n  %w = f32[16,16]{1,0} parameter(1)"
+    entry = "\n".join((arguments, *lines, f"  ROOT %end = {end.format(last=f'%x.{layers}')}"))
+    module = module_of_text(f"HloModule f\n\n{''.join(functions)}\nENTRY %main {{\n{entry}\n}}\n\n".encode())
+    batch = Parameter((_BATCH, _FEATURES), is_data=True, is_trained=False)
+    weight = Parameter((0, 0), is_data=False, is_trained=True)
+    return Axes(module, {(0,): batch, (1,): weight}, {_BATCH: 8, _FEATURES: 16})
+
+
+@pytest.mark.parametrize("layers", [2, 12_000])
+def test_equal_layers_are_followed_once(layers: int) -> None:
+    """More instructions than `Axes` follows one by one."""
+    axes = _of_layers(layers, "f32[8,16]{{1,0}} negate({last})")
+    assert axes.is_complete
+    assert [(result.lengths, result.axes) for result in axes.results] == [((8, 16), _BATCH)]
+    assert not axes.joined & _BATCH
+
+
+@pytest.mark.parametrize("layers", [2, 12_000])
+def test_what_joins_a_batch_is_seen_behind_many_layers(layers: int) -> None:
+    pairs = "f32[8,8]{{1,0}} dot({last}, {last}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}"
+    axes = _of_layers(layers, pairs)
+    assert axes.is_complete
+    assert axes.joined & _BATCH
+
+
+def test_arguments_in_a_tuple_are_followed(tmp_path: Path) -> None:
+    """JAX passes more than 2,000 arguments to a TPU as one tuple. `programs/tupled_arguments` has a train step whose
+    few arguments are made one.
+    """
+    for path in (Path(__file__).parent / "programs" / "tupled_arguments").glob("*.gz"):
+        (tmp_path / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+    path = next(tmp_path.glob("*-buffer-assignment.txt"))
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    assert [action.rule for action in advice.actions] == [Rule.MICROBATCHES, Rule.REMATERIALIZE]
