@@ -9,7 +9,7 @@ some that look like them.
 - `layered`: a train step whose scan is over 12 layers.
 - `both_ways`, `experts_one`, `preferred`, `time_first` and `private_images`, and the traps `kernel_regression`,
   `transported`, `soft_experts` and `image_pairs`, are those of `proving/compared.py`, small.
-- `trained_through` is a trap of `proving/forward.py`: the body of its loop is a lambda.
+- `trained_through` is a trap of `proving/forward.py`: the body of its loop is a lambda. `exposures` is from there, too.
 """
 
 import gzip
@@ -137,3 +137,18 @@ def test_rows_are_not_compared_in_chunks_if_the_program_returns_the_similarity(t
     advice = advise(analysis_of(path), load_module(path))
     assert advice
     assert not _RULES & {action.rule for action in advice.actions}
+
+
+@pytest.mark.parametrize(("joining", "saved_mib"), [(b" add(", [640]), (b" maximum(", [])])
+def test_iterations_whose_results_a_fusion_adds_up_are_independent(
+    joining: bytes, saved_mib: list[int], tmp_path: Path
+) -> None:
+    """The fusion that adds up what a net predicts for six images divides the sum, and is named after that."""
+    path = _extracted("exposures", tmp_path)
+    module = next(tmp_path.glob("*after_optimizations.txt"))
+    functions, entry, main = module.read_bytes().partition(b"\nENTRY ")
+    module.write_bytes(functions.replace(b" add(", joining) + entry + main)
+    advice = advise(analysis_of(path), load_module(path))
+    assert advice
+    loops = [action for action in advice.actions if action.rule is Rule.UNROLLED_LOOP]
+    assert [action.saved_needed_bytes >> 20 for action in loops] == saved_mib

@@ -317,6 +317,36 @@ def ensemble(is_changed: bool) -> Compiled:
     return f, ([{name: of(*shape) for name, shape in weights.items()}] * 8, of(8192, 512)), ()
 
 
+def exposures(is_changed: bool) -> Compiled:
+    """The mean of what a net predicts for each pixel of an image with several exposures."""
+
+    def predicted(weights: Any, x: Any, exposure: Any) -> Any:
+        return jax.nn.softmax(jax.nn.gelu((x * exposure) @ weights["up"]) @ weights["down"])
+
+    def f(weights: Any, x: Any) -> Any:
+        if is_changed:
+            start = jnp.zeros((65536, 512))
+            return lax.fori_loop(0, 6, lambda part, total: total + predicted(weights, x, part + 1.0), start) / 6
+        return sum(predicted(weights, x, part + 1.0) for part in range(6)) / 6
+
+    return f, ({"up": of(256, 1024), "down": of(1024, 512)}, of(65536, 256)), ()
+
+
+def scales(is_changed: bool) -> Compiled:
+    """The sum of normalized features at several scales."""
+
+    def normalized(x: Any, weights: Any) -> Any:
+        features = x @ weights
+        return features * lax.rsqrt((features * features).mean(-1, keepdims=True) + 1e-6)
+
+    def f(x: Any, weights: Any) -> Any:
+        if is_changed:
+            return lax.scan(lambda total, one: (total + normalized(x, one), None), jnp.zeros((16384, 2048)), weights)[0]
+        return sum(normalized(x, weights[part]) for part in range(8))
+
+    return f, (of(16384, 512), of(8, 512, 2048)), ()
+
+
 def chunks(is_changed: bool) -> Compiled:
     """The sums of a net over chunks of a batch."""
 
@@ -497,10 +527,12 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
     "chain_energies": ("loop-outputs", chain_energies, BOTH),
     "loops_summed": ("loop-outputs", loops_summed, BOTH),
-    "similarities": ("unrolled-loop", similarities, BOTH),
+    "similarities": ("unrolled-loop", similarities, CPU),
     "propagated": ("unrolled-loop", propagated, CPU),
     "kernels": ("unrolled-loop", kernels, BOTH),
     "ensemble": ("unrolled-loop", ensemble, BOTH),
+    "exposures": ("unrolled-loop", exposures, TPU),
+    "scales": ("unrolled-loop", scales, BOTH),
     "chunks": ("unrolled-loop", chunks, BOTH),
     "particles": ("padded-dimension", particles, TPU),
     "neighbors": ("padded-dimension", neighbors, TPU),

@@ -156,7 +156,7 @@ class Facts:
 
     def _dimensions(self, value: int) -> Dimensions | None:
         """The dimensions of an array, None for a tuple, an unknown shape or a dynamic one."""
-        return _array(self.dump.shape(value))
+        return dimensions_of(self.dump.shape(value))
 
     def squeezed(self, value: int) -> Dimensions | None:
         """The dimensions of an array without those of length 1, which a change of layout adds and removes."""
@@ -620,7 +620,8 @@ _MOST_OF_A_CALL: Final = 0.9
 
 
 @lru_cache(maxsize=1 << 12)
-def _array(shape: bytes | None) -> Dimensions | None:
+def dimensions_of(shape: bytes | None) -> Dimensions | None:
+    """Return the dimensions of a shape, None if it is that of a tuple, unknown or dynamic."""
     match = _ARRAY.match(shape) if shape is not None else None
     return Dimensions(match[1].decode(), tuple(map(integer, match[2].split(b",")))) if match else None
 

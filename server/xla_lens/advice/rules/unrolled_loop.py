@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Effect, Facts, folded
+from xla_lens.advice.facts import Dimensions, Effect, Facts, dimensions_of, folded
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.memory.donation import outputs_of
 from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE
@@ -78,7 +79,45 @@ def _are_joined(facts: Facts, group: Sequence[int]) -> bool:
     """
     readers = [{read.name for read in facts.reads(value)} for value in group]
     several = {name for names in readers for name in names if sum(name in others for others in readers) > 1}
-    return any(not (facts.op_name(name) or "").endswith(_ADDING) for name in several)
+    return any(
+        not (facts.op_name(name) or "").endswith(_ADDING) and not _adds_up(facts, name, group) for name in several
+    )
+
+
+def _adds_up(facts: Facts, name: int, group: Sequence[int]) -> bool:
+    """Whether a fusion, which is named after its last instruction, only adds up what it computes from each of its
+    operands with the shape of some values.
+    """
+    writers, shape = facts.origins.writers, facts.dimensions(group[0])
+    row = writers.module.row_of(facts.dump.names[name]) if writers else NONE
+    if writers is None or row == NONE or writers.read(row).own.opcode != b"fusion":
+        return False
+    return all(_sum_of(writers, computation, shape, None) for computation in writers.called(row, b"calls"))
+
+
+def _sum_of(
+    writers: Writers, computation: int, shape: Dimensions | None, operands: Sequence[frozenset[int]] | None
+) -> frozenset[int]:
+    """The operands of a shape that a computation adds up, by their numbers; none if it joins several in another way.
+    Those of a computation within another one are computed from `operands` of that.
+    """
+    found, result = dict[bytes, frozenset[int]](), frozenset[int]()
+    for row in writers.module.instructions_of(computation) if computation != NONE else ():
+        own, names = writers.read(row).own, writers.read(row).operands
+        if own.opcode == b"parameter":
+            number = own.parameter_number or 0
+            is_of_shape = dimensions_of(own.shape) == shape
+            result = operands[number] if operands else frozenset((number,) if is_of_shape else ())
+        else:
+            parts = [found.get(name, frozenset()) for name in names]
+            result = frozenset[int]().union(*parts)
+            are_joined = any(part and part != result for part in parts)
+            if are_joined and own.opcode == b"fusion":
+                result = _sum_of(writers, next(iter(writers.called(row, b"calls")), NONE), shape, parts)
+            if are_joined and not (result and own.opcode in (b"add", b"fusion", b"tuple")):
+                return frozenset()
+        found[own.name] = result
+    return result
 
 
 def _is_sum(facts: Facts, value: int) -> bool:
