@@ -45,13 +45,15 @@ class Kind(IntFlag):
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Columns:
-    """Columns of equal length. Each subclass is a frozen dataclass."""
+    """Columns of equal length. Each subclass is a dataclass, which type checkers take as frozen: what freezes it at run
+    time, and a text that nobody prints, would be most of the time that it takes to define one.
+    """
 
     _first_column: ClassVar[str]
     """The name of the first column, whose length is that of the table."""
 
     def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, eq=False)(cls)
+        dataclass(eq=False, repr=False)(cls)
         cls._first_column = fields(cls)[0].name  # type: ignore[arg-type]
 
     def __len__(self) -> int:

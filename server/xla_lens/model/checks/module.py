@@ -21,7 +21,7 @@ from xla_lens.model.checks.problems import (
 )
 from xla_lens.model.checks.value_tables import operand_label, wrong_shapes, wrong_uses
 from xla_lens.model.hlo.graph import ModuleGraph
-from xla_lens.model.hlo.module import CALLED, HloModule
+from xla_lens.model.hlo.module import CALLED, CALLED_NAMES, HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import distinct, found, row_ranges, taken
@@ -51,10 +51,9 @@ def module_is_well_formed(graph: ModuleGraph, context: Context) -> Findings:
     yield from context.found(columns.computations, roots != 1, Problem.NOT_ONE_ROOT, module.computation_name, roots)
     spans = cells(columns.computations.name_start, columns.computations.name_end)
     known = {data[start:end] for start, end in spans}
-    # Most attributes name one computation that is there. The few others may be lists.
-    texts = {match[2] or match[3] or b"" for match in CALLED.finditer(data)}
-    texts -= known | {b"%%%s" % name for name in known}
-    if known.issuperset(name.strip().removeprefix(b"%") for text in texts for name in text.split(b",")):
+    # Most attributes name one computation. Few have a text of their own: a list, or a name that is missing.
+    unnamed = {name.removeprefix(b"%") for name in CALLED_NAMES.findall(data)} - known
+    if known.issuperset(name.strip().removeprefix(b"%") for text in unnamed for name in text.strip(b"{}").split(b",")):
         return
     for match in CALLED.finditer(data):
         called = {text.strip().removeprefix(b"%") for text in (match[3] if match[2] is None else match[2]).split(b",")}

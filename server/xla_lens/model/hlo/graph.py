@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import first_rows, ordered, taken
 from xla_lens.syntax.columns import NONE, Column, Mask, Pairs, Texts, cells
 from xla_lens.syntax.hlo.lexical import operand_position
@@ -192,7 +192,12 @@ class ModuleGraph:
         that the dump does not have.
         """
         data, start, end = self.module.data, self.quotes.shape_start, self.quotes.shape_end
-        number, first = number_texts(data, np.maximum(start, 0), np.maximum(end, 0))
-        shapes = (data[max(start[row], 0) : max(end[row], 0)] for row in first.tolist())
-        paths = (subshape_spans(shape) if shape.startswith(b"(") else [b"{}"] * bool(shape) for shape in shapes)
-        return number, [[*map(self.dump.index_number, of_shape)] for of_shape in paths]
+        is_known = end > np.maximum(start, 0)
+        # Arrays have one index, whatever their shape.
+        tuples = np.flatnonzero(is_known & (np.frombuffer(data, np.uint8)[np.maximum(start, 0)] == ord("(")))
+        of_tuple, first = number_texts(data, start[tuples], end[tuples])
+        shapes = (data[begin:stop] for begin, stop in cells(start[tuples[first]], end[tuples[first]]))
+        indices = [[], [EMPTY_INDEX], *([*map(self.dump.index_number, subshape_spans(shape))] for shape in shapes)]
+        number = is_known.astype(np.int32)
+        number[tuples] = 2 + of_tuple
+        return number, indices

@@ -255,6 +255,9 @@ _HEAD: Final = 4096
 CALLED: Final = re.compile(rb", (%b)=(?:\{([^{}]*)\}|([^,\s]+))" % b"|".join(CALLING_ATTRIBUTES))
 """An attribute that names computations: group 1 is the attribute, 2 a list of names in braces, 3 a single name."""
 
+CALLED_NAMES: Final = re.compile(rb", (?:%b)=(\{[^{}]*\}|[^,\s]+)" % b"|".join(CALLING_ATTRIBUTES))
+"""The names in such an attribute, a list with its braces."""
+
 IN_NAME: Final = re.compile(NAME_CHARACTER)
 """A character of a name."""
 

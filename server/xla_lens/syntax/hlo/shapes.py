@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -186,8 +186,12 @@ _SUBSHAPE: Final = re.compile(
 _MAX_NESTING: Final = 100
 """How deep tuples may nest. Real ones nest a few levels."""
 
+_FEW: Final = 8
+"""Shapes whose subshapes are kept. The tuple of all parameters stands in several places, and may be very long."""
 
-def subshape_spans(shape: bytes) -> dict[bytes, Span]:
+
+@lru_cache(_FEW)
+def subshape_spans(shape: bytes) -> Mapping[bytes, Span]:
     """Return the span of each subshape in the text of a shape, by shape index: ``{}`` is the whole, ``{1,0}`` the first
     element of the second. A tuple comes after its elements. Text behind the shape is ignored. Empty for a shape that
     nests too deeply.
