@@ -39,7 +39,8 @@ from xla_lens.model.memory.printed_peak import PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound, Cause, Gap, Quantity, Warrant, Warrants
 from xla_lens.oom.candidates import OomJoin, join_oom
-from xla_lens.syntax.oom import OomMessage, read_oom_log
+from xla_lens.syntax.oom import read_oom_log
+from xla_lens.syntax.oom_messages import OomMessage
 
 __all__ = [
     "Action",

@@ -21,7 +21,8 @@ from xla_lens.oom.candidates import (
     join_oom,
 )
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.oom import DumpSum, MatchedBy, OomMessage, read_oom_log
+from xla_lens.syntax.oom import read_oom_log
+from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomMessage
 
 TPUS = [path for path in assignments() if path.parent.parent.name.startswith("tpu")]
 GPUS = [path for path in assignments() if path.parent.parent.name.startswith("gpu")]

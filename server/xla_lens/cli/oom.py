@@ -30,7 +30,8 @@ from xla_lens.report.facts import Report
 from xla_lens.report.options import Part, ReportOptions, report_options
 from xla_lens.report.outline import report_outline
 from xla_lens.syntax.compile_log import CompiledProgram, keeping_compiler_lines, read_compile_log
-from xla_lens.syntax.oom import OomLog, read_oom_log
+from xla_lens.syntax.oom import read_oom_log
+from xla_lens.syntax.oom_messages import OomLog
 
 
 def run_oom(arguments: argparse.Namespace) -> int:

@@ -31,7 +31,8 @@ from xla_lens.report.options import SHORT_PARTS, TINY_IN_RUN, report_options
 from xla_lens.report.outline import measured
 from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
-from xla_lens.syntax.oom import OomLog, read_oom_log
+from xla_lens.syntax.oom import read_oom_log
+from xla_lens.syntax.oom_messages import OomLog
 from xla_lens.trying.process import Limits
 from xla_lens.words.numbers import counted, human, shortened
 

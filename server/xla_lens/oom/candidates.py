@@ -15,7 +15,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import without_layout
-from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomMessage
+from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomMessage
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.oom.candidates import Candidate, Choice, ChosenBy, choose_dumps
 from xla_lens.syntax.compile_log import CompiledProgram
-from xla_lens.syntax.oom import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomLog, OomMessage
+from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomLog, OomMessage
 from xla_lens.syntax.printed_size import PrintedSize
 from xla_lens.words.numbers import capitalized, counted, human
 from xla_lens.words.sources import short_frame

@@ -7,7 +7,7 @@ from xla_lens.oom import oom_json
 from xla_lens.oom.candidates import Choice
 from xla_lens.oom.explanation import OomReport, short_by_bytes
 from xla_lens.syntax.compile_log import CompiledProgram
-from xla_lens.syntax.oom import OomBuffer, OomFact, OomMessage
+from xla_lens.syntax.oom_messages import OomBuffer, OomFact, OomMessage
 from xla_lens.syntax.printed_size import PrintedSize
 from xla_lens.words.json_types import identity
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from xla_lens.model.warrants import Bound
 from xla_lens.oom.candidates import ChosenBy
-from xla_lens.syntax.oom import DumpSum, MatchedBy, OomKind
+from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomKind
 from xla_lens.words.json_types import Count, CountFrom1, Files, JsonObject, Value
 
 

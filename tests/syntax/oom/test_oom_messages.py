@@ -15,7 +15,8 @@ import pytest
 import oom_strings
 from oom_texts import GPU_LIST, TPU_LIST, TPU_RUNTIME, TPU_TENSORFLOW, TPU_VMEM
 from samples import SHARED_DUMPS, needs_shared_dumps
-from xla_lens.syntax.oom import MOST_MESSAGES, WARNINGS, OomBuffer, OomKind, OomMessage, read_oom_log
+from xla_lens.syntax.oom import MOST_MESSAGES, read_oom_log
+from xla_lens.syntax.oom_messages import WARNINGS, OomBuffer, OomKind, OomMessage
 from xla_lens.syntax.printed_size import PrintedSize, printed_size
 
 
