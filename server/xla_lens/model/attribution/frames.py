@@ -9,9 +9,11 @@ The metadata of the instruction that defines a value may say nothing about its c
 (`model/attribution/writers.py`). This source is derived from the data flow, and `Origin.derived` says from what.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
 
+from xla_lens.model.attribution.parameters import folded_paths, paths_by
 from xla_lens.model.attribution.writers import Writer, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
@@ -79,6 +81,16 @@ class Origins:
         metadata = writers.read(writer.row).metadata
         found = self._origin(metadata.get("op_name"), metadata, writer)
         return own if (found.op_name, found.line) == (own.op_name, own.line) and not writer.stored else found
+
+    @cached_property
+    def parameter_paths(self) -> Mapping[int, str]:
+        """The paths of the parameters of the program by the rows of their allocations."""
+        return paths_by(self.dump, lambda name: self.of_name(name).op_name)
+
+    @cached_property
+    def folded_parameter_paths(self) -> Mapping[str, str]:
+        """Each of these paths with ``*`` in place of the numbers of layers."""
+        return folded_paths(self.parameter_paths.values())
 
     def copied_parameters(self, values: Iterable[int]) -> dict[int, int]:
         """Return for values whose content is that of a parameter of the program, but which are in other buffers, that

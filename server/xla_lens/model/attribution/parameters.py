@@ -7,13 +7,15 @@ path, whichever value they hold: the parameter, what a loop makes of it in place
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
+
+if TYPE_CHECKING:
+    from xla_lens.model.attribution.frames import Origins
 
 MAX_DEPTH: Final = 64
 """Maximum number of parts of a path."""
@@ -29,24 +31,23 @@ def parameter_paths(dump: DumpSet) -> dict[int, str]:
     """Return the paths of parameters by the rows of their allocations in `DumpSet.allocations`. Parameters without a
     path are left out.
     """
-    return _paths(dump, partial(_op_name, dump))
+    return paths_by(dump, partial(_op_name, dump))
 
 
-def _paths(dump: DumpSet, op_name_of: Callable[[int], str | None]) -> dict[int, str]:
+def paths_by(dump: DumpSet, op_name_of: Callable[[int], str | None]) -> dict[int, str]:
+    """Return the same paths where something else has read the op_names: `op_name_of` returns that of a name."""
     rows = np.flatnonzero(dump.allocations.parameter != NONE).tolist()
     paths = [(row, _path(dump, row, op_name_of)) for row in rows]
     return {row: path for row, path in paths if path is not None}
 
 
-def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[str] = ()) -> dict[int, str]:
+def paths_of(origins: "Origins", values: Collection[int], other_paths: Collection[str] = ()) -> dict[int, str]:
     """Return the path of each value in the buffer of a parameter that has one, of each copy of such a parameter, and of
     each value with its op_name, with the numbers of layers folded. `values` are rows of `DumpSet.values`. `other_paths`
     count where it is decided what a layer is.
     """
-    dump, copied = origins.dump, origins.copied_parameters(values)
-    # Other parts of a report need the op_names of parameters, too.
-    paths = _paths(dump, lambda name: origins.of_name(name).op_name)
-    folded = folded_paths([*paths.values(), *other_paths])
+    dump, copied, paths = origins.dump, origins.copied_parameters(values), origins.parameter_paths
+    folded = folded_paths([*paths.values(), *other_paths]) if other_paths else origins.folded_parameter_paths
     found: dict[int, str] = {}
     for value in values:
         buffer = dump.values.allocation.item(value)
@@ -59,7 +60,7 @@ def paths_of(origins: Origins, values: Collection[int], other_paths: Iterable[st
     return found
 
 
-def arguments_of(origins: Origins, values: Collection[int]) -> dict[int, str]:
+def arguments_of(origins: "Origins", values: Collection[int]) -> dict[int, str]:
     """Return the arguments of the same values: ``state[1]``."""
     return {value: argument_of(path) for value, path in paths_of(origins, values).items()}
 
