@@ -7,7 +7,6 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origin, Origins
-from xla_lens.model.attribution.parameters import arguments_of
 from xla_lens.model.capacity import Capacity, capacity_of
 from xla_lens.model.hlo.stack_frames import Frames
 from xla_lens.model.memory.over_time import MemorySpace
@@ -48,7 +47,7 @@ def memory_map_data(analysis: Analysis) -> contract.MemoryMap:
     shapes = [dump.shape(value) for value in rows]
     origins = Origins(dump, analysis.module)
     found = [origins.of_value(value) for value in rows]
-    arguments = {value: f"{PARAMETERS} {name}" for value, name in arguments_of(origins, rows).items()}
+    arguments = {value: f"{PARAMETERS} {name}" for value, name in origins.arguments_of(rows).items()}
     call_of, calls = _calls(found)
     data: contract.MemoryMap = {
         "module": module_of(analysis),

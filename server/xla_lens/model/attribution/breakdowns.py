@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
-from xla_lens.model.attribution.parameters import arguments_of, limited_depth, path_parts, paths_of
+from xla_lens.model.attribution.parameters import limited_depth, path_parts
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
@@ -70,7 +70,7 @@ def bytes_by_line(dump: DumpSet, module: HloModule | None, step: int, color: int
 def lines_of(origins: Origins, owned: Iterable[tuple[int, int]]) -> BytesByLine:
     """Return the bytes that some values own, by source line or argument. `owned` has rows and bytes, largest first."""
     sizes = dict(owned)
-    arguments = arguments_of(origins, sizes)
+    arguments = origins.arguments_of(sizes)
     rows: defaultdict[tuple[StackFrame | None, str | None], list[int]] = defaultdict(list)
     for value in sizes:
         frame = origins.of_value(value).line
@@ -134,7 +134,7 @@ def bytes_by_op(dump: DumpSet, module: HloModule | None, step: int, color: int) 
 
 def ops_of(origins: Origins, owned: Sequence[tuple[int, int]]) -> BytesByOp:
     """Return what `bytes_by_op` does, of the bytes that some values own. `owned` has rows and bytes, largest first."""
-    dump, paths = origins.dump, paths_of(origins, dict(owned))
+    dump, paths = origins.dump, origins.paths_of(dict(owned))
     names, kinds, allocations = dump.values.name.tolist(), allocation_kinds(dump), dump.values.allocation
 
     def tree(path: Callable[[int], _Path]) -> BytesNode:

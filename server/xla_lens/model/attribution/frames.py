@@ -9,11 +9,11 @@ The metadata of the instruction that defines a value may say nothing about its c
 (`model/attribution/writers.py`). This source is derived from the data flow, and `Origin.derived` says from what.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from xla_lens.model.attribution.parameters import folded_paths, paths_by
+from xla_lens.model.attribution.parameters import argument_of, folded_paths, paths_by
 from xla_lens.model.attribution.writers import Writer, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
@@ -100,6 +100,28 @@ class Origins:
         names = ((value, self.dump.name_number(writer.name.encode())) for value, writer in derived if writer)
         found = ((value, self.dump.value_at(name, EMPTY_INDEX)) for value, name in names if name != NONE)
         return {value: parameter for value, parameter in found if parameter != NONE}
+
+    def paths_of(self, values: Collection[int], folded: Mapping[str, str] | None = None) -> dict[int, str]:
+        """Return the path of each value in the buffer of a parameter that has one, of each copy of such a parameter,
+        and of each value with its op_name, with the numbers of layers folded. `values` are rows of `DumpSet.values`.
+        `folded` is given where the paths of other parameters count for what a layer is.
+        """
+        dump, copied = self.dump, self.copied_parameters(values)
+        folded = self.folded_parameter_paths if folded is None else folded
+        found: dict[int, str] = {}
+        for value in values:
+            buffer = dump.values.allocation.item(value)
+            if buffer == NONE or dump.allocations.parameter[buffer] == NONE:
+                buffer = dump.values.allocation.item(copied[value]) if value in copied else NONE
+            # XLA gives the op_name of a parameter to what it makes of that alone.
+            path = self.parameter_paths.get(buffer) if buffer != NONE else self.of_value(value).op_name
+            if path is not None and path in folded:
+                found[value] = folded[path]
+        return found
+
+    def arguments_of(self, values: Collection[int]) -> dict[int, str]:
+        """Return the arguments of the same values: ``state[1]``."""
+        return {value: argument_of(path) for value, path in self.paths_of(values).items()}
 
     def of_name(self, name: int) -> Origin:
         """Return the origin of an instruction by its own metadata."""

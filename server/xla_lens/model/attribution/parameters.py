@@ -5,17 +5,14 @@ path, whichever value they hold: the parameter, what a loop makes of it in place
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
-
-if TYPE_CHECKING:
-    from xla_lens.model.attribution.frames import Origins
 
 MAX_DEPTH: Final = 64
 """Maximum number of parts of a path."""
@@ -39,30 +36,6 @@ def paths_by(dump: DumpSet, op_name_of: Callable[[int], str | None]) -> dict[int
     rows = np.flatnonzero(dump.allocations.parameter != NONE).tolist()
     paths = [(row, _path(dump, row, op_name_of)) for row in rows]
     return {row: path for row, path in paths if path is not None}
-
-
-def paths_of(origins: "Origins", values: Collection[int], other_paths: Collection[str] = ()) -> dict[int, str]:
-    """Return the path of each value in the buffer of a parameter that has one, of each copy of such a parameter, and of
-    each value with its op_name, with the numbers of layers folded. `values` are rows of `DumpSet.values`. `other_paths`
-    count where it is decided what a layer is.
-    """
-    dump, copied, paths = origins.dump, origins.copied_parameters(values), origins.parameter_paths
-    folded = folded_paths([*paths.values(), *other_paths]) if other_paths else origins.folded_parameter_paths
-    found: dict[int, str] = {}
-    for value in values:
-        buffer = dump.values.allocation.item(value)
-        if buffer == NONE or dump.allocations.parameter[buffer] == NONE:
-            buffer = dump.values.allocation.item(copied[value]) if value in copied else NONE
-        # XLA gives the op_name of a parameter to what it makes of that alone.
-        path = paths.get(buffer) if buffer != NONE else origins.of_value(value).op_name
-        if path is not None and path in folded:
-            found[value] = folded[path]
-    return found
-
-
-def arguments_of(origins: "Origins", values: Collection[int]) -> dict[int, str]:
-    """Return the arguments of the same values: ``state[1]``."""
-    return {value: argument_of(path) for value, path in paths_of(origins, values).items()}
 
 
 def parameter_path(dump: DumpSet, allocation: int) -> str | None:

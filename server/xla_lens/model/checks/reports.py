@@ -132,6 +132,8 @@ def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
     is_by_size, sizes = table.cumulative_start != NONE, allocations.size_bytes
     order = np.lexsort((allocations.index, -sizes)).tolist()
     reserved = sum(sizes.tolist())
+    has_unknown = _have_unknown(file, table.start).tolist()
+    is_unknown = _have_unknown(dump.assignment, allocations.start).tolist() if dump.assignment else []
     for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
         cumulative, found = 0, list[Finding]()
         for row, allocation in zip(rows.tolist(), [*order, *[NONE] * len(rows)], strict=False):
@@ -141,29 +143,28 @@ def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
                 cumulative += sizes.item(allocation)
                 header = document.data[table.start[row] : table.end[row]].rstrip(b":")
                 sums = _cumulative(cumulative, reserved), human_size(reserved - cumulative)
-                expected = b";".join(
-                    (*(sums if is_by_size[row] else ()), _header(dump, file, start, allocation) or header)
-                )
-            related = context.related(allocations, [allocation], Relation.ALLOCATION)
-            found += [] if found else _difference(row_place(file, table, row), printed, expected, *related)
+                if dump.assignment and not has_unknown[row] and not is_unknown[allocation]:
+                    header = _header(dump, dump.assignment, allocation)
+                expected = b";".join((*(sums if is_by_size[row] else ()), header))
+            if not found and printed != expected:
+                related = context.related(allocations, [allocation], Relation.ALLOCATION)
+                found += _difference(row_place(file, table, row), printed, expected, *related)
         yield from found
 
 
-def _header(dump: DumpSet, file: DumpFile, line: int, allocation: int) -> bytes | None:
-    """The header of an allocation with a rounded size. None if a part of it or of the line in the report is unknown."""
-    start, end = dump.allocations.start.item(allocation), dump.allocations.end.item(allocation)
-    if dump.assignment is None or _has_unknown(dump.assignment, start) or _has_unknown(file, line):
-        return None
-    header = _ADDRESS.sub(rb"\1", dump.assignment.document.data[start:end])
-    size = human_size(dump.allocations.size_bytes.item(allocation))
-    return _SIZE.sub(b"size " + size, header, count=1).rstrip(b":")
+def _header(dump: DumpSet, assignment: DumpFile, allocation: int) -> bytes:
+    """The header of an allocation with a rounded size."""
+    allocations = dump.allocations
+    header = assignment.document.data[allocations.start[allocation] : allocations.end[allocation]]
+    size = human_size(allocations.size_bytes.item(allocation))
+    return _SIZE.sub(b"size " + size, _ADDRESS.sub(rb"\1", header), count=1).rstrip(b":")
 
 
-def _has_unknown(file: DumpFile, start: int) -> bool:
-    """Whether a part of the line at a byte is unknown."""
-    end = file.document.line_at(start)[1]
-    first, last = file.columns.unknown_lines.start.searchsorted((start, end))
-    return bool(last > first)
+def _have_unknown(file: DumpFile, starts: Column) -> Mask:
+    """For each line, by a byte in it, whether a part of it is unknown."""
+    line_starts = file.document.line_starts
+    rows, unknown = (line_starts.searchsorted(places, "right") for places in (starts, file.columns.unknown_lines.start))
+    return np.isin(rows, unknown)
 
 
 # ---------------------------------------------------------------- the tables of an allocation

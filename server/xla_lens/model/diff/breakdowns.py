@@ -13,10 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
-from xla_lens.model.attribution.parameters import argument_of, paths_of
+from xla_lens.model.attribution.parameters import argument_of
 from xla_lens.model.diff.traits import plain_op_name
-from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import without_layout
@@ -116,16 +114,13 @@ class BreakdownRow:
         return self.size_bytes.change
 
 
-def owners_at(
-    dump: DumpSet, module: HloModule | None, step: int, color: int, other_paths: Collection[str]
-) -> tuple[Owner, ...]:
-    """Return the owners of the bytes that are live in a memory space at a step, largest first. Numbers of layers in the
-    paths of parameters are folded as they are among `other_paths`, too. If the other dump has no paths, nothing has
-    one.
+def owners_at(origins: Origins, step: int, color: int, folded: Mapping[str, str]) -> tuple[Owner, ...]:
+    """Return the owners of the bytes that are live in a memory space at a step, largest first. `folded` has the paths
+    of parameters with ``*`` in place of the numbers of layers. A parameter that it lacks has no path.
     """
+    dump, kinds = origins.dump, allocation_kinds(origins.dump)
     sizes = dict(owners(dump, step, color))
-    origins, kinds = Origins(dump, module), allocation_kinds(dump)
-    paths = paths_of(origins, sizes, other_paths) if other_paths else {}
+    paths = origins.paths_of(sizes, folded) if folded else {}
 
     def owner(value: int, size_bytes: int) -> Owner:
         origin, opcode = origins.of_value(value), dump.opcode(dump.name_of(value))

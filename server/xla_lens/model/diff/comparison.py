@@ -7,8 +7,9 @@ from typing import Final, Self
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import parameter_paths
+from xla_lens.model.attribution.parameters import folded_paths, parameter_paths
 from xla_lens.model.diff.breakdowns import BreakdownRow, By, Owner, Pair, moved_lines, owners_at, rows_by
 from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
@@ -193,8 +194,11 @@ compare_analyses: Final = Comparison.of
 
 
 def space_sides(analysis: Analysis, module: HloModule | None, other_paths: Collection[str]) -> dict[int, SpaceSide]:
-    """Return the memory spaces of a dump by color. `other_paths` are the paths of the parameters of the other dump."""
-    dump, found = analysis.dump, {}
+    """Return the memory spaces of a dump by color. `other_paths` are the paths of the parameters of the other dump:
+    those of this one are folded together with them. If the other dump has no paths, nothing has one.
+    """
+    dump, found, origins = analysis.dump, {}, Origins(analysis.dump, module)
+    folded = folded_paths([*origins.parameter_paths.values(), *other_paths]) if other_paths else {}
     kinds, table = allocation_kinds(dump), dump.allocations
     for space in analysis.memory.spaces:
         color, step = space.color, space.peak_step
@@ -208,7 +212,7 @@ def space_sides(analysis: Analysis, module: HloModule | None, other_paths: Colle
             reserved_bytes=space.reserved_bytes,
             reserved_bound=space.reserved_bound,
             needed_bytes=space.needed_bytes,
-            owners=owners_at(dump, module, step, color, other_paths) if step is not None else (),
+            owners=owners_at(origins, step, color, folded) if step is not None else (),
             padding_bytes=padding.total_bytes if padding else 0,
             unknown_padding_bytes=padding.unknown_bytes if padding else 0,
         )
