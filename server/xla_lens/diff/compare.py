@@ -10,6 +10,7 @@ import numpy as np
 
 from xla_lens.diff.baseline import Baseline
 from xla_lens.diff.options import DiffOptions, Increase
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause, causes
@@ -61,7 +62,9 @@ def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
             color: replace(side, owners=side.owners and tuple(replace(owner, path=None) for owner in side.owners))
             for color, side in old.spaces.items()
         }
-    spaces = compare_spaces(old_spaces, space_sides(new.analysis, new.analysis.module, paths), new.dump.space_id)
+    spaces = compare_spaces(
+        old_spaces, space_sides(new.analysis, Origins(new.dump, new.analysis.module), paths), new.dump.space_id
+    )
     return Diff(old, new, options, spaces, None, tuple(differences(None, new, 1)), (), np.zeros(0, np.int64))
 
 

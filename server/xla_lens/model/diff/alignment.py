@@ -7,6 +7,7 @@ anchors. This takes O(n log n), whatever the keys are.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from enum import Enum
 
 import numpy as np
@@ -95,13 +96,23 @@ def longest_chain(numbers: Column) -> Column:
     return np.array(chain[::-1], np.int64)
 
 
-def combined(columns: list[Column]) -> Column:
+def combined(columns: Sequence[Column]) -> Column:
     """Return one key for each row of some columns, equal where all columns are equal."""
-    key = np.zeros(len(columns[0]), np.int64)
+    key, count = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        _, numbers = np.unique(column, return_inverse=True)
-        _, key = np.unique(key * (len(column) + 1) + numbers, return_inverse=True)
-    return key
+        numbers = column - column.min(initial=0)
+        size = int(numbers.max(initial=0)) + 1
+        if count * size > np.iinfo(np.int64).max:
+            (key, count), (numbers, size) = _numbered(key), _numbered(numbers)
+        key = key * size + numbers
+        count *= size
+    return _numbered(key)[0]
+
+
+def _numbered(column: Column) -> tuple[Column, int]:
+    """A number for each distinct number of a column, in ascending order, and how many there are."""
+    distinct, numbers = np.unique(column, return_inverse=True)
+    return numbers, len(distinct)
 
 
 def common_axis(old_steps: Column, new_steps: Column, old_count: int, new_count: int) -> tuple[Column, Column]:

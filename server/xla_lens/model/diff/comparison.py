@@ -9,7 +9,7 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import folded_paths, parameter_paths
+from xla_lens.model.attribution.parameters import folded_paths
 from xla_lens.model.diff.breakdowns import BreakdownRow, By, Owner, Pair, moved_lines, owners_at, rows_by
 from xla_lens.model.diff.changes import ValueChanges, value_changes
 from xla_lens.model.diff.matching import Matching, match_values
@@ -139,10 +139,11 @@ class Comparison:
         numbers: dict[Hashable, int] = {}
         sides = [(side.dump, read_traits(side.dump, numbers)) for side in (old, new)]
         matching = match_values(*sides)
-        old_paths, new_paths = (frozenset(parameter_paths(side.dump).values()) for side in (old, new))
         # What only one module says of its dump is no difference between the two.
         modules = (old.module, new.module) if old.module and new.module else (None, None)
-        spaces = space_sides(old, modules[0], new_paths), space_sides(new, modules[1], old_paths)
+        origins = Origins(old.dump, modules[0]), Origins(new.dump, modules[1])
+        old_paths, new_paths = (frozenset(of_side.parameter_paths.values()) for of_side in origins)
+        spaces = space_sides(old, origins[0], new_paths), space_sides(new, origins[1], old_paths)
         return cls(
             old=old,
             new=new,
@@ -193,11 +194,11 @@ class Comparison:
 compare_analyses: Final = Comparison.of
 
 
-def space_sides(analysis: Analysis, module: HloModule | None, other_paths: Collection[str]) -> dict[int, SpaceSide]:
+def space_sides(analysis: Analysis, origins: Origins, other_paths: Collection[str]) -> dict[int, SpaceSide]:
     """Return the memory spaces of a dump by color. `other_paths` are the paths of the parameters of the other dump:
     those of this one are folded together with them. If the other dump has no paths, nothing has one.
     """
-    dump, found, origins = analysis.dump, {}, Origins(analysis.dump, module)
+    dump, found = analysis.dump, {}
     folded = folded_paths([*origins.parameter_paths.values(), *other_paths]) if other_paths else {}
     kinds, table = allocation_kinds(dump), dump.allocations
     for space in analysis.memory.spaces:

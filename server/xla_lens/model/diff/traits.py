@@ -51,7 +51,8 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
         _WRAPPED.sub(b"", stem) if opcode == b"fusion" and stem.startswith(b"wrapped_") else opcode
         for opcode, stem in zip(opcodes, stems, strict=True)
     ]
-    op_names = _op_names(dump, names)
+    op_names, of_instruction = _op_names(dump, names)
+    of_instruction = of_instruction[of_name]
     paths = [name and _path(name) for name in op_names]
     shapes, shape = dump.slice_shapes
     shape = taken(shape, values.slice)
@@ -67,7 +68,7 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     by_length = sorted(range(len(indices)), key=lambda row: (len(indices[row]), indices[row]))
     unscheduled_last = np.where(step == NONE, np.iinfo(np.int64).max, step.astype(np.int64))
     order = np.lexsort((values.id, np.argsort(by_length)[index], unscheduled_last))
-    op_name = numbered(op_names)[of_name]
+    op_name = numbered(op_names)[of_instruction]
     return {
         "order": order,
         "place": np.argsort(order),
@@ -81,9 +82,9 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
         "dimensions": taken(numbered(map(_dimensions, shapes)), shape),
         "rank": taken(numbered(_DIGITS.sub(b"", _dimensions(each_shape)) for each_shape in shapes), shape),
         "op_name": op_name,
-        "path": numbered(paths)[of_name],
-        "bare_path": numbered(path and _TRANSFORMATIONS.sub("", path) for path in paths)[of_name],
-        "operation": numbered(name and name.rpartition("/")[2] for name in op_names)[of_name],
+        "path": numbered(paths)[of_instruction],
+        "bare_path": numbered(path and _TRANSFORMATIONS.sub("", path) for path in paths)[of_instruction],
+        "operation": numbered(name and name.rpartition("/")[2] for name in op_names)[of_instruction],
         "parameter": parameter,
         "unnamed": np.where(op_name == NONE, 0, NONE),
     }
@@ -118,14 +119,18 @@ def _dimensions(shape: bytes) -> bytes:
     return _TYPE.sub(b"", without_layout(shape))
 
 
-def _op_names(dump: DumpSet, names: Column) -> list[str | None]:
-    """The op_names of the quoted instructions with some names. Reading whole instructions takes ten times as long."""
+def _op_names(dump: DumpSet, names: Column) -> tuple[list[str | None], Column]:
+    """The op_names of the quoted instructions with some names, and which of them each instruction has: many share one.
+    Reading whole instructions takes ten times as long.
+    """
     rows = taken(dump.first_quote, names).tolist()
-    if dump.used is None:
-        return [None] * len(rows)
-    data, start, end = dump.used.document.data, dump.used_values.instruction_start, dump.used_values.instruction_end
+    data, quotes = dump.used.document.data if dump.used else b"", dump.used_values
+    start, end = quotes.instruction_start, quotes.instruction_end
     found = (_OP_NAME.search(data, start[row], end[row]) if row != NONE else None for row in rows)
-    return [plain_op_name(match[1].decode("utf-8", "replace")) if match else None for match in found]
+    numbers: dict[bytes | None, int] = {}
+    which = [numbers.setdefault(match[1] if match else None, len(numbers)) for match in found]
+    texts = [None if text is None else plain_op_name(text.decode("utf-8", "replace")) for text in numbers]
+    return texts, np.array(which, np.int64)
 
 
 def plain_op_name(op_name: str | None) -> str | None:
