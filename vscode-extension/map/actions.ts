@@ -70,6 +70,12 @@ export function actionsOn(
     change({ marked: allocation });
   }
 
+  /** Asks what happens between two steps. */
+  function compareSteps(from: number, to: number): void {
+    const [first, last] = [from, to].map(inside).sort((a, b) => a - b) as Range;
+    change({ range: first < last ? [first, last] : null });
+  }
+
   return {
     change,
     setStep,
@@ -127,10 +133,13 @@ export function actionsOn(
       if (selected !== NONE || marked !== NONE) change({ selected: NONE, marked: NONE });
       else change(picked ? { picked: null } : { range: null });
     },
-    /** Asks what happens between two steps. */
-    compareSteps(from: number, to: number) {
-      const [first, last] = [from, to].map(inside).sort((a, b) => a - b) as Range;
-      change({ range: first < last ? [first, last] : null });
+    compareSteps,
+    /** Makes the step of the cursor the first or the last one of the range, which is at first all steps. */
+    boundRange(isFirst: boolean) {
+      const { step, state, model } = scene();
+      const [first, last] = state.range ?? [0, model.stepCount - 1];
+      if (isFirst) compareSteps(step, step < last ? last : model.stepCount - 1);
+      else compareSteps(step > first ? first : 0, step);
     },
     /** Folds a pane or unfolds it; by default the other way than it is. */
     fold(pane: PaneName, isFolded?: boolean) {

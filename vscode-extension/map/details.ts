@@ -74,7 +74,7 @@ export function createDetails(host: Host, actions: Actions, scene: () => Scene) 
     const inputs = target ? [] : [search, space, step, emphasis, state.picked];
     if (!isNew(JSON.stringify([key, selected, pointed?.note]), now.model, ...inputs)) return;
     // Starts at the top for each target, and stays where it is while the same one is described.
-    if (about !== key) content.scrollTop = 0;
+    if (about !== key) content.scrollTop = element.scrollTop = 0;
     about = key;
     clearTimeout(timer);
     const { title, facts, others = [], buttons: shown = [] } = contentOf(now, target);

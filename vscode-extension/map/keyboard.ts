@@ -17,6 +17,8 @@ interface OtherActions {
   /** Scrolls to the selected value in the list of live values. */
   revealInList(): void;
   search(): void;
+  /** Shows the flame graph and moves the focus into it, or shows the rectangles again. */
+  toggleFlame(): void;
   help(): void;
 }
 
@@ -60,6 +62,13 @@ const KEYS: [name: string, keys: string[], what: string, act: (press: Press) => 
     ({ actions, scene }) => actions.goToAllocation(scene.model.allocation[scene.state.selected] ?? NONE),
   ],
   ["L", ["l"], "open the source line of the selection", ({ actions, scene }) => actions.openSource(sourceOf(scene))],
+  [
+    "B E",
+    ["b", "e"],
+    "show what changes from this step to the end (B), or to this step (E); each moves its end of the range",
+    ({ event, actions }) => actions.boundRange(event.key.toLowerCase() === "b"),
+  ],
+  ["F", ["f"], "show the flame graph, or the rectangles again", ({ page }) => page.toggleFlame()],
   ["S", ["s"], "show only the picked color, or all again", ({ actions }) => actions.solo()],
   ["+", ["+", "="], "zoom in on the steps; with Alt, on the bytes", (press) => zoom(press, ZOOM)],
   ["−", ["-"], "zoom out", (press) => zoom(press, 1 / ZOOM)],

@@ -54,7 +54,7 @@ function receive(received: MessageToMap): void {
       if (scene) actions.follow(received);
       break;
     case "flame":
-      change({ valuesAs: "flame" });
+      if (scene) view.showFlame();
       break;
     case "light":
       if (scene) actions.light(received.name, received.values);

@@ -45,12 +45,13 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     picture: ["Curve", { element: curve.element, draw: (scene, theme) => drawCurve(curve, scene, theme) }],
     table: ["Table", createCurveTable(actions, scene)],
   });
+  const flame = createFlame(actions, details);
   const valueSection = section("values", actions, (valuesAs) => actions.change({ valuesAs }), {
     picture: [
       "Map",
       { element: values.element, draw: (scene, theme) => (drawn = drawRectangles(values, scene, theme)) },
     ],
-    flame: ["Flame graph", createFlame(actions, details)],
+    flame: ["Flame graph", flame],
     table: ["Table", createValueTable(actions)],
   });
   const splitters = [
@@ -128,7 +129,19 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
   });
   // Redraw at once: resizing clears a canvas.
   for (const plot of [curve, values, otherValues]) plot.keepFitting(page.redraw);
-  listenToKeys(scene, actions, { revealInList: panel.reveal, search: toolbar.startSearch, help: openHelp });
+  const showFlame = () => {
+    actions.change({ valuesAs: "flame" });
+    page.redraw();
+    flame.element.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+  };
+  const toggleFlame = () =>
+    scene().state.valuesAs === "flame" ? actions.change({ valuesAs: "picture" }) : showFlame();
+  listenToKeys(scene, actions, {
+    revealInList: panel.reveal,
+    search: toolbar.startSearch,
+    toggleFlame,
+    help: openHelp,
+  });
 
   const panes = [curveSection.element, splitters[0].element, valueSection.element, otherSection];
   const pictures = make("div", { class: "pictures" }, ...panes);
@@ -148,6 +161,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, pag
     /** What the lower plot shows, null while the flame graph or the table is shown instead. */
     drawn: () => drawn,
     details,
+    /** Shows the flame graph and moves the focus into it. */
+    showFlame,
     draw(scene: Scene, theme: Theme): void {
       toolbar.draw(scene);
       write(note, noteText(scene));

@@ -18,6 +18,11 @@ export interface Run {
 
 const FOLDER = /^(?:.*?\/)??([^/]+)-(\d{8}-\d{6}(?:-\d+)?)(?=\/)/;
 
+/** Whether a file belongs to a run, by its path from the workspace. */
+export function isOfRun(path: string): boolean {
+  return FOLDER.test(path);
+}
+
 /** Group modules by run, the newest first. The rest belongs to no run. `pathOf` returns the path from the workspace. */
 export function groupByRun(modules: readonly ModuleSummary[], pathOf: (module: ModuleSummary) => string) {
   const runs = new Map<string, Run>();

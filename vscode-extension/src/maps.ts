@@ -68,9 +68,9 @@ export class Maps implements Follower, vscode.Disposable {
     (await this.panelOf(uri))?.post({ type: "cursor", ...at });
   }
 
-  /** Shows the flame graph in the map of the set of a file. */
+  /** Shows the flame graph in the map of the set of a file, and moves the focus into it. */
   async showFlame(uri: vscode.Uri): Promise<void> {
-    await this.show(uri, true);
+    await this.show(uri);
     (await this.panelOf(uri))?.showFlame();
   }
 

@@ -1,5 +1,6 @@
 /** Pages of Markdown, such as advice and reports: rendered, with links into the dump, the program and the memory map. */
 
+import { basename } from "node:path/posix";
 import * as vscode from "vscode";
 
 import type { Change } from "../shared/runs";
@@ -21,6 +22,15 @@ const ANSWER = "-answer.md";
 
 /** How many changes since the previous run it shows. */
 const MOST_CHANGES = 3;
+
+/** The folders of a file before the number of a line: names of files fit into a row. */
+const FOLDERS = /(?:[A-Za-z]:)?[\\/][^\s:]*[\\/](?=[^\s\\/:]+:\d)/g;
+
+/** The header of a column that needs none, such as that of the bars: a screen reader would announce an empty one. */
+const NO_HEADER = /<th[^>]*><\/th>/g;
+
+/** A bar of a table, as text: the number beside it says the same. */
+const BAR = /(?<=<td>)[█-▏]+(?=<\/td>)/g;
 
 /**
  * The commands of the toolbar of a page: their names, and what they show in words that fit into one row of half a window. A page
@@ -67,13 +77,15 @@ function resolve(
   const draw = async () => {
     const isLatest = begin();
     const overview = await sets.overview(document.uri);
-    const change = overview && tree.changeOf(overview.uri);
-    const html = await pageHtml(document, overview ? toolbarOf(document.uri, change) : "");
+    const known = overview && tree.changeOf(overview.uri);
+    const html = await pageHtml(document, overview && headOf(document.uri, known));
     if (isLatest()) panel.webview.html = html;
-    // The comparison of two big dumps takes seconds.
-    const changes = change && document.uri.path.endsWith(ANSWER) ? await changesSince(server, change) : [];
-    if (!changes.length) return;
-    const complete = await pageHtml(document, toolbarOf(document.uri, change, changes));
+    // The comparison of two big dumps takes seconds, as does reading the previous run.
+    if (!overview || !document.uri.path.endsWith(ANSWER)) return;
+    const change = known ?? (await tree.findChange(overview.uri));
+    if (!change) return;
+    const changes = await changesSince(server, change);
+    const complete = await pageHtml(document, headOf(document.uri, change, changes));
     if (isLatest()) panel.webview.html = complete;
   };
   const subscription = vscode.workspace.onDidChangeTextDocument((event) => {
@@ -91,11 +103,17 @@ async function changesSince(server: Server, { before, uri }: Change): Promise<st
   return head
     .split("\n")
     .slice(1, 1 + MOST_CHANGES)
-    .map((sentence) => sentence.trim());
+    .map((sentence) => sentence.trim().replaceAll(FOLDERS, ""));
+}
+
+/** What a page about a dump begins with, as HTML. */
+interface Head {
+  toolbar: string;
+  changed: string;
 }
 
 /** The buttons of a page about a dump, and what changed since the previous run of the program. */
-function toolbarOf(uri: vscode.Uri, change: Change | undefined, changes: readonly string[] = []): string {
+function headOf(uri: vscode.Uri, change: Change | undefined, changes: readonly string[] = []): Head {
   const buttons = TOOLBAR.filter(([, , , page]) => !page || !uri.path.endsWith(page)).map(
     ([command, label, title]) =>
       `<a class="button" href="${commandUri(command, uri.toString())}" title="${title}">${label}</a>`,
@@ -104,22 +122,28 @@ function toolbarOf(uri: vscode.Uri, change: Change | undefined, changes: readonl
   const compared = runs ? ` <a href="${commandUri("compareRuns", runs)}">What changed</a>` : "";
   const list = changes.length ? `<ul>${changes.map((one) => `<li>${escaped(one)}</li>`).join("")}</ul>` : "";
   const changed = change ? `<p>${escaped(change.text)}${compared}</p>${list}` : "";
-  return `<nav aria-label="About this dump">${buttons.join(" ")}</nav>${changed}`;
+  return { toolbar: `<nav aria-label="About this dump">${buttons.join(" ")}</nav>`, changed };
 }
 
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
-async function pageHtml(document: vscode.TextDocument, toolbar: string): Promise<string> {
+async function pageHtml(document: vscode.TextDocument, begin?: Head): Promise<string> {
   const given = [document.uri, MOST_RESOLVED];
   const links = await vscode.commands.executeCommand<vscode.DocumentLink[]>("vscode.executeLinkProvider", ...given);
   const text = withLinks(document.getText(), document, links);
   const rendered = await vscode.commands.executeCommand<string>("markdown.api.render", text);
   const codes = [...document.getText().matchAll(/^(`{3,}).*\n([\s\S]*?)\n\1$/gm)].map(([, , code]) => code);
   // Without the editor's own Markdown extension there is the text.
-  const body = rendered.replaceAll(/<pre[\s\S]*?<\/pre>/g, (block) => withCopy(block, codes.shift()));
-  return htmlOf("style-src 'unsafe-inline'", `<style>${STYLE}</style>`, toolbar + body);
+  const copied = rendered.replaceAll(/<pre[\s\S]*?<\/pre>/g, (block) => withCopy(block, codes.shift()));
+  const drawn = copied.replaceAll(BAR, '<span class="bar" aria-hidden="true">$&</span>');
+  const named = drawn.replaceAll(NO_HEADER, "<td></td>");
+  // The text is made to be pasted below the heading of an issue, but here it is the whole page.
+  const body = named.replaceAll(/(?<=<\/?h)[2-6](?=[ >])/g, (level) => `${Number(level) - 1}`);
+  const head = `<title>${escaped(basename(document.uri.path))}</title>\n<style>${STYLE}</style>`;
+  const { toolbar = "", changed = "" } = begin ?? {};
+  return htmlOf("style-src 'unsafe-inline'", head, `${toolbar}<main>${changed}${body}</main>`);
 }
 
 /** The HTML of a webview that loads only what its policy allows. */
@@ -154,20 +178,22 @@ function withCopy(block: string, code = ""): string {
 
 const STYLE = `
 body { max-width: 60rem; padding: 0.4rem 1.2rem 2rem; line-height: 1.45; overflow-wrap: anywhere; }
-h2 { font-size: 1.4em; margin: 0.5em 0 0.3em; }
-h3 { font-size: 1.15em; margin: 1.1em 0 0.3em; }
+h1 { font-size: 1.4em; margin: 0.5em 0 0.3em; }
+h2 { font-size: 1.15em; margin: 1.1em 0 0.3em; }
 p, ul { margin: 0.5em 0; }
 ul { padding-left: 1.2em; }
-h4 { font-size: 1.05em; margin: 1.8em 0 0.5em; padding-top: 0.9em; border-top: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
+h3 { font-size: 1.05em; margin: 1.8em 0 0.5em; padding-top: 0.9em; border-top: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
 code { font-size: 0.95em; color: var(--vscode-editor-foreground); background: var(--vscode-textCodeBlock-background); }
-a code { color: inherit; }
+a code { padding: 0; color: inherit; background: none; }
+main a:not(.copy) { text-decoration: underline; }
 pre { margin: 0; padding: 0.6em 0.8em; overflow-x: auto; background: var(--vscode-textCodeBlock-background); border-radius: 4px; }
 pre code { background: none; }
 .code { position: relative; margin: 0.6em 0; }
+.bar { white-space: nowrap; }
 nav { display: flex; flex-wrap: wrap; gap: 0.3em; }
-.button { padding: 0.1em 0.6em; border: 1px solid var(--vscode-contrastBorder, var(--vscode-widget-border, var(--vscode-panel-border))); border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
-nav + p { margin: 0.5em 0 0; }
-.copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
+.button { padding: 0.1em 0.5em; border: 1px solid var(--vscode-contrastBorder, var(--vscode-widget-border, var(--vscode-panel-border))); border-radius: 3px; text-decoration: none; color: var(--vscode-button-secondaryForeground, var(--vscode-button-foreground)); background: var(--vscode-button-secondaryBackground, var(--vscode-button-background)); }
+main > p:first-child { margin: 0.5em 0 0; }
+.copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; text-decoration: none; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
 table { border-collapse: collapse; margin: 0.4em 0; }
 th { text-align: left; font-weight: 600; white-space: nowrap; }
 th, td { padding: 0.1em 0.8em 0.1em 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }

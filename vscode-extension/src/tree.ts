@@ -9,7 +9,7 @@ import * as vscode from "vscode";
 import { capitalized, counted, joined } from "../shared/numbers";
 import { distinctParts } from "../shared/paths";
 import type { ModuleSummary, SpaceSummary, WhatIsAt } from "../shared/protocol";
-import { type Change, changeSince, groupByRun, type Run, runName, timestamp } from "../shared/runs";
+import { type Change, changeSince, groupByRun, isOfRun, type Run, runName, timestamp } from "../shared/runs";
 import { headlines, mainSpace } from "../shared/spaces";
 import { progressOf, type Task } from "./activity";
 import type { Follower } from "./cursor";
@@ -98,6 +98,18 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   changeOf(uri: string): Change | undefined {
     const run = this.runs.find(({ modules: [worst] }) => worst?.uri === uri);
     return run && changeSince(this.runs, run);
+  }
+
+  /** The same, also before the tree is shown for the first time: waits until the server has read the modules of the runs. */
+  async findChange(uri: string): Promise<Change | undefined> {
+    if (!isOfRun(vscode.workspace.asRelativePath(vscode.Uri.parse(uri)))) return undefined;
+    for (let tries = 0; tries < REVEAL_TRIES; tries++) {
+      await this.getChildren();
+      const found = this.changeOf(uri);
+      if (found || !this.isReading) return found;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+    return undefined;
   }
 
   dispose(): void {

@@ -44,7 +44,7 @@ def test_status_bar_leads_to_the_answer_and_that_to_everything(open_window: Open
         window.open(log)
         window.command("XLA Lens: Explain Out-of-Memory Message (OOM)")
         wait_for(window.active_tab, lambda name: name == "error.txt-explained.md", SECONDS)
-        window.on_page("h2", "HBM ran out when XLA compiled jit_roundtrip")
+        window.on_page("h1", "HBM ran out when XLA compiled jit_roundtrip")
         window.on_page("a.button", "Answer").click()
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-answer.md", SECONDS)
 

@@ -125,7 +125,7 @@ def test_pages_are_readable_and_explanations_rendered(open_window: OpenWindow, w
         # The report and the explanation of a finding are rendered.
         window.command("XLA Lens: Show Report")
         wait_for(window.active_tab, lambda name: name == "jit_train_step-report.md", SECONDS)
-        _wait_for_heading(window, "h2", "jit_train_step")
+        _wait_for_heading(window, "h1", "jit_train_step")
         wait_for(window.status, lambda texts: " 4.21 MiB of host memory" in texts, SECONDS)
         window.command("Problems: Focus on Problems View")
         window.page.locator("a", has_text="peak-understated").first.click()
@@ -156,7 +156,7 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         # The map has the focus. The advice must not cover it.
         window.command("XLA Lens: Show Advice: What Would Lower the Peak")
         wait_for(window.active_tab, lambda name: name == "jit_roundtrip-advice.md", SECONDS)
-        _wait_for_heading(window, "h4", "1. ")
+        _wait_for_heading(window, "h3", "1. ")
         shown = window.page.locator(".tabs-container .tab.active").all_inner_texts()
         assert [name.replace("\n", "").partition(":")[0].strip() for name in shown] == [
             "jit_roundtrip-advice.md",
@@ -164,20 +164,19 @@ def test_advice_says_what_to_do_and_leads_there(open_window: OpenWindow, workspa
         ]
 
         def frame() -> Any:
-            return next((frame for frame in window.page.frames if _headings(frame, "h4")), None)
+            return next((frame for frame in window.page.frames if _headings(frame, "h3")), None)
 
-        page = frame()
+        page = wait_for(frame, seconds=SECONDS)
         # Beside the map, all of the text is in view, the first action without scrolling.
         width, visible = page.evaluate("[document.body.scrollWidth, document.documentElement.clientWidth]")
         assert width <= visible
-        top = page.evaluate("document.querySelector('h4').getBoundingClientRect().top")
+        top = page.evaluate("document.querySelector('h3').getBoundingClientRect().top")
         assert top < page.evaluate("innerHeight")
-        page.locator("text=Show in the memory map").first.click()
+        # The editor may have drawn the page again meanwhile.
+        window.on_page("a", "Show in the memory map").click()
         map = Map(window.page)
         wait_for(lambda: map.eval("map.state.picked?.values?.length"), seconds=SECONDS)
-        # The editor may have drawn the page again meanwhile.
-        page = wait_for(frame, seconds=SECONDS)
-        page.locator("text=xla-lens explain").first.click()
+        window.on_page("a", "xla-lens explain").click()
         wait_for(window.active_tab, lambda name: name.endswith(".md") and "advice" not in name, SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""The jobs of a user in a window: how long each takes, and how many clicks, keys and entered texts.
+"""The jobs of a user in a window without a mouse: how long each takes, and how many keys and entered texts.
 
 `XLA_LENS_PICTURES=FOLDER` keeps a screenshot of each job, in a light, a dark and a high-contrast window, and a table of
 all jobs. `XLA_LENS_VSIX` chooses another build to compare with: there, jobs may fail, which the table says.
@@ -48,7 +48,7 @@ class _Jobs:
     folder: Path
     look: str
     count: int = 0
-    """The clicks, keys and entered texts so far."""
+    """The keys and entered texts so far."""
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     @contextlib.contextmanager
@@ -146,14 +146,16 @@ def test_jobs_in_a_dump(open_window: OpenWindow, workspace: Path, jobs: _Jobs) -
             keys.press("Shift+Alt+h")
             window.wait_for_text("Callers Of")
         with jobs.job(window, "answer"):
-            window.page.locator(".statusbar-item", has_text="MiB of host memory").click()
+            window.command("XLA Lens: Show Answer: Where the Memory Goes and What to Do")
             _tab(window, "jit_train_step-answer.md")
-            window.on_page("h3", "What to do")
+            window.on_page("h2", "What to do")
         with jobs.job(window, "advice"):
-            window.on_page("a.button", "Advice").click()
+            window.tab_to("a.button", "Advice")
+            keys.press("Enter")
             _tab(window, "jit_train_step-advice.md")
         with jobs.job(window, "report"):
-            window.on_page("a.button", "Report").click()
+            window.tab_to("a.button", "Report")
+            keys.press("Enter")
             _tab(window, "jit_train_step-report.md")
         with jobs.job(window, "copied report"):
             window.command("XLA Lens: Copy Report as Markdown")
@@ -178,14 +180,17 @@ def test_jobs_in_the_map(open_window: OpenWindow, workspace: Path, jobs: _Jobs) 
             window.command("XLA Lens: Show Memory Map")
             map = Map(window.page)
         with jobs.job(window, "map to text"):
-            map.double_click("ynn_fusion.6")
+            map.press("/")
+            map.find('[data-control="search"]').fill("ynn_fusion.6")
+            map.press("Enter", "Escape", "Enter")
             wait_for(lambda: window.texts(".active-line-number"), lambda found: found == ["46"], SECONDS)
         with jobs.job(window, "text to map"):
-            window.page.locator(".view-lines").first.click()
+            map.press("Control+1")
             window.go_to(67, 7)
             wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
-        map.find(".details").first.click()
         with jobs.job(window, "map by keys"):
+            map.press("Alt+m")
+            wait_for(lambda: map.eval("document.hasFocus()"), seconds=SECONDS)
             map.press("p")
             map.wait_for("map.step", 36)
             map.press("ArrowLeft")
@@ -196,15 +201,12 @@ def test_jobs_in_the_map(open_window: OpenWindow, workspace: Path, jobs: _Jobs) 
             wait_for(lambda: map.find(".count").inner_text(), lambda text: "buffers" in text, SECONDS)
         map.find('[data-control="search"]').fill("")
         with jobs.job(window, "map range"):
-            curve = map.find(".curve canvas").first
-            box = curve.bounding_box()
-            assert box
-            left, right = ({"x": box["width"] * part, "y": box["height"] / 2} for part in (0.3, 0.6))
-            curve.drag_to(curve, source_position=left, target_position=right)
-            wait_for(lambda: map.eval("map.state.range"), seconds=SECONDS)
+            map.press("Escape", "b", "ArrowRight", "ArrowRight", "e")
+            map.wait_for("map.state.range", [35, 37])
+            map.find("h2:has-text('from step 35')").wait_for()
         with jobs.job(window, "flame graph"):
-            map.find('[data-action="values-flame"]').click()
-            map.find("[data-frame]").first.wait_for()
+            map.press("Escape", "f")
+            map.find('[data-frame="0"]:focus').wait_for()
         with jobs.job(window, "reload window"):
             window.reload()
             Map(window.page)
@@ -228,7 +230,11 @@ def test_jobs_in_a_workspace(open_window: OpenWindow, workspace: Path, jobs: _Jo
         with jobs.job(window, "tree"):
             window.command("XLA Lens: Focus on XLA Memory View")
             wait_for(lambda: window.rows("XLA Memory"), lambda rows: len(rows) >= 4, SECONDS)
-            window.expand("XLA Memory", "jit_matmul_bias_relu")
+            window.arrow_to("XLA Memory", "jit_matmul_bias_relu")
+            window.page.keyboard.press("ArrowRight")
+            wait_for(
+                lambda: window.rows("XLA Memory"), lambda rows: any("5.00 MiB at step" in row for row in rows), SECONDS
+            )
         with jobs.job(window, "python lines"):
             window.open(program)
             window.go_to(41)
@@ -273,25 +279,28 @@ def test_jobs_after_a_failure_and_a_run(open_window: OpenWindow, tmp_path: Path,
         window.open(log)
         with jobs.job(window, "log to plan"):
             wait_for(window.lenses, seconds=SECONDS)
-            window.page.locator(".codelens-decoration a").first.click()
+            window.command("XLA Lens: Explain Out-of-Memory Message (OOM)")
             _tab(window, "error.txt-explained.md")
             window.on_page("td", "Donate")
         with jobs.job(window, "reload of the page of a log"):
             window.reload()
-            window.on_page("h2", "HBM ran out when XLA compiled jit_roundtrip")
+            window.on_page("h1", "HBM ran out when XLA compiled jit_roundtrip")
         with jobs.job(window, "run"):
             window.open(program)
             window.command("XLA Lens: Run Python File and Show Memory")
             _tab(window, "jit_roundtrip-answer.md")
             window.on_page("li", "1 more × f32[1024,1024]")
         with jobs.job(window, "compare with the previous run"):
-            window.on_page("a", "What changed").click()
+            window.tab_to("a", "What changed")
+            window.page.keyboard.press("Enter")
             window.wait_for_text("HBM peak 8.00 MiB → 12.00 MiB")
         with jobs.job(window, "compared maps"):
             window.command("XLA Lens: Show Memory Map")
             map = Map(window.page)
             wait_for(lambda: map.eval("map.state.colorBy"), lambda found: found == "change", SECONDS)
-            map.click("copy-start.1{0}")
+            map.press("/")
+            map.find('[data-control="search"]').fill("copy-start.1")
+            map.press("Enter")
             wait_for(map.details, lambda text: "old dump" in text, SECONDS)
 
 
@@ -300,7 +309,8 @@ def test_jobs_with_the_walkthrough(open_window: OpenWindow, tmp_path: Path, jobs
     empty.mkdir()
     with open_window(empty, **_LOOKS[jobs.look]) as window, jobs.job(window, "walkthrough to the sample"):
         window.command("XLA Lens: Focus on XLA Memory View")
-        window.page.locator("text=Learn How to Get Dumps").click()
-        window.page.locator(".getting-started-step").first.locator(".step-title").click()
-        window.page.locator(".getting-started-step").first.locator("text=Open Sample Dump").click()
+        window.tab_to(".monaco-button", "Learn How to Get Dumps")
+        window.page.keyboard.press("Enter")
+        window.tab_to(".getting-started-step .monaco-button", "Open Sample Dump")
+        window.page.keyboard.press("Enter")
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from editors.vscode.axe import axe_problems
 from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
-from samples import DUMPS, ROOT, SPLIT, TPU, analysis_of
-
-_AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
+from samples import DUMPS, SPLIT, TPU, analysis_of
 
 _COMPARED = [
     next(DUMPS.glob(f"{target}/host_offload/*-buffer-assignment.txt"))
@@ -190,11 +189,7 @@ def test_page_is_accessible(browser: Browser, file_of_several_spaces: Path, look
             map.find('[data-action="values-flame"]').click()
         elif view == "range":
             map.drag_steps(0, 20)
-        map.page.add_script_tag(path=_AXE)
-        found = map.page.evaluate("axe.run()")
-        assert found["passes"]
-        problems = [(one["id"], one["help"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
-        assert problems == []
+        assert axe_problems(map.page) == []
 
 
 _FRAMES = "[...document.querySelectorAll('[data-frame]')].map(e => e.title)"

@@ -19,7 +19,7 @@ from samples import ROOT
 # Playwright is installed with the editors, not among the development dependencies.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Error, Keyboard, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Frame, Keyboard, Locator, Page, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 
@@ -213,6 +213,27 @@ class Window:
         with self.page.expect_navigation():
             self.ask("Developer: Reload Window")
 
+    def tab_to(self, selector: str, text: str = "") -> None:
+        """Press Tab until an element has the focus, as those do who have no mouse."""
+        self.on_page(selector, text)
+        for _ in range(_MOST_TABS):
+            self.page.keyboard.press("Tab")
+            if any(_has_focus(frame, selector, text) for frame in self.page.frames):
+                return
+        raise AssertionError(f"{_MOST_TABS} times Tab do not lead to {selector} {text}")
+
+    def arrow_to(self, view: str, label: str) -> None:
+        """Press the arrow key in a tree that has the focus until a row with a text is reached."""
+        focused = self.page.locator(f"{_view(view)} .monaco-list-row.focused", has_text=label)
+
+        def is_there() -> bool:
+            if focused.count():
+                return True
+            self.page.keyboard.press("ArrowDown")
+            return False
+
+        wait_for(is_there, seconds=SECONDS)
+
     def open(self, path: Path) -> None:
         """Open a file by its path."""
 
@@ -332,6 +353,18 @@ class Window:
             return ""
 
         wait_for(typed, lambda found: found == text, SECONDS)
+
+
+_MOST_TABS = 60
+"""How often a user would press Tab at most."""
+
+
+def _has_focus(frame: Frame, selector: str, text: str) -> bool:
+    # The frame may be replaced meanwhile.
+    with contextlib.suppress(Error):
+        focused = frame.locator(f"{selector}:focus", has_text=text)
+        return bool(focused.count())
+    return False
 
 
 def _texts(found: Locator) -> list[str]:
