@@ -307,13 +307,15 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
 )
 def test_the_code_wraps_what_the_framework_can_wrap(function: str, checkpoint: str, code: str) -> None:
     analysis = analysis_of(next(DUMPS.glob(_MLP)))
-    subject = Subject(analysis.dump, (), Call(function, None, checkpoint), "jax.jit", "step", None)
+    subject = Subject(analysis.dump, (), Call(function, None, checkpoint), checkpoint, "jax.jit", "step", None, None)
     assert rematerialize.ROW.snippet(subject) == code
 
 
 def test_the_batch_has_no_name_if_equinox_gives_all_arguments_the_same() -> None:
-    batch = Batch(("dynamic_nodonate",), 8, is_normalized=False, is_random=False)
-    subject = Subject(analysis_of(next(DUMPS.glob(_MLP))).dump, (), None, "equinox.filter_jit", "step", batch)
+    batch = Batch(("dynamic_nodonate",), 8)
+    subject = Subject(
+        analysis_of(next(DUMPS.glob(_MLP))).dump, (), None, "jax.checkpoint", "equinox.filter_jit", "step", batch, None
+    )
     assert plain_text(microbatches.ROW.what(subject)).startswith("Split the batch into 4 microbatches")
 
 

@@ -287,6 +287,29 @@ def time_first(is_changed: bool, batch: int = 256, length: int = 512) -> Compile
 # ---------------------------------------------------------------- images
 
 
+def selective(is_changed: bool, batch: int = 4, length: int = 1024, width: int = 256, states: int = 16) -> Compiled:
+    """A state-space model that scans the time step by step. What the scan carries is saved for each step, whether or
+    not `jax.checkpoint` wraps the step.
+    """
+
+    def loss(params: Any, inputs: Any, targets: Any) -> Any:
+        poles = jnp.exp(params["poles"])
+
+        def step(state: Any, x: Any) -> Any:
+            inputs, rate, into, out = x
+            state = jnp.exp(-rate[..., None] * poles) * state + (rate * inputs)[..., None] * into[:, None]
+            return state, (state * out[:, None]).sum(-1)
+
+        columns = inputs, jax.nn.softplus(inputs @ params["rate"]), inputs @ params["into"], inputs @ params["out"]
+        xs = tuple(column.swapaxes(0, 1) for column in columns)
+        body = jax.checkpoint(step) if is_changed else step
+        outputs = lax.scan(body, jnp.zeros((batch, width, states)), xs)[1]
+        return jnp.mean((outputs.swapaxes(0, 1) - targets) ** 2)
+
+    params = dict.fromkeys(("into", "out", "poles"), of(width, states)) | {"rate": of(width, width)}
+    return trained(loss, params, of(batch, length, width), of(batch, length, width))
+
+
 def conv(x: Any, kernel: Any) -> Any:
     return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
 
@@ -351,6 +374,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "preferred_alone": ("logits", partial(preferred, is_with_reference=False), BOTH),
     "time_first": ("microbatches", time_first, BOTH),
     "private_images": ("microbatches", private_images, BOTH),
+    "selective": ("rematerialize", selective, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
 }
 """What advises a change, the program, and where it is compiled."""

@@ -517,6 +517,49 @@ def joined_rows(_: bool) -> Compiled:
 
 BOTH, CPU, TPU = ("cpu", "tpu"), ("cpu",), ("tpu",)
 
+# ---------------------------------------------------------------- batches
+
+
+def in_parts(is_changed: bool, function: Callable[..., Any], *batch: Any) -> Any:
+    """What a function computes of a batch: at once, or of eighths one after another."""
+    if not is_changed:
+        return function(*batch)
+    parts = lax.map(lambda part: function(*part), tuple(array.reshape(8, -1, *array.shape[1:]) for array in batch))
+    return jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), parts)
+
+
+def nearest(is_changed: bool, queries: int = 2048, points: int = 32768) -> Compiled:
+    """The nearest points of each query."""
+
+    def search(queries: Any, points: Any) -> Any:
+        def near(queries: Any) -> Any:
+            distances = (queries**2).sum(1)[:, None] - 2 * queries @ points.T + (points**2).sum(1)
+            return lax.top_k(-distances, 10)
+
+        return in_parts(is_changed, near, queries)
+
+    return search, (of(queries, 64), of(points, 64)), ()
+
+
+def rays(is_changed: bool, count: int = 16384, samples: int = 32, width: int = 128) -> Compiled:
+    """The colors along rays, as a radiance field has them."""
+
+    def render(params: Any, origins: Any, directions: Any) -> Any:
+        def colors(origins: Any, directions: Any) -> Any:
+            x = origins[:, None] + directions[:, None] * jnp.linspace(0, 1, samples)[:, None]
+            x = jnp.concatenate([jnp.sin(x), jnp.cos(x)], -1)
+            for weights in params[:-1]:
+                x = jax.nn.relu(x @ weights)
+            x = x @ params[-1]
+            opacity = 1 - jnp.exp(-jax.nn.relu(x[..., 3]) / samples)
+            return (opacity[..., None] * jax.nn.sigmoid(x[..., :3])).sum(1)
+
+        return in_parts(is_changed, colors, origins, directions)
+
+    params = [of(6, width), of(width, width), of(width, width), of(width, 4)]
+    return render, (params, of(count, 3), of(count, 3)), ()
+
+
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "decode_layers": ("loop-state", decode_layers, BOTH),
     "generate": ("loop-state", generate, BOTH),
@@ -534,6 +577,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "exposures": ("unrolled-loop", exposures, TPU),
     "scales": ("unrolled-loop", scales, BOTH),
     "chunks": ("unrolled-loop", chunks, BOTH),
+    "nearest": ("mapped-batch", nearest, CPU),
+    "rays": ("mapped-batch", rays, BOTH),
     "particles": ("padded-dimension", particles, TPU),
     "neighbors": ("padded-dimension", neighbors, TPU),
     "edges": ("padded-dimension", edges, TPU),

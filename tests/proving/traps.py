@@ -577,6 +577,152 @@ def recommender() -> Made:
     return trained(loss, params, of(batch, 2, dtype=INT), of(batch))
 
 
+# ---------------------------------------------------------------- more styles
+
+
+def checkpointed(length: int = 512, words: int = 16384) -> Made:
+    """A transformer whose scan over layers has `jax.checkpoint` in place: nothing is left to wrap."""
+    batch, width, layers, half = 4, 256, 4, jnp.bfloat16
+
+    def layer(x: Any, weights: Any) -> Any:
+        h = normed(x)
+        query, key, value = (
+            (h @ weights[name].astype(half)).reshape(batch, length, 4, -1) for name in ("query", "key", "value")
+        )
+        x = x + attend(query, key, value) @ weights["out"].astype(half)
+        return x + jax.nn.gelu(normed(x) @ weights["up"].astype(half)) @ weights["down"].astype(half), None
+
+    def loss(params: Any, tokens: Any, targets: Any) -> Any:
+        x = params["embed"][tokens].astype(half)
+        x, _ = lax.scan(jax.checkpoint(layer), x, params["layers"])
+        logits = (normed(x) @ params["embed"].T.astype(half)).astype(FULL)
+        picked = jnp.take_along_axis(logits, targets[..., None], -1)[..., 0]
+        return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
+
+    shapes = dict.fromkeys(("query", "key", "value", "out"), (width, width))
+    shapes |= {"up": (width, 4 * width), "down": (4 * width, width)}
+    weights = {name: of(layers, *shape) for name, shape in shapes.items()}
+    tokens = of(batch, length, dtype=INT)
+    return trained(loss, {"embed": of(words, width), "layers": weights}, tokens, tokens)
+
+
+def adversarial(batch: int = 8192, width: int = 256) -> Made:
+    """Two models that are trained against each other in a step, the second one with the first one as it is then. Half
+    of the first moments is kept.
+    """
+
+    def updated(params: Any, state: Any, gradients: Any) -> Any:
+        mean = jax.tree.map(lambda m, g: 0.5 * m + 0.5 * g, state["mu"], gradients)
+        square = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["nu"], gradients)
+        moved = jax.tree.map(lambda p, m, v: p - 1e-4 * m / (jnp.sqrt(v) + 1e-8), params, mean, square)
+        return moved, {"mu": mean, "nu": square}
+
+    def through(layers: Any, x: Any) -> Any:
+        for weights in layers:
+            x = residual(weights, x)
+        return x
+
+    def step(maker: Any, judge: Any, maker_state: Any, judge_state: Any, real: Any, key: Any) -> Any:
+        noise = jax.random.normal(key, real.shape)
+
+        def judged(judge: Any) -> Any:
+            good, bad = through(judge, real), through(judge, through(maker, noise))
+            return jnp.mean(jax.nn.softplus(-good)) + jnp.mean(jax.nn.softplus(bad))
+
+        judge, judge_state = updated(judge, judge_state, jax.grad(judged)(judge))
+
+        def made(maker: Any) -> Any:
+            return jnp.mean(jax.nn.softplus(-through(judge, through(maker, noise))))
+
+        maker, maker_state = updated(maker, maker_state, jax.grad(made)(maker))
+        return maker, judge, maker_state, judge_state
+
+    layers = mlp_layers(2, width)
+    state = {"mu": layers, "nu": layers}
+    function = named(step, "maker", "judge", "maker_state", "judge_state", "real", "key")
+    return function, (layers, layers, state, state, of(batch, width), of(2, dtype=jnp.uint32)), ()
+
+
+def strided(batch: int = 128, size: int = 64) -> Made:
+    """A residual net whose shortcuts are convolutions of single pixels with a stride."""
+
+    def convolved(x: Any, kernel: Any, stride: int) -> Any:
+        return lax.conv_general_dilated(x, kernel, (stride,) * 2, "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def standardized(x: Any) -> Any:
+        return (x - jnp.mean(x, (0, 1, 2))) * lax.rsqrt(jnp.var(x, (0, 1, 2)) + 1e-5)
+
+    def loss(params: Any, x: Any, labels: Any) -> Any:
+        for block in params["blocks"]:
+            h = jax.nn.relu(standardized(convolved(x, block["first"], 2)))
+            h = standardized(convolved(h, block["second"], 1))
+            x = jax.nn.relu(h + convolved(x, block["short"], 2))
+        logits = jnp.mean(x, (1, 2)) @ params["head"]
+        return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * jax.nn.one_hot(labels, 10), -1))
+
+    blocks = [
+        {"first": of(3, 3, before, width), "second": of(3, 3, width, width), "short": of(1, 1, before, width)}
+        for before, width in ((3, 16), (16, 32))
+    ]
+    return trained(loss, {"blocks": blocks, "head": of(32, 10)}, of(batch, size, size, 3), of(batch, dtype=INT))
+
+
+def translation(batch: int = 16, length: int = 64, words: int = 8192, width: int = 128) -> Made:
+    """A recurrent encoder and a decoder with tables of their own. The loss is a mean over the words that are no
+    padding.
+    """
+
+    def recurrent(weights: Any, xs: Any) -> Any:
+        def cell(h: Any, x: Any) -> Any:
+            gate = jax.nn.sigmoid(x @ weights["gate"] + h @ weights["back"])
+            h = gate * h + (1 - gate) * jnp.tanh(x @ weights["new"])
+            return h, h
+
+        states = lax.scan(cell, jnp.zeros((batch, width)), xs.swapaxes(0, 1))[1]
+        return states.swapaxes(0, 1)
+
+    def step(params: Any, mu: Any, nu: Any, source: Any, target: Any) -> Any:
+        def loss(params: Any) -> Any:
+            read = recurrent(params["reader"], params["source"][source])
+            written = recurrent(params["writer"], params["target"][target[:, :-1]])
+            context = jax.nn.softmax(jnp.einsum("btd,bsd->bts", written, read)) @ read
+            logits = jnp.concatenate([written, context], -1) @ params["head"]
+            picked = jnp.take_along_axis(logits, target[:, 1:, None], -1)[..., 0]
+            is_word = target[:, 1:] != 0
+            return jnp.sum((jax.nn.logsumexp(logits, -1) - picked) * is_word) / jnp.sum(is_word)
+
+        gradients = jax.grad(loss)(params)
+        mu = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mu, gradients)
+        nu = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, nu, gradients)
+        return jax.tree.map(lambda p, m, v: p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), params, mu, nu), mu, nu
+
+    cell = dict.fromkeys(("gate", "back", "new"), of(width, width))
+    params = dict.fromkeys(("source", "target"), of(words, width)) | dict.fromkeys(("reader", "writer"), cell)
+    params |= {"head": of(2 * width, words)}
+    function = named(step, "params", "mu", "nu", "source", "target")
+    source, target = of(batch, length, dtype=INT), of(batch, length + 1, dtype=INT)
+    return function, (params, params, params, source, target), (0, 1, 2)
+
+
+def sharpness(batch: int = 4096, width: int = 512) -> Made:
+    """SAM: the gradient of the whole batch moves the weights before the one that trains them."""
+
+    def step(params: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = residual(weights, h)
+            return jnp.mean((h - y) ** 2)
+
+        gradients = jax.grad(loss)(params)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
+        gradients = jax.grad(loss)(jax.tree.map(lambda p, g: p + 0.05 * g / norm, params, gradients))
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    function = named(step, "params", "x", "y")
+    return function, (mlp_layers(2, width), of(batch, width), of(batch, width)), (0,)
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -619,6 +765,11 @@ TRAPS: dict[str, Trap] = {
     "experts": Trap(experts, ("attention-scores", "logits"), ("one-hot",)),
     "lstm": Trap(lstm, ("attention-scores", "donate"), ("logits", "microbatches")),
     "private": Trap(private, ("attention-scores", "logits"), ("microbatches",)),
+    "checkpointed": Trap(checkpointed, ("rematerialize",), ("logits", "microbatches")),
+    "adversarial": Trap(adversarial, (), ("microbatches:one model after the other", "donate:'maker_state'")),
+    "strided": Trap(strided, ("attention-scores", "logits"), ("microbatches:normalization",)),
+    "translation": Trap(translation, ("microbatches:normalization",), ("logits", "microbatches:number of targets")),
+    "sharpness": Trap(sharpness, ("microbatches",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),
 }
 """The programs by name. Some are no traps at all but what the rules are about, unlike the base programs."""

@@ -37,7 +37,7 @@ from xla_lens.advice.dimensions import (
     total,
     without,
 )
-from xla_lens.advice.op_names import is_backward
+from xla_lens.advice.op_names import is_backward, is_differentiated
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
@@ -107,19 +107,23 @@ class Axes:
     length of each axis, by its bit. After that,
 
     - `added` are the axes whose sums reach arrays that still have them, such as those of batch normalization.
-    - `normalized` are the axes by whose sums, or the roots of these, the program divides.
+    - `normalized` are the axes by whose sums, or the roots of these, the program divides. `normalized_trained` are
+      those of sums of what depends on arguments that it returns anew.
     - `joined` are the axes whose elements depend on each other in another way.
     - `looked_up` are the lengths of dimensions of which integer arguments select elements, such as the vocabulary.
     - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
       `weights` those of the weights of averages over positions.
     - `trained_sums` are the axes over which the program sums what depends on arguments that it returns anew, such as
       those of gradients. What only a frozen model sums over is none.
+    - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
+      more, such as weights that were updated with gradients before.
     - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
     - `one_hot` are the numbers of elements of one-hot arrays, with the greatest number of their dimensions that numbers
       select from. `one_hot_factors` are those of factors of products.
     - `reductions` counts, by the numbers of elements, what the forward pass reduces, and `summed` has the axes that its
       products sum over. `products` are the numbers of elements of its products other than `pairs`, and `others` those
       of what is carried by loops, or read by a sort, a decomposition and the like.
+    - `of_count` has the axes of the arrays with each number of elements.
     - `results` are the arrays that the program returns.
     - `is_random` says that it draws random numbers.
     - `is_complete` is False if the module is too long, or if a part of it is missing.
@@ -128,13 +132,14 @@ class Axes:
     def __init__(
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
-        self.added = self.joined = self.normalized = self.trained_sums = 0
+        self.added = self.joined = self.normalized = self.normalized_trained = self.trained_sums = self.updated = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.pairs = dict[int, tuple[Lengths, int]]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
         self.products, self.others = set[int](), set[int]()
+        self.of_count = Counter[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self.is_random = False
@@ -152,6 +157,8 @@ class Axes:
         are followed once. What is being prefetched is apart.
         """
         self._left, self._rows_left, self._depth = _MOST_INSTRUCTIONS, _MOST_ROWS, 0
+        self._has_marks = _MARK in module.data
+        """Whether op_names tell what is differentiated."""
         self._is_prefetching = False
         """Whether the slices are those that a TPU copies to VMEM one by one and joins again."""
         entry = next(iter(module.columns.computations.is_entry.nonzero()[0].tolist()), NONE)
@@ -202,6 +209,8 @@ class Axes:
         result = self._result(own, operands, parameters)
         for array in _arrays(result):
             axes = array.axes
+            if axes:
+                self.of_count[total(array.dimensions)] |= axes
             self.added |= axes & array.added
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
@@ -232,6 +241,8 @@ class Axes:
             return _element(operands[0], integer(element[1])) if element and operands else _unknown(own.shape, operands)
         called = self._called(own)
         match opcode:
+            case b"custom-call" | b"topk" if operands and (opcode == b"topk" or own.has_text(_TOP)):
+                return self._top(own, next(_arrays(operands[0]), _NOTHING))
             case b"fusion" | b"call" | b"async-start" | b"custom-call" if called:
                 before, self._is_prefetching = self._is_prefetching, self._is_prefetching or opcode == b"async-start"
                 result = self._computation(called[0], operands)
@@ -331,7 +342,9 @@ class Axes:
         """The result of an instruction that computes arrays."""
         text, lengths = own.text[own.operands_end : own.end].partition(b", metadata={")[0], _lengths(own.shape)
         first = operands[0] if operands else _NOTHING
-        self._note(own.opcode, text, operands)
+        # Optimizers divide gradients, too.
+        is_other = self._has_marks and own.op_name is not None and not is_differentiated(own.op_name)
+        self._note(own.opcode, text, operands, is_of_loss=not is_other)
         match own.opcode:
             case b"partition-id" | b"replica-id":
                 return Array((), is_device=True)
@@ -360,7 +373,7 @@ class Axes:
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
         return self._joint(dimensions, sources, is_index=_is_integer(own.shape))
 
-    def _note(self, opcode: bytes, text: bytes, operands: Sequence[Array]) -> None:
+    def _note(self, opcode: bytes, text: bytes, operands: Sequence[Array], *, is_of_loss: bool) -> None:
         """Note what an instruction tells of axes, whatever its result is."""
         match opcode, operands:
             case b"compare", [left, right] if b"direction=EQ" in text:
@@ -368,12 +381,17 @@ class Axes:
                     if other.is_index and not one.is_data:
                         counted = (dimension for dimension in one.dimensions if axes_of(dimension) & COUNTED)
                         self.looked_up.update(map(length_of, counted))
-            case ((b"rsqrt" | b"sqrt" | b"power"), [operand, *_]):
-                self.normalized |= operand.added & ~operand.axes
-            case b"divide", [_, divisor]:
-                self.normalized |= divisor.added & ~divisor.axes
+            case ((b"rsqrt" | b"sqrt" | b"power"), [operand, *_]) if is_of_loss:
+                self._normalize(operand)
+            case b"divide", [_, divisor] if is_of_loss:
+                self._normalize(divisor)
             case b"exponential", [operand] if operand.is_data:
                 self.exponentials.add(total(operand.dimensions))
+
+    def _normalize(self, divisor: Array) -> None:
+        axes = divisor.added & ~divisor.axes
+        self.normalized |= axes
+        self.normalized_trained |= axes * divisor.is_trained
 
     def _moved(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> tuple[Dimension, ...] | None:
         """The dimensions of what has the elements of its operands in other places, None for other instructions."""
@@ -438,6 +456,16 @@ class Axes:
             self.reductions[total(dimensions)] += 1
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
+
+    def _top(self, own: InstructionText, operand: Array) -> Result:
+        """The largest elements of an array along one dimension, and their numbers."""
+        self.others.add(total(operand.dimensions))
+        lengths, found, joined = _lengths_of_first(own.shape), list[Dimension](), 0
+        for dimension, length in zip(operand.dimensions, lengths, strict=True):
+            is_whole = length_of(dimension) == length
+            found.append(dimension if is_whole else ((0, length),))
+            joined |= 0 if is_whole else axes_of(dimension)
+        return (self._joint(found, [operand], joined=joined),) * len(_elements(own.shape))
 
     def _rearranged(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """Arrays whose elements change places along some dimensions."""
@@ -584,6 +612,8 @@ class Axes:
         """A product of two arrays with some dimensions."""
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
+            is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
+            self.updated |= (factor.added | factor.joined) & ~factor.axes * is_changed
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | COUNTED
@@ -644,9 +674,10 @@ class Axes:
         for number, name in enumerate(sorted({*labels[2]} - {*"bf"})):
             here, there, after = one[name], other[name], after_by_name[name]
             size, dilation = length_of(there), dilations[number] if number < len(dilations) else 1
-            found[name] = here
             if size == 1:
-                parts.left_free.append(here)
+                # A stride leaves some of the elements out.
+                found[name] = resized(here, after)
+                parts.left_free.append(found[name])
             elif dilation > 1 and length_of(here) == size == after:
                 found[name] = together(here, there)
                 parts.both.append(found[name])
@@ -957,7 +988,7 @@ _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 _LABELS: Final = re.compile(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
 _WINDOW_FIELD: Final = re.compile(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
 _DRAWING: Final = frozenset((b"rng", b"rng-bit-generator"))
-_RANDOM: Final = (b"threefry", b"random_bits")
+_RANDOM: Final = (b"threefry", b"random_bits", b"/iota_2x32_shape", b"jit(_uniform)")
 """Parts of what draws random numbers by arithmetic."""
 
 _SAME_CALLS: Final = re.compile(
@@ -966,4 +997,6 @@ _SAME_CALLS: Final = re.compile(
 )
 """Calls whose result has the elements of their operands."""
 
+_TOP: Final = b'custom_call_target="TopK"'
+_MARK: Final = b"jvp("
 _DIGITS: Final = re.compile(rb"[0-9]{1,18}")

@@ -8,12 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cache, cached_property, lru_cache
 from itertools import zip_longest
+from math import prod
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from xla_lens.advice.axes import Axes, Parameter
-from xla_lens.advice.op_names import is_backward
+from xla_lens.advice.dimensions import axes_of
+from xla_lens.advice.op_names import is_backward, is_differentiated
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
@@ -281,7 +283,38 @@ class Facts:
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
-                return Batch(self._names_of_batch(size, number), size, bool(axes.added & axis), axes.is_random, number)
+                is_normalized, is_divided = (
+                    bool(axes.added & axis & sums) for sums in (axes.normalized_trained, ~axes.normalized_trained)
+                )
+                names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
+                return Batch(names, size, is_normalized, is_divided, axes.is_random, is_updated, number)
+        return None
+
+    @cached_property
+    def mapped(self) -> Batch | None:
+        """The batch of a program without a backward pass that computes an element of its results for each example, from
+        that example alone. None without one, and where several devices share it. A loop over what is updated in place,
+        such as a cache, would hold it twice.
+        """
+        donated = (value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT)
+        in_place = {shape.lengths[0] for value in donated if (shape := self.dimensions(value)) and shape.lengths}
+        counts = {prod(shape.lengths) for shape in self.computed.values()}
+        sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - in_place
+        likely = sorted((size for size in sizes if any(count % size == 0 for count in counts)), reverse=True)
+        if not likely or self.backward_step is not None or _SHARDED.search(self._text[:_HEADER]) or not self.axes:
+            return None
+        axes, results = self.axes, self.axes.results
+        for size in likely:
+            axis = self.axis(size)
+            is_own = all(
+                axes_of(result.dimensions[0]) & axis
+                if result.axes & axis
+                else not (result.added | result.joined) & axis
+                for result in results
+            )
+            if is_own and any(result.axes & axis for result in results) and not (axes.joined | axes.added) & axis:
+                names = self._names_of_batch(size, 0)
+                return Batch(names, size)
         return None
 
     def _names_of_batch(self, size: int, number: int) -> tuple[str, ...]:
@@ -412,7 +445,11 @@ class Facts:
         `is_part`, it is a part of the forward pass.
         """
         call = self.call(effects, is_part=is_part)
-        return Subject(self.dump, self._groups(effects), call, self._jit, self.program, self.batch)
+        checkpoint = call.checkpoint if call else min(self._checkpoints(effects), default="jax.checkpoint")
+        groups = self._groups(effects)
+        return Subject(
+            self.dump, groups, call, checkpoint, self._jit, self.program, self.batch or self.mapped, self.optimizer
+        )
 
     @property
     def _text(self) -> bytes:
@@ -438,6 +475,11 @@ class Facts:
         paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
         by_name = "nnx.jit" if any(_NNX_STATE in path for path in paths) else "jax.jit"
         return next((jit for file, jit in _JITS.items() if file in text), by_name)
+
+    @cached_property
+    def optimizer(self) -> str | None:
+        """The function of Optax that makes the optimizer, by the functions on its call stacks. None if unknown."""
+        return next((name for part, name in _OPTIMIZERS.items() if part in self._text), None)
 
     @cached_property
     def program(self) -> str:
@@ -477,7 +519,7 @@ class Facts:
         stacks = [
             frozenset(frame.function for frame in origin.frames)
             for origin in origins
-            if origin.frames and _DIFFERENTIATED.search(origin.op_name or "")
+            if origin.frames and is_differentiated(origin.op_name)
         ]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
 
@@ -486,7 +528,7 @@ class Facts:
         """The functions that compute something that is not differentiated, such as the update of the weights."""
         values = {*outputs_of(self.dump), *self.candidates}
         origins = map(self.origins.of_value, values)
-        others = (origin for origin in origins if origin.op_name and not _DIFFERENTIATED.search(origin.op_name))
+        others = (origin for origin in origins if origin.op_name and not is_differentiated(origin.op_name))
         return frozenset(frame.function for origin in others for frame in origin.frames)
 
     def call(self, effects: Sequence[Effect], *, is_part: bool = False) -> Call | None:
@@ -494,12 +536,11 @@ class Facts:
         None if no function does. If `is_part`, none that is the whole forward pass or more, and none that returns most
         of them: to compute its results again saves nothing.
         """
-        totals, returned, checkpoints, all_bytes = Counter[str](), Counter[str](), set[str](), 0
+        totals, returned, all_bytes = Counter[str](), Counter[str](), 0
         callers_of_changes: list[dict[str, StackFrame | None]] = []
         owned = [effect for effect in effects if effect.value in self.owned]
         for effect in sorted(owned, key=lambda effect: -self.owned[effect.value]):
             origin = self.origins.of_value(effect.source_value)
-            checkpoints |= {name for name, part in _CHECKPOINTS.items() if any(part in f.file for f in origin.frames)}
             functions = _callers(origin)
             if is_part:
                 # Where all values that matter are of layers, the outermost function of these alone is the whole pass.
@@ -508,7 +549,9 @@ class Facts:
                 # To wrap a function around a loop frees nothing of what the loop saves.
                 around = self._around_loop(effect.value)
                 functions = {name: functions[name] for name in parts if name not in around}
-                returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
+                # The loop around a function stacks what it saves.
+                if effect.layers == 1:
+                    returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
             all_bytes += self.owned[effect.value]
             totals.update(dict.fromkeys(functions, self.owned[effect.value]))
             callers_of_changes.append(functions)
@@ -521,10 +564,16 @@ class Facts:
         if function is None:
             return None
         # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
-        scope = function.rpartition(".")[0]
+        checkpoints, scope = self._checkpoints(owned), function.rpartition(".")[0]
         if not scope or scope.endswith(">"):
             checkpoints -= _OF_METHODS
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+
+    def _checkpoints(self, effects: Iterable[Effect]) -> set[str]:
+        """What wraps the modules of a framework that compute changed values, empty if none do."""
+        origins = (self.origins.of_value(effect.source_value) for effect in effects if effect.value in self.owned)
+        files = {frame.file for origin in origins for frame in origin.frames}
+        return {name for name, part in _CHECKPOINTS.items() if any(part in file for file in files)}
 
     def _around_loop(self, value: int) -> set[str | None]:
         """The functions that a loop is in, for a result of it; none for other values."""
@@ -563,9 +612,6 @@ _MOST_READERS: Final = 500
 
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
-_DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
-"""What JAX writes into the op_names of what it differentiates."""
-
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """Files of what programs are written with: nobody changes these."""
 
@@ -591,6 +637,20 @@ _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_j
 
 _NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
+
+_OPTIMIZERS: Final = {
+    b'"scale_by_lion.': "lion",
+    b'"scale_by_trust_ratio.': "scale_by_adam",
+    b'"add_decayed_weights.': "adamw",
+    b'"scale_by_adam.': "adam",
+}
+"""What makes an optimizer of Optax, by a function that it calls: the first one that fits. LAMB has no `mu_dtype`, but
+its first part does.
+"""
+
+_SHARDED: Final = re.compile(rb"num_partitions=(?!1\b)")
+_HEADER: Final = 1 << 16
+"""How far into a module to look for the number of its partitions."""
 
 _KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
 """A part of the paths of Keras, and of the name of its step in TensorFlow."""

@@ -12,4 +12,10 @@ def is_backward(op_name: str | None) -> bool:
     return op_name is not None and _BACKWARD.search(op_name) is not None
 
 
+def is_differentiated(op_name: str | None) -> bool:
+    """Return whether an op_name of JAX belongs to what it differentiates: the forward or the backward pass."""
+    return op_name is not None and _DIFFERENTIATED.search(op_name) is not None
+
+
+_DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")

@@ -4,7 +4,7 @@ New weights are the old ones plus something, a new moment is most of the old one
 one with a slice written over. What an output merely has in common with other arguments is its shape: the weights of a
 frozen model are read by products, and reach the output through these only.
 
-An argument is *kept* in an output if it is a summand of it, with a constant factor of more than one half. It is
+An argument is *kept* in an output if it is a summand of it, with a constant factor of one half or more. It is
 *scaled* if it passes through another operation on its elements, as weights do whose decay is added to a gradient.
 """
 
@@ -169,7 +169,7 @@ class _Flow:
             case b"multiply":
                 for number in (0, 1):
                     factor = self._constant(of.operand(position, 1 - number, ()))
-                    yield factor is None or factor <= _LEAST_KEPT, of.operand(position, number, ())
+                    yield factor is None or factor < _LEAST_KEPT, of.operand(position, number, ())
             case b"custom-call" if own.has_text(_JOINING):
                 yield from ((False, of.operand(position, number, ())) for number in range(len(read.operands)))
             case b"custom-call":

@@ -48,18 +48,46 @@ def stacks(facts: Facts, writers: Writers) -> Iterator[Stack]:
 
 
 def _stack(writers: Writers, value: int, row: int, element: int) -> Stack | None:
-    bodies = writers.called(row, b"body")
-    root = writers.module.root(bodies[0]) if bodies and bodies[0] != NONE else NONE
-    stored = computed(writers, Position(root, (element,))) if root != NONE else None
-    if stored is None or writers.read(stored.row).own.opcode != b"dynamic-update-slice":
+    stored = _stored(writers, row, element)
+    if stored is None:
         return None
     target, update, number = (writers.operand(stored, operand, ()) for operand in range(3))
     if update is None or number is None or not is_carried(writers, target, element):
         return None
+    root = writers.module.root(writers.called(row, b"body")[0])
     whole, part, elements = lengths(writers, stored.row), lengths(writers, update.row), len(writers.read(root).operands)
     return (
         Stack(value, row, element, elements, whole, root, update, number) if whole and part == (1, *whole[1:]) else None
     )
+
+
+def _stored(writers: Writers, row: int, element: int) -> Position | None:
+    """The instruction with which the body of a loop writes a slice of what it carries as an element, None without
+    any.
+    """
+    bodies = writers.called(row, b"body")
+    root = writers.module.root(bodies[0]) if bodies and bodies[0] != NONE else NONE
+    stored = computed(writers, Position(root, (element,))) if root != NONE else None
+    is_slice = stored is not None and writers.read(stored.row).own.opcode == b"dynamic-update-slice"
+    return stored if is_slice else None
+
+
+def stores_carried(writers: Writers, position: Position) -> bool:
+    """Whether a position is a stack of what a loop carries, as it is when each iteration begins, or a copy of such a
+    stack.
+    """
+    loop = computed(writers, position)
+    if loop is None or writers.read(loop.row).own.opcode != b"while" or len(loop.index) != 1 or loop.callers:
+        return False
+    stored = _stored(writers, loop.row, loop.index[0])
+    update = computed(writers, writers.operand(stored, 1, ())) if stored else None
+    if update is None:
+        return False
+    found = [update]
+    if writers.read(update.row).own.opcode == b"select":
+        # A TPU selects the initial value in the first iteration, instead of carrying it.
+        found = [each for number in (1, 2) if (each := computed(writers, writers.operand(update, number, ())))]
+    return any(len(each.index) == 1 and not each.callers and is_parameter(writers, each.row) for each in found)
 
 
 def is_carried(writers: Writers, position: Position | None, element: int) -> bool:

@@ -57,14 +57,18 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The arguments that have an element for each of `size` examples, by the names of the whole arguments, empty if
-    they are unknown. `is_normalized` says that the program divides by sums over all examples, and `is_random` that it
-    draws random numbers. `dimension` is the number of the dimension of the examples.
+    they are unknown. `is_normalized` says that the program divides by sums over what the model computes of all
+    examples, `is_divided` that it divides by other sums over them, such as the number of targets, and `is_random` that
+    it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
+    two models in turn. `dimension` is the number of the dimension of the examples.
     """
 
     names: tuple[str, ...]
     size: int
-    is_normalized: bool
-    is_random: bool
+    is_normalized: bool = False
+    is_divided: bool = False
+    is_random: bool = False
+    is_updated: bool = False
     dimension: int = 0
 
 
@@ -81,16 +85,19 @@ class Framework(Enum):
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
-    is unknown. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and `program` the name of the function
-    that it compiles. `batch` is its batch, None if it has none or that is unknown.
+    is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
+    `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
+    `optimizer` is the function of Optax that makes its optimizer, None if that is unknown.
     """
 
     dump: DumpSet
     groups: tuple[Buffers, ...]
     call: Call | None
+    checkpoint: str
     jit: str
     program: str
     batch: Batch | None
+    optimizer: str | None
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

@@ -72,8 +72,8 @@ def _vocabulary(facts: Facts) -> set[int]:
     return found & facts.axes.looked_up if found and facts.axes else set()
 
 
-_MOST_TABLES: Final = 8
-"""The embedding and what computes the logits, each with two moments, and in a frozen model or an average."""
+_MOST_TABLES: Final = 12
+"""The embeddings of a source and a target and what computes the logits, each with two moments, and in an average."""
 
 
 def _what(subject: Subject) -> Inlines:

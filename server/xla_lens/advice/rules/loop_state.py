@@ -4,12 +4,12 @@ So does `jax.lax.scan` over the layers of a model with the caches of all layers 
 are live as long as the loop runs. An array that the loop carries, and whose slices it writes over, is live once.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.op_names import is_differentiated
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.stacks import (
     COPIES,
@@ -82,7 +82,7 @@ def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
     needed later. A loop that is differentiated saves what it carries in each iteration.
     """
     op_name = facts.op_name(facts.name[stack.value])
-    if op_name is None or _DIFFERENTIATED.search(op_name) or not _begins_empty(writers, stack):
+    if op_name is None or is_differentiated(op_name) or not _begins_empty(writers, stack):
         return None
     for row in writers.module.instructions_of(writers.module.computation_of(stack.root)):
         element = _element(writers, stack, row)
@@ -222,7 +222,6 @@ def _layouts_differ(facts: Facts, value: int, other: int) -> bool:
     return len({shape.minor_to_major for shape in shapes if shape}) > 1
 
 
-_DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _EMPTY_BUFFER: Final = b'custom_call_target="AllocateBuffer"'
 
 _PASSING: Final = frozenset((b"dynamic-update-slice", b"pad", b"reshape", b"scatter", b"transpose"))

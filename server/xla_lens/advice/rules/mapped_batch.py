@@ -1,9 +1,10 @@
-"""`mapped-batch`: `jax.vmap` computes all examples at once, and no backward pass needs their intermediate values."""
+"""`mapped-batch`: the program computes all examples at once, and no backward pass needs their intermediate values."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
+from math import prod
 from operator import mul
 from typing import Final
 
@@ -22,7 +23,9 @@ _SMALLEST_BATCH: Final = 16
 
 
 def mapped_batch(facts: Facts) -> Iterator[Effect]:
-    """Yield what `vmap` computes over the batch of a program without a backward pass, for a part of the batch."""
+    """Yield what a program without a backward pass computes of its batch, for a part of the batch: what `vmap` does, or
+    all that the examples take, if each is computed on its own.
+    """
     if facts.backward_step is not None:
         return
     returned = {shape.lengths[0] for shape in facts.returned if shape}
@@ -39,6 +42,12 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
         for value, shape in facts.computed.items():
             # A TPU divides the batch into tiles for some copies.
             if batch in accumulate(shape.lengths, mul) and _is_mapped(facts, value):
+                yield facts.divided(value, parts)
+    elif facts.mapped:
+        axis, parts = facts.axis(facts.mapped.size), _parts(facts.mapped.size)
+        of_count = facts.axes.of_count if facts.axes and parts > 1 else {}
+        for value, shape in facts.computed.items():
+            if of_count.get(prod(shape.lengths), 0) & axis:
                 yield facts.divided(value, parts)
 
 
@@ -76,6 +85,9 @@ def _size(subject: Subject) -> int:
     """The batch size to map with, 0 if it is unknown."""
     lengths = (re.match(r"\w+\[(\d+)", group.shape) for group in subject.groups)
     batch = next((int(match[1]) for match in lengths if match), 0)
+    # XLA may have joined the batch with other dimensions.
+    if subject.batch and batch % subject.batch.size == 0:
+        batch = subject.batch.size
     return batch // _parts(batch)
 
 

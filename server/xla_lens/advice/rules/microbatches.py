@@ -61,14 +61,16 @@ def _what(subject: Subject) -> Inlines:
     which = (f" ({where}", *listed(names), ")") if names else ()
     changes = [
         "normalization over the batch sees a part of it" if batch and batch.is_normalized else "",
+        "each part is divided by sums over it, such as its number of targets" if batch and batch.is_divided else "",
         "other random numbers are drawn" if batch and batch.is_random else "",
     ]
     why = " and ".join(filter(None, changes))
     slightly = f". This changes the numbers slightly, because {why}" if why else ""
+    in_turn = ", one model after the other" if batch and batch.is_updated else ""
     return (
         "Split the batch",
         *which,
-        f" into {_MICROBATCHES} microbatches and add up their gradients{slightly}",
+        f" into {_MICROBATCHES} microbatches and add up their gradients{in_turn}{slightly}",
     )
 
 

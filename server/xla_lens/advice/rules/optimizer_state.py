@@ -76,8 +76,13 @@ def _snippet(subject: Subject) -> str | None:
     if not any(name.endswith(".mu") for name in names):
         return None
     has_second = any(".nu" in path for path in parameter_paths(subject.dump).values())
-    optimizer = "adamw" if has_second else "lion"
-    return f"optimizer = optax.{optimizer}(learning_rate, mu_dtype=jnp.bfloat16)"
+    optimizer = subject.optimizer or ("adamw" if has_second else "lion")
+    if optimizer == _PART:
+        return f"optax.{_PART}(mu_dtype=jnp.bfloat16)  # in optax.chain, in place of that in optax.lamb"
+    return f"optimizer = optax.{optimizer}(learning_rate, mu_dtype=jnp.bfloat16)  # its other arguments stay"
 
+
+_PART: Final = "scale_by_adam"
+"""A part of optimizers that cannot be told the type of the first moment."""
 
 ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet, cost=Cost.NUMBERS)

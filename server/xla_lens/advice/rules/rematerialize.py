@@ -22,8 +22,11 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
+from xla_lens.advice.stacks import stores_carried
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.attribution.writers import Position
+from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -56,13 +59,29 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             counts[len(group)] += size_bytes
         # The groups with most of the bytes have a value for each layer.
         count = counts.most_common(1)[0][0]
-        # The smallest group of those dimensions are the inputs of the layers.
-        like = (row for row, of in enumerate(groups) if facts.of_layer(of[0].value, is_stacked=layers > 1) in carried)
-        smallest = sorted(like, key=sizes.__getitem__)[:1]
-        inputs = {effect.value for row in smallest for effect in groups[row]}
+        inputs = {effect.value for effect in effects if layers > 1 and _is_input(facts, effect.source_value)}
+        if not inputs:
+            # The smallest group of those dimensions are the inputs of the layers.
+            of_layer = (facts.of_layer(group[0].value, is_stacked=layers > 1) for group in groups)
+            like = (row for row, shape in enumerate(of_layer) if shape in carried)
+            smallest = sorted(like, key=sizes.__getitem__)[:1]
+            inputs = {effect.value for row in smallest for effect in groups[row]}
         for group in groups:
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (effect for effect in one_by_one if effect.value not in inputs)
+
+
+def _is_input(facts: Facts, value: int) -> bool:
+    """Whether a value stacks what each iteration of a loop begins with, which `jax.checkpoint` saves."""
+    writers = facts.origins.writers
+    row = writers.module.row_of(facts.dump.names[facts.name[value]]) if writers else NONE
+    if writers is None or row == NONE:
+        return False
+    if facts.opcode(value) == b"copy-start":
+        position = writers.operand(Position(row, ()), 0, ())
+    else:
+        position = Position(row, index_path(facts.dump, facts.dump.values.index.item(value)))
+    return position is not None and stores_carried(writers, position)
 
 
 def _until_next_layer(group: list[Effect], layers: int) -> Iterator[Effect]:
@@ -134,12 +153,16 @@ _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 def _what(subject: Subject) -> Inlines:
     function = subject.function or ("the layers",)
-    return ("Wrap ", *function, f" in {_checkpoint(subject)}")
+    return ("Wrap ", *function, f" in {subject.checkpoint}")
 
 
 def _snippet(subject: Subject) -> str:
-    name, checkpoint = subject.call.name if subject.call else "layer", _checkpoint(subject)
-    if subject.call is None or not subject.call.is_object or checkpoint in _OF_CLASSES:
+    checkpoint, is_object = subject.checkpoint, subject.call.is_object if subject.call else False
+    if subject.call is None and checkpoint in (*_OF_CLASSES, *_OF_METHODS):
+        name, is_object = "Layer", True
+    else:
+        name = subject.call.name if subject.call else "layer"
+    if not is_object or checkpoint in _OF_CLASSES:
         return f"{name} = {checkpoint}({name})"
     if checkpoint in _OF_METHODS:
         return f"{name}.__call__ = {checkpoint}({name}.__call__)"
@@ -149,10 +172,6 @@ def _snippet(subject: Subject) -> str:
 _OF_CLASSES: Final = ("flax.linen.remat",)
 _OF_METHODS: Final = ("equinox.filter_checkpoint", "flax.nnx.remat")
 """What wraps a whole class of modules, or one of its methods. Others wrap the object that is called."""
-
-
-def _checkpoint(subject: Subject) -> str:
-    return subject.call.checkpoint if subject.call else "jax.checkpoint"
 
 
 ROW: Final = RuleRow(
