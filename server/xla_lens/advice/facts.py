@@ -20,7 +20,7 @@ from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.attribution.parameters import argument_of, says_nothing, told_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -464,7 +464,7 @@ class Facts:
         if any(mark in _files(self.origins.module) for mark in _KERAS):
             return Framework.KERAS
         paths = (self.op_name(self.name[value]) for value in self.all_arguments)
-        if any(path and told_path(path) is None for path in paths):
+        if any(path and says_nothing(path) for path in paths):
             return Framework.OTHER
         return Framework.JAX if not self._text or _OF_JAX.search(self._text) else Framework.OTHER
 

@@ -108,6 +108,13 @@ class Subject:
         return tuple(dict.fromkeys(name_of(path) for path in paths if path is not None))
 
     @property
+    def has_all_names(self) -> bool:
+        """Whether the names of all arguments whose buffers these are are known."""
+        names = (self.dump.values.name[value] for group in self.groups for value in group.values)
+        instructions = (self.dump.instruction(int(name)) for name in names)
+        return all(told_path(instruction.op_name) for instruction in instructions if instruction)
+
+    @property
     def function(self) -> Inlines:
         """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
         if self.call is None:

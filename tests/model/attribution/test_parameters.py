@@ -9,7 +9,7 @@ import pytest
 
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, module_of, needs_shared_dumps, space_facts
 from xla_lens.model.attribution.breakdowns import BytesNode, bytes_by_op
-from xla_lens.model.attribution.parameters import argument_of, folded_paths, path_parts
+from xla_lens.model.attribution.parameters import argument_of, folded_paths, path_parts, told_path
 
 _PARAMETER = re.compile(r"^ *%?(\S+) = [^\n]* parameter\((\d+)\)[^\n]*op_name=\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)
 _ALLOCATION = re.compile(
@@ -179,3 +179,16 @@ def test_arguments_of_the_paths_of_frameworks(path: str) -> None:
 )
 def test_what_counts_as_a_layer(paths: list[str], folded: set[str]) -> None:
     assert set(folded_paths(paths).values()) == folded
+
+
+@pytest.mark.parametrize(
+    ("op_name", "path"),
+    [
+        ("params['net/linear']['w']", "params['net/linear']['w']"),
+        ("XLA_Args", None),
+        # The partitioner of XLA may give a parameter the op_name of the loop that reads it.
+        ("jit(step)/jvp()/shard_map/while", None),
+    ],
+)
+def test_told_path(op_name: str, path: str | None) -> None:
+    assert told_path(op_name) == path

@@ -44,12 +44,13 @@ def _what(subject: Subject) -> Inlines:
         return ("Donate the arguments that are updated",)
     whole = _whole_arguments(subject)
     parts = subject.argument_names(lambda path: root if (root := _root_of(path)) in whole else path)
-    return ("Donate ", *listed(parts))
+    others = () if subject.has_all_names else (" and the other arguments that are updated",)
+    return ("Donate ", *listed(parts), *others)
 
 
 def _snippet(subject: Subject) -> str | None:
     names, compiled = subject.argument_names(_root_of), f"{subject.program} = {subject.jit}({subject.program}"
-    if not names:
+    if not names or not subject.has_all_names:
         return None
     if _EQUINOX in names:
         # It donates all arguments, or all but the first, which may be a tuple.

@@ -60,8 +60,14 @@ def _path(dump: DumpSet, allocation: int, op_name_of: Callable[[int], str | None
 
 
 def told_path(op_name: str | None) -> str | None:
-    """Return the op_name of a parameter if it is a path."""
-    return op_name if op_name and not op_name.endswith(_SAYS_NOTHING) else None
+    """Return the op_name of a parameter if it is a path. XLA may give it that of what reads it instead."""
+    is_path = op_name and not says_nothing(op_name) and not _COMPUTED.match(op_name)
+    return op_name if is_path else None
+
+
+def says_nothing(op_name: str) -> bool:
+    """Return whether an op_name is that of all parameters."""
+    return op_name.endswith(_SAYS_NOTHING)
 
 
 def path_parts(path: str | None) -> tuple[str | None, ...]:
@@ -86,6 +92,9 @@ def argument_of(path: str) -> str:
     match = _ARGUMENT.match(path)
     return match[0] if match else path
 
+
+_COMPUTED: Final = re.compile(r"p?jit\([^)/]*\)/")
+"""The start of the op_names of what JAX computes."""
 
 _ARGUMENT: Final = re.compile(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
 _PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", re.DOTALL)
