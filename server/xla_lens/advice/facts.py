@@ -296,8 +296,13 @@ class Facts:
         that example alone. None without one, and where several devices share it. A loop over what is updated in place,
         such as a cache, would hold it twice.
         """
-        donated = (value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT)
-        in_place = {shape.lengths[0] for value in donated if (shape := self.dimensions(value)) and shape.lengths}
+        donated = {value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT}
+        # What is large and could be donated is such a cache, too.
+        updated = {*self.updated.values()}
+        if sum(map(self.size.__getitem__, updated)) * _LARGE_PART >= self.space.peak_live_bytes:
+            donated |= updated
+        shapes = map(self.dimensions, donated)
+        in_place = {shape.lengths[0] for shape in shapes if shape and shape.lengths}
         counts = {prod(shape.lengths) for shape in self.computed.values()}
         sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - in_place
         likely = sorted((size for size in sizes if any(count % size == 0 for count in counts)), reverse=True)
@@ -649,6 +654,7 @@ its first part does.
 """
 
 _SHARDED: Final = re.compile(rb"num_partitions=(?!1\b)")
+_LARGE_PART: Final = 16
 _HEADER: Final = 1 << 16
 """How far into a module to look for the number of its partitions."""
 

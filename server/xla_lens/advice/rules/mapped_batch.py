@@ -28,6 +28,12 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
     """
     if facts.backward_step is not None:
         return
+    if facts.mapped and facts.axes:
+        axis, parts = facts.axis(facts.mapped.size), _parts(facts.mapped.size)
+        for value, shape in facts.computed.items() if parts > 1 else ():
+            if facts.axes.of_count[prod(shape.lengths)] & axis:
+                yield facts.divided(value, parts)
+        return
     returned = {shape.lengths[0] for shape in facts.returned if shape}
     mapped = {
         value: shape.lengths[0]
@@ -42,12 +48,6 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
         for value, shape in facts.computed.items():
             # A TPU divides the batch into tiles for some copies.
             if batch in accumulate(shape.lengths, mul) and _is_mapped(facts, value):
-                yield facts.divided(value, parts)
-    elif facts.mapped:
-        axis, parts = facts.axis(facts.mapped.size), _parts(facts.mapped.size)
-        of_count = facts.axes.of_count if facts.axes and parts > 1 else {}
-        for value, shape in facts.computed.items():
-            if of_count.get(prod(shape.lengths), 0) & axis:
                 yield facts.divided(value, parts)
 
 
@@ -83,11 +83,10 @@ _VMAP: Final = re.compile(r"(?:^|/)vmap\(")
 
 def _size(subject: Subject) -> int:
     """The batch size to map with, 0 if it is unknown."""
+    if subject.batch:
+        return subject.batch.size // _parts(subject.batch.size)
     lengths = (re.match(r"\w+\[(\d+)", group.shape) for group in subject.groups)
     batch = next((int(match[1]) for match in lengths if match), 0)
-    # XLA may have joined the batch with other dimensions.
-    if subject.batch and batch % subject.batch.size == 0:
-        batch = subject.batch.size
     return batch // _parts(batch)
 
 
