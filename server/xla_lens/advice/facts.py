@@ -388,6 +388,18 @@ class Facts:
         is_late = self.backward_step is not None and self._steps[name] >= self.backward_step
         return all(map(self.is_for_backward, readers)) if readers else is_late
 
+    def is_computed_with(self, value: int, end: int) -> bool:
+        """Whether something but copies reads a value, or copies of it, before a step."""
+        waiting = [value]
+        for each in waiting:
+            for read in self.reads(each):
+                if not 0 <= read.step < end:
+                    continue
+                if self.dump.opcode(read.name) not in _COPIES:
+                    return True
+                waiting += [made for made in self.defined_by(read.name) if made not in waiting]
+        return False
+
     def defined_by(self, name: int) -> list[int]:
         """The values that an instruction defines."""
         order, names = self._values_by_name

@@ -43,7 +43,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         # XLA gives copies of a weight its name, such as one with padding.
         if op_name not in names and (is_forward or not is_weight):
             yield facts.divided(value, _MICROBATCHES)
-    trained = (value for value in kept if any(0 <= read.step < begin for read in facts.reads(value)))
+    trained = (value for value in kept if facts.is_computed_with(value, begin))
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
     yield Effect(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
