@@ -535,6 +535,11 @@ class Axes:
         before = parse_shape(shape[slice(*subshape_spans(shape).get(index, (0, 0)))] if index else shape)
         if after is None or before is None or len(before.dimensions) != len(operand.dimensions):
             return regrouped(operand.dimensions, _lengths(own.shape))
+        if total(operand.dimensions) != prod(lengths := _lengths(own.shape)) and len(after.dimensions) == len(
+            before.dimensions
+        ):
+            # A TPU leaves out elements within the last tile.
+            return shrunk(operand.dimensions, lengths)
         order, new_order = in_memory(before), in_memory(after)
         if order is None or new_order is None:
             order, new_order = in_memory(before, is_tiled=False), in_memory(after, is_tiled=False)
