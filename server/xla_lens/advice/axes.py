@@ -30,6 +30,7 @@ from xla_lens.advice.dimensions import (
     length_of,
     merged,
     padded,
+    plain,
     regrouped,
     resized,
     shrunk,
@@ -431,6 +432,8 @@ class Axes:
     def _of_elements(self, own: InstructionText, operands: Sequence[Array]) -> Result:
         """What is computed from the elements in the same place of each operand, or from all if that is unknown."""
         is_reducing = own.opcode in _REDUCING
+        if own.opcode == b"custom-call" and (count := _mapped_dimensions(own)):
+            return self._of_kernel(own.shape, operands, count)
         if own.shape.startswith(b"("):
             # An all-reduce of several arrays keeps each as it is.
             return tuple(operands) if is_reducing else _unknown(own.shape, operands, joins=True)
@@ -443,6 +446,22 @@ class Axes:
             self.others.update(total(operand.dimensions) for operand in operands)
         joined = reduce(or_, (operand.axes for operand in joining), 0)
         return self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
+
+    def _of_kernel(self, shape: bytes, operands: Sequence[Array], count: int) -> Result:
+        """What a kernel computes. Only along the first dimensions, over which it is mapped, is each element its own."""
+        if shape.startswith(b"("):
+            return tuple(self._of_kernel(shape[slice(*span)], operands, count) for span in _elements(shape))
+        lengths = _lengths(shape)
+        self.others.update(total(operand.dimensions) for operand in operands)
+        mapped = list(plain(lengths[:count]))
+        for number, length in enumerate(lengths[:count]):
+            for operand in operands:
+                if operand.lengths[number : number + 1] == (length,):
+                    mapped[number] = together(mapped[number], operand.dimensions[number])
+        # The elements of the other axes are anywhere in the rest.
+        inside = reduce(or_, (operand.axes for operand in operands), 0) & ~all_axes(mapped)
+        rest = (((inside, length),) for length in lengths[count:])
+        return self._joint((*mapped, *rest), operands, joined=inside)
 
     def _reduced(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """What is left of arrays that are reduced along some dimensions: the first half of the operands."""
@@ -852,6 +871,12 @@ def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
 def _is_of_scatter(own: InstructionText) -> bool:
     """Whether an instruction is made by XLA to order the updates of a scatter, which adds them up in any order."""
     return (own.op_name or "").rpartition("/")[2].startswith("scatter")
+
+
+def _mapped_dimensions(own: InstructionText) -> int:
+    """Over how many dimensions `jax.vmap` maps a kernel of Pallas. It puts them first, in operands and results."""
+    op_name = own.op_name or ""
+    return op_name.count("vmap(") if op_name.endswith("/pallas_call") else 0
 
 
 def _is_integer(shape: bytes) -> bool:
