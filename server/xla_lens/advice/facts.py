@@ -345,7 +345,7 @@ class Facts:
             value
             for value in (arguments if begin is not None else ())
             if self.kind[value] & Kind.MAYBE_LIVE_OUT
-            and (reads := self.reads(value))
+            and (reads := self.reads_behind_copies(value))
             and reads[0].step >= (begin or 0)
             # XLA may fuse the update of an argument with the product of the gradient.
             and not {read.name for read in reads if self.is_backward(self.op_name(read.name))}.difference(
@@ -369,6 +369,17 @@ class Facts:
         uses = self.dump.uses_of(row) if row != NONE else range(0)
         names = {*self._users[uses.start : uses.stop]} - {self.name[value]}
         return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))
+
+    def copies_of(self, value: int) -> list[int]:
+        """The copies of a value, such as those that XLA for CPUs makes of donated arguments before it writes them."""
+        copies = (read.name for read in self.reads(value) if self.dump.opcode(read.name) == b"copy")
+        return [copy for name in copies for copy in self.defined_by(name)]
+
+    def reads_behind_copies(self, value: int) -> list[Read]:
+        """The instructions that read a value or a copy of it, by step, without those that copy it."""
+        copies = self.copies_of(value)
+        names = {self.name[copy] for copy in copies}
+        return sorted(read for one in (value, *copies) for read in self.reads(one) if read.name not in names)
 
     def is_for_backward(self, name: int) -> bool:
         """Whether an instruction belongs to the backward pass, or is a copy that only the backward pass reads."""

@@ -38,7 +38,11 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
             trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
     found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
     for value in (value for tree in found for value in trees[tree]):
-        for other in facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist():
+        same = facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist()
+        # Behind a copy of the argument, the buffer may hold other values before the new moment is written to it.
+        copies = facts.copies_of(value)
+        kept = (value, *copies, max(same, key=facts.start.__getitem__)) if copies else same
+        for other in kept:
             yield facts.divided(other, 2)
 
 
@@ -57,7 +61,9 @@ _NUMBERED: Final = re.compile(r"\w+\[\d+\]")
 
 def _names(subject: Subject) -> tuple[str, ...]:
     # Outputs share the buffers, and have the op_names of what computes them.
-    named = filter(None, subject.argument_names(first_moment_of))
+    named = [*filter(None, subject.argument_names(first_moment_of))]
+    copied = (told_path(group.op_name) for group in subject.groups)
+    named = named or [*filter(None, dict.fromkeys(first_moment_of(path) for path in copied if path is not None))]
     return tuple(named) or tuple(filter(_NUMBERED.fullmatch, subject.argument_names(argument_of)))
 
 
