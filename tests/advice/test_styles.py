@@ -1,7 +1,8 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
-- `nearest` is of `proving/forward.py`, and `selective` of `proving/compared.py`.
-- `checkpointed`, `adversarial`, `strided`, `translation` and `sharpness` are of `proving/traps.py`.
+- `nearest` and `paths` are of `proving/forward.py`, and `selective` of `proving/compared.py`.
+- `checkpointed`, `adversarial`, `strided`, `translation`, `sharpness` and `private` are of `proving/traps.py`.
+- `transformed`: a scan over layers in a function that Haiku transforms.
 """
 
 import gzip
@@ -39,6 +40,10 @@ def _text(advice: Advice, rule: str) -> str:
         ("nearest", "mapped-batch", "Map over 8 examples at a time instead of all in near"),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),
+        # `jax.checkpoint` does not know the parameters of Haiku, also where its functions are in no module.
+        ("transformed", "rematerialize", "layer = haiku.remat(layer)"),
+        # What the loop makes of noise is no new version of it.
+        ("paths", "loop-outputs", "Reduce or slice f32[16,512]"),
         # The second model is differentiated with the first one as updated.
         ("adversarial", "microbatches", "gradients, one model after the other. This changes the numbers slightly"),
         ("adversarial", "microbatches", "because other random numbers are drawn"),
@@ -54,11 +59,19 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
     assert text in _text(_advice(program, tmp_path), rule)
 
 
-@pytest.mark.parametrize(("program", "rule"), [("checkpointed", "rematerialize"), ("sharpness", "microbatches")])
+@pytest.mark.parametrize(
+    ("program", "rule"), [("checkpointed", "rematerialize"), ("sharpness", "microbatches"), ("paths", "loop-state")]
+)
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
     assert advice.actions or program == "sharpness"
     assert not _text(advice, rule)
+
+
+def test_noise_on_the_gradients_does_not_depend_on_the_batch(tmp_path: Path) -> None:
+    text = _text(_advice("private", tmp_path), "microbatches")
+    assert "Split the batch (x and y)" in text
+    assert "random" not in text
 
 
 def test_a_wrapped_step_still_saves_what_the_loop_carries(tmp_path: Path) -> None:

@@ -234,6 +234,24 @@ def loops_summed(is_changed: bool) -> Compiled:
     return f, (of(4000),), ()
 
 
+def paths(is_changed: bool, count: int = 1 << 18, steps: int = 64) -> Compiled:
+    """The price of an option by the means along random paths. The paths are as large as the noise that they are made
+    from, and no new version of it.
+    """
+
+    def f(key: Any, price: Any) -> Any:
+        def step(carry: Any, noise: Any) -> Any:
+            price, total = carry
+            price = price * jnp.exp(0.02 * noise - 0.0002)
+            return (price, total + price) if is_changed else (price, total), None if is_changed else price
+
+        noise = jax.random.normal(key, (steps, count))
+        (_, total), found = lax.scan(step, (jnp.full(count, price), jnp.zeros(count)), noise)
+        return jnp.mean(jnp.maximum((total / steps if is_changed else found.mean(0)) - price, 0))
+
+    return f, (of(2, dtype=jnp.uint32), of()), ()
+
+
 def recurrent_pairs(_: bool) -> Compiled:
     """A trap: each state is compared with all others."""
 
@@ -569,6 +587,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "recurrent_last": ("loop-outputs", recurrent_last, BOTH),
     "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
     "chain_energies": ("loop-outputs", chain_energies, BOTH),
+    "paths": ("loop-outputs", paths, BOTH),
     "loops_summed": ("loop-outputs", loops_summed, BOTH),
     "similarities": ("unrolled-loop", similarities, CPU),
     "propagated": ("unrolled-loop", propagated, CPU),

@@ -540,9 +540,8 @@ def lstm() -> Made:
     return trained(loss, params, tokens, tokens)
 
 
-def private() -> Made:
+def private(batch: int = 64, width: int = 256) -> Made:
     """DP-SGD: the gradient of each example is clipped, and noise added to their sum."""
-    batch, width = 64, 256
 
     def step(params: Any, x: Any, y: Any, key: Any) -> Any:
         def loss(params: Any, x: Any, y: Any) -> Any:
@@ -764,7 +763,7 @@ TRAPS: dict[str, Trap] = {
     "u_net": Trap(u_net, ("rematerialize:Wrap conv", "attention-scores", "logits"), ("microbatches",)),
     "experts": Trap(experts, ("attention-scores", "logits"), ("one-hot",)),
     "lstm": Trap(lstm, ("attention-scores", "donate"), ("logits", "microbatches")),
-    "private": Trap(private, ("attention-scores", "logits"), ("microbatches",)),
+    "private": Trap(private, ("attention-scores", "logits", "microbatches:random numbers"), ("microbatches",)),
     "checkpointed": Trap(checkpointed, ("rematerialize",), ("logits", "microbatches")),
     "adversarial": Trap(adversarial, (), ("microbatches:one model after the other", "donate:'maker_state'")),
     "strided": Trap(strided, ("attention-scores", "logits"), ("microbatches:normalization",)),

@@ -55,7 +55,8 @@ class Array(NamedTuple):
     `added` are the axes that sums have added up, `joined` those whose elements were mixed otherwise; both are sets of
     bits. `is_trained` says that it depends on arguments that the program returns anew. `is_index` says that it is
     computed from integer arguments without any floating-point number, `is_device` that it depends on the device that
-    computes it. `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors.
+    computes it, `is_drawn` that it is computed from random numbers. `is_one_hot` says that it is zero but where numbers
+    equal those of elements, as in one-hot vectors.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -66,6 +67,7 @@ class Array(NamedTuple):
     is_index: bool = False
     is_device: bool = False
     is_one_hot: bool = False
+    is_drawn: bool = False
 
     @property
     def axes(self) -> int:
@@ -126,7 +128,8 @@ class Axes:
       of what is carried by loops, or read by a sort, a decomposition and the like.
     - `of_count` has the axes of the arrays with each number of elements.
     - `results` are the arrays that the program returns.
-    - `is_random` says that it draws random numbers.
+    - `random` are the axes of arrays that it combines with random numbers, such as those of dropout, and
+      `is_random_input` says that it multiplies these with matrices, as models do that make something of noise.
     - `is_complete` is False if the module is too long, or if a part of it is missing.
     """
 
@@ -143,7 +146,7 @@ class Axes:
         self.of_count = Counter[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
-        self.is_random = False
+        self.random, self.is_random_input = 0, False
         self._gathered = dict(lengths)
         """The length of each axis on all devices together, as far as arrays with it are gathered."""
         forms = read_forms(module.data, module.columns)
@@ -201,15 +204,17 @@ class Axes:
         if own is None or self._left < 0:
             self.is_complete = False
             return _Known(self._number(_NOTHING))
-        self.is_random = self.is_random or own.opcode in _DRAWING or any(map(own.has_text, _RANDOM))
+        is_drawn = own.opcode in _DRAWING or any(map(own.has_text, _RANDOM))
         self.reductions = Counter()
         if self._form[row] == NONE or own.has_text(b"#"):
             operands = [self._operand(reference.name, numbers) for reference in own.operands()]
         else:
             operands = [self._found[number] if number != NONE else _NOTHING for number in key[1:]]
         result = self._result(own, operands, parameters)
+        result = _drawn(result) if is_drawn else result
         for array in _arrays(result):
             axes = array.axes
+            self.random |= axes * array.is_drawn
             if axes:
                 self.of_count[total(array.dimensions)] |= axes
             self.added |= axes & array.added
@@ -527,6 +532,7 @@ class Axes:
             is_trained,
             is_index and any(operand.is_index for operand in operands),
             any(operand.is_device for operand in operands),
+            is_drawn=any(operand.is_drawn for operand in operands),
         )
 
     def _paired(self, dimensions: Sequence[Dimension]) -> int:
@@ -634,6 +640,7 @@ class Axes:
         self, own: InstructionText, left: Array, right: Array, parts: "_Parts", dimensions: Sequence[Dimension]
     ) -> Array:
         """A product of two arrays with some dimensions."""
+        self.is_random_input |= left.is_drawn or right.is_drawn
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
             is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
@@ -899,7 +906,13 @@ def _unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) 
         reduce(or_, (array.joined for array in operands), axes),
         any(array.is_data for array in operands),
         any(array.is_trained for array in operands),
+        is_drawn=any(array.is_drawn for array in operands),
     )
+
+
+def _drawn(result: Result) -> Result:
+    """A result that is computed from random numbers."""
+    return result._replace(is_drawn=True) if isinstance(result, Array) else tuple(map(_drawn, result))
 
 
 def _arrays(result: Result) -> Iterator[Array]:
@@ -928,6 +941,7 @@ def _union(one: Result, other: Result) -> Result:
             one.is_index or other.is_index,
             one.is_device or other.is_device,
             one.is_one_hot and other.is_one_hot,
+            one.is_drawn or other.is_drawn,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one

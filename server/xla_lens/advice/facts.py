@@ -286,8 +286,9 @@ class Facts:
                 is_normalized, is_divided = (
                     bool(axes.added & axis & sums) for sums in (axes.normalized_trained, ~axes.normalized_trained)
                 )
+                is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
-                return Batch(names, size, is_normalized, is_divided, axes.is_random, is_updated, number)
+                return Batch(names, size, is_normalized, is_divided, is_random, is_updated, number)
         return None
 
     @cached_property
@@ -594,8 +595,18 @@ class Facts:
         # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
         checkpoints, scope = self._checkpoints(owned), function.rpartition(".")[0]
         if not scope or scope.endswith(">"):
-            checkpoints -= _OF_METHODS
+            # What Haiku transforms is a function.
+            is_transformed = any(self._is_within_haiku(effect.source_value, function) for effect in owned)
+            checkpoints -= _OF_METHODS - ({_HAIKU} if is_transformed else set())
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+
+    def _is_within_haiku(self, value: int, function: str) -> bool:
+        """Whether functions of Haiku call a function that computes a value."""
+        frames = self.origins.of_value(value).frames
+        names = [frame.function for frame in frames]
+        return function in names and any(
+            _CHECKPOINTS[_HAIKU] in frame.file for frame in frames[names.index(function) :]
+        )
 
     def _checkpoints(self, effects: Iterable[Effect]) -> set[str]:
         """What wraps the modules of a framework that compute changed values, empty if none do."""
@@ -693,15 +704,16 @@ _NUMPYRO: Final = b"/numpyro/infer/svi.py"
 _PROGRAM: Final = re.compile(rb"(?m)^HloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
 """The name of a module of JAX with that of its function. A lambda has none, and its name begins with a line."""
 
+_HAIKU: Final = "haiku.remat"
 _CHECKPOINTS: Final = {
     "equinox.filter_checkpoint": "/equinox/",
     "flax.linen.remat": "/flax/linen/",
     "flax.nnx.remat": "/flax/nnx/",
-    "haiku.remat": "/haiku/",
+    _HAIKU: "/haiku/",
 }
 """What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
 
-_OF_METHODS: Final = frozenset(("flax.linen.remat", "haiku.remat"))
+_OF_METHODS: Final = frozenset(("flax.linen.remat", _HAIKU))
 """Those that work only in modules."""
 
 _MOST_OF_A_CALL: Final = 0.9

@@ -11,6 +11,7 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.op_names import is_differentiated
 from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.rules.loop_outputs import loop_outputs
 from xla_lens.advice.stacks import (
     COPIES,
     Stack,
@@ -50,7 +51,10 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
     writers = facts.origins.writers
     if writers is None:
         return
-    found = {stack: state for stack in stacks(facts, writers) if (state := _state(facts, writers, stack))}
+    # What is only reduced later is no state, and the loop need not stack it.
+    reduced = {effect.value for effect in facts.found(loop_outputs)}
+    kept = (stack for stack in stacks(facts, writers) if stack.value not in reduced)
+    found = {stack: state for stack in kept if (state := _state(facts, writers, stack))}
     whole = {stack: values_of(facts, writers, stack) for stack in found}
     contents = {value: stack.value for stack, values in whole.items() for value in values}
     gone = without_shared(facts, contents)
