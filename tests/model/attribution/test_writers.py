@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from samples import SHARED_DUMPS, SPLIT, analysis_of, assignments, module_of, module_of_text, needs_shared_dumps
+from samples import (
+    SHARED_DUMPS,
+    SPLIT,
+    WHILE,
+    analysis_of,
+    assignments,
+    module_of,
+    module_of_text,
+    needs_shared_dumps,
+)
 from xla_lens.disk.sets import find_set
 from xla_lens.model.attribution.breakdowns import bytes_by_line
 from xla_lens.model.attribution.frames import Origin, Origins
@@ -36,6 +45,28 @@ def _origin(path: Path, label: str, *, through_loops: bool = True) -> Origin:
 
 def _out_of_memory() -> Path:
     return next(SHARED_DUMPS.glob("tpu-v5e-oom-*/*/*-buffer-assignment.txt"))
+
+
+@pytest.mark.parametrize("path", [SPLIT, WHILE], ids=lambda path: path.parent.name)
+def test_only_callers_are_those_that_instructions_name(path: Path) -> None:
+    module = module_of(path)
+    table = module.columns.instructions
+    callers: dict[int, set[int]] = {}
+    for row in range(len(table)):
+        for _, _, computation in module.called(table.start.item(row), table.end.item(row)):
+            callers.setdefault(computation, set()).add(row)
+    assert callers
+    assert module.only_callers == {
+        computation: min(rows) if len(rows) == 1 else NONE for computation, rows in callers.items()
+    }
+
+
+def test_writers_are_found_without_a_search_of_the_module_for_each_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module can have ten thousand computations, and a hundred megabytes."""
+    dump = analysis_of(WHILE).dump
+    origins = Origins(dump, module_of(WHILE), through_loops=True)
+    monkeypatch.setattr(HloModule, "words_like", lambda *_: pytest.fail("the whole module is searched"))
+    assert any(origins.of_value(value).derived for value in range(len(dump.values)))
 
 
 @needs_shared_dumps

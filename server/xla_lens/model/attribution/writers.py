@@ -81,7 +81,6 @@ class Writers:
     def __init__(self, module: HloModule, calls: Calls, *, through_loops: bool) -> None:
         self.module, self._calls, self.through_loops = module, calls, through_loops
         self._read: dict[int, ReadInstruction] = {}
-        self._callers: dict[int, int] = {}
 
     def writer(self, row: int, index: tuple[int, ...]) -> Writer | None:
         """Return the instruction that writes the result of an instruction, or an element of it. None if the module does
@@ -125,12 +124,7 @@ class Writers:
 
     def caller(self, row: int) -> int:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
-        computation = self.module.computation_of(row)
-        if computation not in self._callers:
-            starts = self.module.words_like(self.module.computation_place(computation), 0, len(self.module.data))
-            callers = {*map(self.module.instruction_at, starts)} - {NONE}
-            self._callers[computation] = callers.pop() if len(callers) == 1 else NONE
-        return self._callers[computation]
+        return self.module.only_callers.get(self.module.computation_of(row), NONE)
 
 
 class _Search:

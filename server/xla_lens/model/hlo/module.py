@@ -141,6 +141,19 @@ class HloModule:
             for place, name in enumerate(names):
                 yield match[1], place, self.computation_rows.row(name.strip().removeprefix(b"%"))
 
+    @cached_property
+    def only_callers(self) -> dict[int, int]:
+        """The instruction that calls each computation, NONE where several do. One pass over the text: a module can have
+        ten thousand computations.
+        """
+        found: dict[int, int] = {}
+        for match in CALLED.finditer(self.data):
+            caller = self.instruction_at(match.start())
+            for _, _, computation in self.called(match.start(), match.end()):
+                found[computation] = caller if found.get(computation, caller) == caller else NONE
+        found.pop(NONE, None)
+        return found
+
     # ------------------------------------------------------------ places
 
     def place(self, row: int) -> Place:
