@@ -2,7 +2,7 @@
 
 import re
 
-from samples import SPLIT, TPU, joined
+from samples import DUMPS, SPLIT, TPU, joined
 from xla_lens.blocks.blocks import EditorCommand, Explanation, InMap, LinkTarget
 from xla_lens.editor.page_kinds import AnswerPage, ReportPage
 from xla_lens.editor.page_text import page_text
@@ -51,6 +51,16 @@ def test_a_program_that_does_not_fit_says_by_how_much_and_what_to_do() -> None:
     commands = _targets(page, EditorCommand)
     assert commands["code"] == EditorCommand("openAdvice")
     assert commands["all 3 values"] == EditorCommand("showLiveSet", 8)
+
+
+def test_a_program_that_nothing_helps_has_what_is_left_to_do() -> None:
+    (dump,) = DUMPS.glob("tpu-v5p-jaxlib0.4.38-libtpu0.0.7.1/pallas_kernels/*jit_multi.*-buffer-assignment.txt")
+    text = _text(joined(dump).on_device(96 << 10))
+    assert "None of the rules finds anything that lowers it." in text
+    assert (
+        "The program needs 96.0 KiB more than 96.0 KiB: 64.0 KiB are arguments, 128.0 KiB outputs and temporaries. "
+        "To fit, compute less at once (a smaller batch, in parts), use smaller types, or return less."
+    ) in text
 
 
 def test_an_editor_without_commands_gets_no_links_to_them() -> None:

@@ -152,8 +152,21 @@ def plan(advice: Advice, budget: Budget) -> Iterator[Text | Table]:
         return
     if budget.actions:
         yield _reached(budget, size) if budget.needs[-1] <= budget.budget_bytes else _not_reached(budget, size)
-    if not budget.is_reached:
-        yield from _with_more_devices(advice, budget, size)
+    closing = [] if budget.is_reached else [*_with_more_devices(advice, budget, size)]
+    yield from closing
+    # Where the arguments exceed it, that is said first.
+    if not budget.actions and not closing and not budget.do_arguments_exceed:
+        yield _nothing_found(advice, budget, size)
+
+
+def _nothing_found(advice: Advice, budget: Budget, size: str) -> str:
+    """What is left to do where no action and no number of devices helps."""
+    arguments, rest = human(budget.remaining_argument_bytes), human(budget.remaining_other_bytes)
+    return (
+        f"The program needs {human(advice.needed_bytes - budget.budget_bytes)} more than {size}: {arguments} are "
+        f"arguments, {rest} outputs and temporaries. To fit, compute less at once (a smaller batch, in parts), use "
+        "smaller types, or return less."
+    )
 
 
 def _reached(budget: Budget, size: str) -> str:
