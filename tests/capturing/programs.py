@@ -237,6 +237,28 @@ def tried_method() -> dict[str, Any]:
     return {"row": row, "by hand": xla_lens.capture(by_hand, *arguments).needed}
 
 
+def recurrent_loss(params: dict[str, jax.Array], xs: jax.Array, ys: jax.Array) -> jax.Array:
+    """The loss of a recurrent net, whose inputs have the time first."""
+
+    def cell(h: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        h = jnp.tanh(x @ params["up"] + h @ params["down"])
+        return h, h
+
+    return ((jax.lax.scan(cell, jnp.zeros(xs.shape[1:]), xs)[1] - ys) ** 2).mean()
+
+
+def tried_time_first() -> dict[str, Any]:
+    """What `try_advice` measures for microbatches whose examples are the second dimension."""
+
+    def step(params: Any, xs: jax.Array, ys: jax.Array) -> Any:
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(recurrent_loss)(params, xs, ys))
+
+    square, xs = jax.ShapeDtypeStruct((256, 256), jnp.float32), jax.ShapeDtypeStruct((64, 32, 256), jnp.float32)
+    arguments = {"up": square, "down": square}, xs, xs
+    found = xla_lens.capture(jax.jit(step, donate_argnums=0), *arguments).try_advice()
+    return next(dict(row) for row in found if row["rule"] == "microbatches")
+
+
 def tried() -> dict[str, Any]:
     """What `try_advice` measures, and what functions need that are changed by hand in the same way."""
     params = tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((8, 128, 512), (8, 512, 128)))
@@ -265,6 +287,7 @@ def tried() -> dict[str, Any]:
         "needed": (needed, xla_lens.capture(step, *arguments).needed),
         "rows": [*found],
         "method": tried_method(),
+        "time first": tried_time_first(),
         "few": [*xla_lens.capture(plain, small, {"mu": small, "nu": small}, few).try_advice()],
         "plan": [found.plan, found.planned_bytes, found.is_reached],
         "without": [without.plan, without.planned_bytes],

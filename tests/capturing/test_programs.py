@@ -130,6 +130,14 @@ def test_each_change_needs_what_the_function_changed_by_hand_needs(found: dict[s
     assert {row["certainty"] for row in tried["advice"]} == {"estimated"}
 
 
+def test_microbatches_of_time_major_arguments_are_tried(found: dict[str, Any]) -> None:
+    row = found["tried"]["time first"]
+    assert row["change"].startswith("Split the batch (dimension 1 of xs and ys) into 4 microbatches")
+    saved = row["saved_needed_bytes"]
+    estimated = row["needed_bytes"] + saved - row["estimated_needed_bytes"]
+    assert saved / 1.5 <= estimated <= saved * 1.5
+
+
 def test_a_method_with_other_arguments_than_arrays_is_wrapped(found: dict[str, Any]) -> None:
     tried = found["tried"]["method"]
     assert tried["row"]["needed_bytes"] == tried["by hand"]

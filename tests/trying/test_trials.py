@@ -17,7 +17,7 @@ from xla_lens.blocks.blocks import plain_text
 from xla_lens.blocks.text import section_lines
 from xla_lens.disk.sets import SetFiles
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.trying.changes import Change, Checkpoint, candidates
+from xla_lens.trying.changes import NEEDS_FUNCTION, Change, Checkpoint, candidates
 from xla_lens.trying.kept import tried_of
 from xla_lens.trying.process import CannotTry, Limits, Measured, Program
 from xla_lens.trying.table import trials_section, tried_changes, tried_module
@@ -62,7 +62,9 @@ def _tried(
 
     monkeypatch.setattr("xla_lens.trying.trials.measure", measure)
     dump, advice = _sized(path)
-    attempt = Attempt(Program("tpu", "tpu7x:2x2x1", 1, {}, {}, _never), dump, Limits(), lambda _words: None)
+    attempt = Attempt(
+        Program("tpu", "tpu7x:2x2x1", 1, {}, {}, _never, can_trace=True), dump, Limits(), lambda _words: None
+    )
     return try_candidates(attempt, advice, advice.needed_bytes, budget), compiled, attempt, advice
 
 
@@ -104,11 +106,31 @@ def test_what_saves_only_after_others_is_tried_with_them() -> None:
     assert found[1].reason == "needs action 1, which cannot be tried"
 
 
+def test_without_the_function_only_what_can_be_tried_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, compiled, attempt, advice = _tried(monkeypatch, lambda _change: 0)
+    compiled.clear()
+    told: list[str] = []
+    attempt = replace(attempt, program=replace(attempt.program, can_trace=False), tell=told.append)
+    trials = try_candidates(attempt, advice, advice.needed_bytes, 1 << 30)
+    donation, flag = "Donate", "Compile with xla_tpu_max_hbm_size_mib=1024"
+    assert [words.split(": ")[0] for words in told[:3]] == ["the program as it is", "1 of 2", "2 of 2"]
+    assert told[1].startswith(f"1 of 2: {donation}")
+    assert told[2] == f"2 of 2: {flag}"
+    assert not any(change.is_traced for change in compiled)
+    wrapping = [trial.reason for trial in trials.trials if trial.candidate.rule is Rule.REMATERIALIZE]
+    assert wrapping[:2] == [NEEDS_FUNCTION] * 2
+
+
 def test_changes_are_combined() -> None:
     one = Change(donated=(2, 0), checkpoints=(Checkpoint("f", None),), options={"a": "1"})
-    two = Change(donated=(1, 2), narrowed=(3,), microbatches=4)
+    two = Change(donated=(1, 2), narrowed=(3,), microbatches=4, batch_dimension=1)
     both = Change(
-        donated=(0, 1, 2), narrowed=(3,), options={"a": "1"}, checkpoints=(Checkpoint("f", None),), microbatches=4
+        donated=(0, 1, 2),
+        narrowed=(3,),
+        options={"a": "1"},
+        checkpoints=(Checkpoint("f", None),),
+        microbatches=4,
+        batch_dimension=1,
     )
     assert one | two == both
     assert (one.is_traced, two.is_traced, Change(donated=(1,)).is_traced) == (True, True, False)

@@ -381,7 +381,7 @@ class Capture:
             )
             raise ValueError(f"{self.name} {words}")
         try:
-            return replace(program_of(self._files, self._joined), write_module=self._write_module)
+            return replace(program_of(self._files, self._joined), write_module=self._write_module, can_trace=True)
         except CannotTry as error:
             raise ValueError(f"{self.name} cannot be compiled again: {error}") from error
 

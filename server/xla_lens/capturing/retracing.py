@@ -143,7 +143,7 @@ def _changing(real: Any, change: Change, mark: Callable[[object], None], *, is_g
         found = real(function, *args, **kwargs)
         if is_gradient and change.microbatches:
             arguments = inspect.signature(real).bind(function, *args, **kwargs).arguments
-            found = _in_parts(found, arguments.get("argnums", 0), change.microbatches, mark)
+            found = _in_parts(found, arguments.get("argnums", 0), change, mark)
         return found
 
     return changing
@@ -188,33 +188,32 @@ def _merged(leaves: list[Any], arrays: Collection[Any]) -> list[Any]:
     return [next(remaining) if _is_array(leaf) else leaf for leaf in leaves]
 
 
-def _in_parts(gradient: Any, argnums: Any, parts: int, mark: Callable[[object], None]) -> Any:
+def _in_parts(gradient: Any, argnums: Any, change: Change, mark: Callable[[object], None]) -> Any:
     """A gradient that goes through the batch in parts, one after another, and adds up what comes of them. The batch is
-    the first dimension of the largest argument that is not differentiated, those of integers before others.
+    a dimension of the largest argument that is not differentiated, those of integers before others.
     """
     import jax
     import jax.numpy as jnp
 
     differentiated = {argnums} if isinstance(argnums, int) else {*argnums}
+    parts, dimension = change.microbatches or 1, change.batch_dimension
 
     @functools.wraps(gradient)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         others = [argument for number, argument in enumerate(args) if number not in differentiated]
         leaves, tree = jax.tree.flatten((others, kwargs))
-        arrays = [leaf for leaf in leaves if _is_array(leaf) and leaf.ndim and leaf.dtype != jax.dtypes.float0]
+        given = filter(_is_array, leaves)
+        arrays = [leaf for leaf in given if leaf.ndim > dimension and leaf.dtype != jax.dtypes.float0]
         if not arrays:
             return gradient(*args, **kwargs)
         largest = max(arrays, key=lambda leaf: (jnp.issubdtype(leaf.dtype, jnp.integer), leaf.size))
-        batch = largest.shape[0]
+        batch = largest.shape[dimension]
         if batch % parts:
             return gradient(*args, **kwargs)
         mark(_MICROBATCHES)
-        are_divided = [_is_array(leaf) and leaf.ndim > 0 and leaf.shape[0] == batch for leaf in leaves]
-        divided = [
-            leaf.reshape(parts, batch // parts, *leaf.shape[1:])
-            for leaf, is_divided in zip(leaves, are_divided, strict=True)
-            if is_divided
-        ]
+        are_divided = [_is_array(leaf) and leaf.ndim > dimension and leaf.shape[dimension] == batch for leaf in leaves]
+        divided = [leaf for leaf, is_divided in zip(leaves, are_divided, strict=True) if is_divided]
+        size = batch // parts
 
         def of_part(part: Any) -> Any:
             arrays = iter(part)
@@ -225,12 +224,16 @@ def _in_parts(gradient: Any, argnums: Any, parts: int, mark: Callable[[object], 
             arguments = [args[number] if number in differentiated else next(remaining) for number in range(len(args))]
             return gradient(*arguments, **named)
 
-        def body(total: Any, part: Any) -> tuple[Any, None]:
-            return jax.tree.map(jnp.add, total, of_part(part)), None
+        def of_number(number: Any) -> Any:
+            # Another dimension than the first one would be moved there, which copies the whole batch.
+            return of_part([jax.lax.dynamic_slice_in_dim(leaf, number * size, size, dimension) for leaf in divided])
 
-        shapes = jax.eval_shape(of_part, [leaf[0] for leaf in divided])
+        def body(total: Any, number: Any) -> tuple[Any, None]:
+            return jax.tree.map(jnp.add, total, of_number(number)), None
+
+        shapes = jax.eval_shape(of_number, 0)
         zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
-        total = jax.lax.scan(body, zeros, divided)[0]
+        total = jax.lax.scan(body, zeros, jnp.arange(parts))[0]
         return jax.tree.map(lambda leaf: (leaf / parts).astype(leaf.dtype), total)
 
     return wrapper

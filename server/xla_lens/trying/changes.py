@@ -16,6 +16,9 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE
 
+NEEDS_FUNCTION: Final = "needs the function itself: xla_lens.capture(function, *arguments).try_advice() in Python"
+"""Why a change cannot be tried without the source of the program."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -33,7 +36,8 @@ class Change:
 
     - `donated` are the numbers of the arguments to donate, `narrowed` of those to keep in bfloat16.
     - `options` are flags of the compiler.
-    - `checkpoints` and `microbatches`, the parts of the batch, change what jax traces.
+    - `checkpoints` and `microbatches`, the parts of the batch, change what jax traces. The batch is the dimension
+      `batch_dimension` of the arguments.
     """
 
     donated: tuple[int, ...] = ()
@@ -41,6 +45,7 @@ class Change:
     options: Mapping[str, str] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     microbatches: int | None = None
+    batch_dimension: int = 0
 
     def __or__(self, other: "Change") -> "Change":
         return Change(
@@ -49,6 +54,7 @@ class Change:
             options={**self.options, **other.options},
             checkpoints=tuple(dict.fromkeys((*self.checkpoints, *other.checkpoints))),
             microbatches=self.microbatches or other.microbatches,
+            batch_dimension=self.batch_dimension or other.batch_dimension,
         )
 
     @property
@@ -82,9 +88,12 @@ def candidates(
     set_options: Mapping[str, str],
     budget_bytes: int | None,
     flags: Mapping[str, str] = MappingProxyType({}),
+    *,
+    can_trace: bool = True,
 ) -> Iterator[Candidate]:
     """Yield what can be tried: each action with each of its policies, then flags of the compiler that save memory in
     some programs, unless they are among the options that are set already, and those that the user wants to try.
+    `can_trace` says whether the program can be traced again.
     """
     changes: dict[int, Change] = {}
     for row, action in enumerate(advice.actions if advice else ()):
@@ -98,7 +107,12 @@ def candidates(
             else:
                 change = reduce(or_, (changes[other] for other in action.others), candidate.change)
                 changes.setdefault(row, change)
-                yield replace(candidate, change=change)
+                is_possible = can_trace or not change.is_traced
+                yield (
+                    replace(candidate, change=change)
+                    if is_possible
+                    else replace(candidate, change=None, reason=NEEDS_FUNCTION)
+                )
     for name, value in {**dict(_flags(dump.backend, budget_bytes)), **flags}.items():
         if name in flags or name not in set_options:
             flag = f"{name}={value}"
@@ -116,10 +130,8 @@ def _of_action(dump: DumpSet, row: int, action: Action) -> Iterator[Candidate]:
             yield candidate(Change(donated=_parameters(dump, action)))
         case Rule.OPTIMIZER_STATE:
             yield candidate(Change(narrowed=_parameters(dump, action)))
-        case Rule.MICROBATCHES if action.batch_dimension:
-            yield candidate(None, "the batch is not the first dimension of the arguments")
         case Rule.MICROBATCHES:
-            yield candidate(Change(microbatches=action.factor))
+            yield candidate(Change(microbatches=action.factor, batch_dimension=action.batch_dimension))
         case Rule.REMATERIALIZE if call is None:
             yield candidate(None, "the dump does not name the function to wrap")
         case Rule.REMATERIALIZE if call is not None:

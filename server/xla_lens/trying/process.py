@@ -25,7 +25,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.file_names import MODULE_FILE, FlagFile
 from xla_lens.syntax.text_proto import read_text_proto
-from xla_lens.trying.changes import Change
+from xla_lens.trying.changes import NEEDS_FUNCTION, Change
 from xla_lens.trying.inside import compile_child
 from xla_lens.words.numbers import as_given, shortened
 
@@ -66,6 +66,7 @@ class Program:
     - `options` are the flags of the compilation, `build_options` what jax tells the compiler beside them.
     - `write_module` writes the module, as StableHLO, of the program with the changes of a `Change` that need its source
       to be traced again. Raises `CannotTry`.
+    - `can_trace` says that it can do so.
     - `python` is the Python that has jax.
     """
 
@@ -75,6 +76,7 @@ class Program:
     options: Mapping[str, str]
     build_options: Mapping[str, Any]
     write_module: Callable[[Change, Path], None]
+    can_trace: bool = False
     python: str = field(default_factory=lambda: sys.executable)
 
 
@@ -104,9 +106,6 @@ def program_of(files: SetFiles, analysis: Analysis) -> Program:
         },
         write_module=lambda change, path: _copy_module(files, change, path),
     )
-
-
-NEEDS_FUNCTION: Final = "needs the function itself: xla_lens.capture(function, *arguments).try_advice() in Python"
 
 
 def _missing(files: SetFiles, name: str) -> str:

@@ -118,7 +118,8 @@ def try_candidates(
     flags: Mapping[str, str] = MappingProxyType({}),
 ) -> Trials:
     """Try what advice says, and flags of the compiler. An interrupt from the keyboard ends that early."""
-    found = [*candidates(attempt.dump, advice, attempt.program.options, budget_bytes, flags)]
+    program = attempt.program
+    found = [*candidates(attempt.dump, advice, program.options, budget_bytes, flags, can_trace=program.can_trace)]
     trials = [Trial(candidate, None, candidate.reason or INTERRUPTED) for candidate in found]
     result = Trials(None, INTERRUPTED, needed_bytes, tuple(trials), None, budget_bytes, is_interrupted=True)
     try:
@@ -128,11 +129,11 @@ def try_candidates(
             words = "the program as it is cannot be compiled"
             trials = [replace(trial, reason=trial.candidate.reason or words) for trial in trials]
             return replace(result, trials=tuple(trials), is_interrupted=False)
-        for row, candidate in enumerate(found):
-            if candidate.change is not None:
-                words = f"{row + 1} of {len(found)}: {plain_text(candidate.what)}"
-                trials[row] = Trial(candidate, *attempt.measure(words, candidate.change))
-                result = replace(result, trials=tuple(trials))
+        changes = {row: candidate.change for row, candidate in enumerate(found) if candidate.change is not None}
+        for number, (row, change) in enumerate(changes.items(), 1):
+            words = f"{number} of {len(changes)}: {plain_text(found[row].what)}"
+            trials[row] = Trial(found[row], *attempt.measure(words, change))
+            result = replace(result, trials=tuple(trials))
         return planned(attempt, replace(result, is_interrupted=False))
     except KeyboardInterrupt:
         return result
