@@ -123,7 +123,8 @@ def test_an_argument_with_a_part_that_stays_is_not_donated_as_a_whole(tmp_path: 
         (tmp_path / file.name).write_text(text)
     action = _donation(tmp_path / path.name)
     assert action
-    assert action.snippet == "preference = jax.jit(preference, donate_argnames=('momentum',))"
+    apart = "  # and params['w1'] and params['w2'] as arguments of their own"
+    assert action.snippet == f"preference = jax.jit(preference, donate_argnames=('momentum',)){apart}"
     title = plain_text(action.what)
     assert "Donate" in title
     assert "params['w1']" in title

@@ -2,6 +2,7 @@
 
 - `nearest` and `paths` are of `proving/forward.py`, and `selective` of `proving/compared.py`.
 - `checkpointed`, `adversarial`, `strided`, `translation`, `sharpness` and `private` are of `proving/traps.py`.
+- `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
 
@@ -49,6 +50,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("adversarial", "microbatches", "because other random numbers are drawn"),
         # An average that keeps one half of an argument is its update.
         ("adversarial", "donate", "donate_argnames=('maker', 'judge', 'judge_state', 'maker_state')"),
+        # `nnx.jit` returns all states of a module, also those that it does not change.
+        ("states", "donate", "states = nnx.jit(states, donate_argnames=('model',))"),
         ("strided", "microbatches", "because normalization over the batch sees a part of it"),
         ("translation", "microbatches", "because each part is divided by sums over it, such as its number of targets"),
         # Two tables and what computes the logits, each with two moments.

@@ -502,7 +502,7 @@ class Facts:
         """What compiles a program of JAX, by the files on its call stacks, or by the names of its arguments."""
         text = _files(self.origins.module)
         paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
-        by_name = "nnx.jit" if any(_NNX_STATE in path for path in paths) else "jax.jit"
+        by_name = "nnx.jit" if any(NNX_STATE in path for path in paths) else "jax.jit"
         return next((jit for file, jit in _JITS.items() if file in text), by_name)
 
     @cached_property
@@ -674,7 +674,7 @@ def _files(module: HloModule | None) -> bytes:
 _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
 """The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
 
-_NNX_STATE: Final = ".states["
+NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
 
 _OPTIMIZERS: Final = {

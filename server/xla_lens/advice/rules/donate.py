@@ -6,10 +6,10 @@ from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
-from xla_lens.blocks.blocks import Inlines
+from xla_lens.blocks.blocks import Inlines, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.memory.donation import Fit, missed_donations
 from xla_lens.model.tables.backend import Backend
@@ -57,12 +57,17 @@ def _snippet(subject: Subject) -> str | None:
         return f'{compiled}, donate="all-except-first")  # {subject.program}(what_stays, what_is_updated)'
     whole = _whole_arguments(subject)
     donated = tuple(name for name in names if name in whole)
-    return f"{compiled}, donate_argnames={donated!r})" if donated else None
+    # What is updated beside what stays has to be apart from it.
+    parts = subject.argument_names(lambda path: "" if _root_of(path) in whole else path)
+    apart = [part for part in parts if part]
+    more = f"  # and {plain_text(listed(apart))} as arguments of their own" if apart else ""
+    return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 
 def _whole_arguments(subject: Subject) -> set[str]:
     """The arguments all of whose arrays are to be donated, or are. An argument is donated as a whole, and a part of it
-    that stays, such as the frozen weights beside those that are trained, would be gone for the next step.
+    that stays, such as the frozen weights beside those that are trained, would be gone for the next step. `nnx.jit`
+    returns all states anew.
     """
     dump = subject.dump
     advised = {dump.values.allocation.item(value) for group in subject.groups for value in group.values}
@@ -70,7 +75,7 @@ def _whole_arguments(subject: Subject) -> set[str]:
     for allocation, path in parameter_paths(dump).items():
         roots.add(_root_of(path))
         is_donated = dump.allocations.kind[allocation] & int(Kind.MAYBE_LIVE_OUT)
-        if not is_donated and allocation not in advised:
+        if not is_donated and allocation not in advised and NNX_STATE not in path:
             kept.add(_root_of(path))
     return roots - kept
 
