@@ -1,7 +1,8 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
 - `nearest` and `paths` are of `proving/forward.py`, and `selective` of `proving/compared.py`.
-- `checkpointed`, `adversarial`, `strided`, `translation`, `sharpness` and `private` are of `proving/traps.py`.
+- `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness` and `private` are of
+  `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
@@ -63,7 +64,13 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "rule"), [("checkpointed", "rematerialize"), ("sharpness", "microbatches"), ("paths", "loop-state")]
+    ("program", "rule"),
+    [
+        ("checkpointed", "rematerialize"),
+        ("wrapped", "rematerialize"),
+        ("sharpness", "microbatches"),
+        ("paths", "loop-state"),
+    ],
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)

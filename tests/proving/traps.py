@@ -605,6 +605,26 @@ def checkpointed(length: int = 512, words: int = 16384) -> Made:
     return trained(loss, {"embed": of(words, width), "layers": weights}, tokens, tokens)
 
 
+def wrapped(batch: int = 64, length: int = 512, words: int = 3072) -> Made:
+    """Layers in a Python loop, each with `jax.checkpoint`: what the layers begin with is all that they save."""
+    width, layers = 512, 4
+
+    @jax.checkpoint
+    def layer(x: Any, up: Any, down: Any) -> Any:
+        return x + jax.nn.gelu(x @ up) @ down
+
+    def loss(params: Any, tokens: Any, targets: Any) -> Any:
+        x = params["embed"][tokens]
+        for weights in params["layers"]:
+            x = layer(x, *weights)
+        logits = jax.nn.log_softmax(x @ params["embed"].T)
+        return -jnp.mean(jnp.take_along_axis(logits, targets[..., None], -1))
+
+    weights = [(of(width, 2 * width), of(2 * width, width)) for _ in range(layers)]
+    tokens = of(batch, length, dtype=INT)
+    return trained(loss, {"embed": of(words, width), "layers": weights}, tokens, tokens)
+
+
 def adversarial(batch: int = 8192, width: int = 256) -> Made:
     """Two models that are trained against each other in a step, the second one with the first one as it is then. Half
     of the first moments is kept.
@@ -765,6 +785,7 @@ TRAPS: dict[str, Trap] = {
     "lstm": Trap(lstm, ("attention-scores", "donate"), ("logits", "microbatches")),
     "private": Trap(private, ("attention-scores", "logits", "microbatches:random numbers"), ("microbatches",)),
     "checkpointed": Trap(checkpointed, ("rematerialize",), ("logits", "microbatches")),
+    "wrapped": Trap(wrapped, ("rematerialize",), ("logits", "microbatches")),
     "adversarial": Trap(adversarial, (), ("microbatches:one model after the other", "donate:'maker_state'")),
     "strided": Trap(strided, ("attention-scores", "logits"), ("microbatches:normalization",)),
     "translation": Trap(translation, ("microbatches:normalization",), ("logits", "microbatches:number of targets")),

@@ -66,9 +66,26 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             like = (row for row, shape in enumerate(of_layer) if shape in carried)
             smallest = sorted(like, key=sizes.__getitem__)[:1]
             inputs = {effect.value for row in smallest for effect in groups[row]}
-        for group in groups:
+        # What a function is computed again from is its input: `jax.checkpoint` around it is there already. Only around
+        # a larger function, which makes other values in each layer, it frees that, too.
+        is_input = [layers == 1 and any(_is_computed_again_from(facts, effect) for effect in group) for group in groups]
+        most = max((len(group) for row, group in enumerate(groups) if not is_input[row]), default=0) * _MOST_INPUTS
+        for row, group in enumerate(groups):
+            if is_input[row] and len(group) > most:
+                continue
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (effect for effect in one_by_one if effect.value not in inputs)
+
+
+def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
+    """Whether a function that `jax.checkpoint` wraps is computed again from a value."""
+    return any(_AGAIN in (facts.op_name(read.name) or "") for read in facts.reads(effect.value))
+
+
+_AGAIN: Final = "/rematted_computation/"
+
+_MOST_INPUTS: Final = 4
+"""How many inputs of one shape a function in a layer has at most."""
 
 
 def _is_input(facts: Facts, value: int) -> bool:
