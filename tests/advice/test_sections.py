@@ -46,14 +46,14 @@ def test_advice_says_what_all_actions_save_together(together: tuple[int, ...], w
         (
             (0,),
             True,
-            "To fit into 8.00 MiB, do action 1. The program then needs 8.00 MiB (estimated; it may need up to 8.88 "
+            "To fit into 8.00 MiB, do action 1. The program then needs 8.00 MiB (estimated; it may need up to 8.96 "
             "MiB).",
         ),
         (
             (3, 0, 1),
             True,
             "To fit into 8.00 MiB, do actions 4 and 1–2. After each of them in turn, the program needs 10.00 MiB, "
-            "9.00 MiB and 8.00 MiB (estimated; it may need up to 8.88 MiB).",
+            "9.00 MiB and 8.00 MiB (estimated; it may need up to 8.96 MiB).",
         ),
         (
             (0,),

@@ -148,7 +148,7 @@ class ArgumentTree:
     is_idle: bool
 
 
-MARGIN: Final = 1.11
+MARGIN: Final = 1.12
 """By which factor a program may need more than estimated: what 95 % of the programs of `make prove` stay below."""
 
 
