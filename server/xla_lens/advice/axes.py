@@ -221,7 +221,7 @@ class Axes:
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
         self.reductions = before
-        # What a parameter is depends on the caller, and an update on the instruction that has started the operation.
+        # A parameter depends on the caller, and `async-update` on the instruction that has started the operation.
         if self._form[row] != NONE and own.opcode not in (b"parameter", b"async-update"):
             self._known[self._is_prefetching][key] = known
         return known

@@ -29,6 +29,7 @@ from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
+from xla_lens.syntax.hlo.module import Strings
 from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 3000
@@ -298,7 +299,7 @@ class Facts:
         such as a cache, would hold it twice.
         """
         donated = {value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT}
-        # What is large and could be donated is such a cache, too.
+        # Large arguments that could be donated are such caches, too.
         updated = {*self.updated.values()}
         if sum(map(self.size.__getitem__, updated)) * _LARGE_PART >= self.space.peak_live_bytes:
             donated |= updated
@@ -307,7 +308,7 @@ class Facts:
         counts = {prod(shape.lengths) for shape in self.computed.values()}
         sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - in_place
         likely = sorted((size for size in sizes if any(count % size == 0 for count in counts)), reverse=True)
-        if not likely or self.backward_step is not None or _SHARDED.search(self._text[:_HEADER]) or not self.axes:
+        if not likely or self.backward_step is not None or self._is_sharded or not self.axes:
             return None
         axes, results = self.axes, self.axes.results
         for size in likely:
@@ -481,6 +482,12 @@ class Facts:
         )
 
     @property
+    def _is_sharded(self) -> bool:
+        """Whether the program is for several devices."""
+        module = self.origins.module
+        return module is not None and _SHARDED.search(module.data, *module.header_line) is not None
+
+    @property
     def _text(self) -> bytes:
         """The text of the HLO module, empty without one."""
         return self.origins.module.data if self.origins.module else b""
@@ -508,7 +515,8 @@ class Facts:
     @cached_property
     def optimizer(self) -> str | None:
         """The function of Optax that makes the optimizer, by the functions on its call stacks. None if unknown."""
-        return next((name for part, name in _OPTIMIZERS.items() if part in self._text), None)
+        functions = _functions(self.origins.module)
+        return next((name for part, name in _OPTIMIZERS.items() if part in functions), None)
 
     @cached_property
     def program(self) -> str:
@@ -665,10 +673,17 @@ def _files(module: HloModule | None) -> bytes:
     """The part of a module that has its name and the files of its call stacks: up to the table of these, in old
     releases all.
     """
-    if module is None:
-        return b""
-    files = module.columns.file_names
-    return module.data[: files.end.max()] if len(files) else module.data
+    return _through(module.data, module.columns.file_names) if module else b""
+
+
+def _functions(module: HloModule | None) -> bytes:
+    """The part of a module that has its name and the files and functions of its call stacks, in old releases all."""
+    return _through(module.data, module.columns.function_names) if module else b""
+
+
+def _through(data: bytes, table: Strings) -> bytes:
+    """A text up to the end of a table in it, or all of it if the table is empty."""
+    return data[: table.end.max()] if len(table) else data
 
 
 _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
@@ -689,8 +704,7 @@ its first part does.
 
 _SHARDED: Final = re.compile(rb"num_partitions=(?!1\b)")
 _LARGE_PART: Final = 16
-_HEADER: Final = 1 << 16
-"""How far into a module to look for the number of its partitions."""
+"""Arguments that could be donated are large from this part of the peak on."""
 
 _KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
 """A part of the paths of Keras, and of the name of its step in TensorFlow."""

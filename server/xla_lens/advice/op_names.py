@@ -17,5 +17,11 @@ def is_differentiated(op_name: str | None) -> bool:
     return op_name is not None and _DIFFERENTIATED.search(op_name) is not None
 
 
+def is_computed_again(op_name: str | None) -> bool:
+    """Return whether an op_name belongs to what `jax.checkpoint` computes again in the backward pass."""
+    return op_name is not None and _AGAIN in op_name
+
+
+_AGAIN: Final = "/rematted_computation/"
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")

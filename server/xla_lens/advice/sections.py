@@ -154,7 +154,7 @@ def plan(advice: Advice, budget: Budget) -> Iterator[Text | Table]:
         yield _reached(budget, size) if budget.needs[-1] <= budget.budget_bytes else _not_reached(budget, size)
     closing = [] if budget.is_reached else [*_with_more_devices(advice, budget, size)]
     yield from closing
-    # Where the arguments exceed it, that is said first.
+    # If the arguments alone exceed the budget, that has been said above.
     if not budget.actions and not closing and not budget.do_arguments_exceed:
         yield _nothing_found(advice, budget, size)
 

@@ -48,25 +48,29 @@ def stacks(facts: Facts, writers: Writers) -> Iterator[Stack]:
 
 
 def _stack(writers: Writers, value: int, row: int, element: int) -> Stack | None:
-    stored = _stored(writers, row, element)
+    root = _root_of_body(writers, row)
+    stored = _stored(writers, root, element)
     if stored is None:
         return None
     target, update, number = (writers.operand(stored, operand, ()) for operand in range(3))
     if update is None or number is None or not is_carried(writers, target, element):
         return None
-    root = writers.module.root(writers.called(row, b"body")[0])
     whole, part, elements = lengths(writers, stored.row), lengths(writers, update.row), len(writers.read(root).operands)
     return (
         Stack(value, row, element, elements, whole, root, update, number) if whole and part == (1, *whole[1:]) else None
     )
 
 
-def _stored(writers: Writers, row: int, element: int) -> Position | None:
-    """The instruction with which the body of a loop writes a slice of what it carries as an element, None without
-    any.
+def _root_of_body(writers: Writers, loop: int) -> int:
+    """The root of the body of a loop, NONE if the module lacks it."""
+    body = next(iter(writers.called(loop, b"body")), NONE)
+    return writers.module.root(body) if body != NONE else NONE
+
+
+def _stored(writers: Writers, root: int, element: int) -> Position | None:
+    """The instruction that writes a slice of an element of what a loop carries, by the root of its body. None if no
+    instruction does.
     """
-    bodies = writers.called(row, b"body")
-    root = writers.module.root(bodies[0]) if bodies and bodies[0] != NONE else NONE
     stored = computed(writers, Position(root, (element,))) if root != NONE else None
     is_slice = stored is not None and writers.read(stored.row).own.opcode == b"dynamic-update-slice"
     return stored if is_slice else None
@@ -79,7 +83,7 @@ def stores_carried(writers: Writers, position: Position) -> bool:
     loop = computed(writers, position)
     if loop is None or writers.read(loop.row).own.opcode != b"while" or len(loop.index) != 1 or loop.callers:
         return False
-    stored = _stored(writers, loop.row, loop.index[0])
+    stored = _stored(writers, _root_of_body(writers, loop.row), loop.index[0])
     update = computed(writers, writers.operand(stored, 1, ())) if stored else None
     if update is None:
         return False

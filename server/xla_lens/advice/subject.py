@@ -1,6 +1,6 @@
 """What an action is about: buffers and the function that computes them, with the words that rules use for them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -103,16 +103,18 @@ class Subject:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are
         unknown.
         """
-        names = (self.dump.values.name[value] for group in self.groups for value in group.values)
-        paths = (told_path(instruction.op_name) for name in names if (instruction := self.dump.instruction(int(name))))
-        return tuple(dict.fromkeys(name_of(path) for path in paths if path is not None))
+        return tuple(dict.fromkeys(name_of(path) for path in self._paths() if path is not None))
 
     @property
     def has_all_names(self) -> bool:
-        """Whether the names of all arguments whose buffers these are are known."""
+        """Whether all arguments whose buffers these are have a known name."""
+        return None not in self._paths()
+
+    def _paths(self) -> Iterator[str | None]:
+        """The paths of the arguments whose buffers these are, most bytes first; None for those that are unknown."""
         names = (self.dump.values.name[value] for group in self.groups for value in group.values)
         instructions = (self.dump.instruction(int(name)) for name in names)
-        return all(told_path(instruction.op_name) for instruction in instructions if instruction)
+        return (told_path(instruction.op_name) for instruction in instructions if instruction)
 
     @property
     def function(self) -> Inlines:

@@ -11,7 +11,6 @@ import numpy as np
 from xla_lens.diff.baseline import Baseline
 from xla_lens.diff.options import DiffOptions, Increase
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.parameters import parameter_paths
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.causes import ChangeCause, causes
 from xla_lens.model.diff.changes import ValueClass
@@ -56,15 +55,13 @@ def diff(old: DiffSide | Baseline, new: DiffSide, options: DiffOptions) -> Diff:
     if isinstance(old, DiffSide):
         return diff_of(compare_analyses(old.analysis, new.analysis), old, new, options)
     paths = {owner.path for side in old.spaces.values() for owner in side.owners or () if owner.path}
-    old_spaces = old.spaces
-    if not parameter_paths(new.dump):
+    old_spaces, origins = old.spaces, Origins(new.dump, new.analysis.module)
+    if not origins.parameter_paths:
         old_spaces = {
             color: replace(side, owners=side.owners and tuple(replace(owner, path=None) for owner in side.owners))
             for color, side in old.spaces.items()
         }
-    spaces = compare_spaces(
-        old_spaces, space_sides(new.analysis, Origins(new.dump, new.analysis.module), paths), new.dump.space_id
-    )
+    spaces = compare_spaces(old_spaces, space_sides(new.analysis, origins, paths), new.dump.space_id)
     return Diff(old, new, options, spaces, None, tuple(differences(None, new, 1)), (), np.zeros(0, np.int64))
 
 

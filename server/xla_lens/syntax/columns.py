@@ -45,8 +45,8 @@ class Kind(IntFlag):
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Columns:
-    """Columns of equal length. Each subclass is a dataclass, which type checkers take as frozen: what freezes it at run
-    time, and a text that nobody prints, would be most of the time that it takes to define one.
+    """Columns of equal length. Each subclass is a dataclass that only type checkers take as frozen. To freeze it at run
+    time and to give it a `__repr__` would triple the time of its definition, for which every command waits.
     """
 
     _first_column: ClassVar[str]

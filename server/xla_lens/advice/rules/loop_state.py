@@ -51,7 +51,7 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
     writers = facts.origins.writers
     if writers is None:
         return
-    # What is only reduced later is no state, and the loop need not stack it.
+    # A stack that is only reduced later is no state: the loop need not make it.
     reduced = {effect.value for effect in facts.found(loop_outputs)}
     kept = (stack for stack in stacks(facts, writers) if stack.value not in reduced)
     found = {stack: state for stack in kept if (state := _state(facts, writers, stack))}

@@ -20,6 +20,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.op_names import is_computed_again
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.stacks import stores_carried
@@ -79,10 +80,8 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
 
 def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
     """Whether a function that `jax.checkpoint` wraps is computed again from a value."""
-    return any(_AGAIN in (facts.op_name(read.name) or "") for read in facts.reads(effect.value))
+    return any(is_computed_again(facts.op_name(read.name)) for read in facts.reads(effect.value))
 
-
-_AGAIN: Final = "/rematted_computation/"
 
 _MOST_INPUTS: Final = 4
 """How many inputs of one shape a function in a layer has at most."""

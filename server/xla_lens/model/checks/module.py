@@ -52,8 +52,8 @@ def module_is_well_formed(graph: ModuleGraph, context: Context) -> Findings:
     spans = cells(columns.computations.name_start, columns.computations.name_end)
     known = {data[start:end] for start, end in spans}
     # Most attributes name one computation. Few have a text of their own: a list, or a name that is missing.
-    unnamed = {name.removeprefix(b"%") for name in CALLED_NAMES.findall(data)} - known
-    if known.issuperset(name.strip().removeprefix(b"%") for text in unnamed for name in text.strip(b"{}").split(b",")):
+    others = {name.removeprefix(b"%") for name in CALLED_NAMES.findall(data)} - known
+    if known.issuperset(name.strip().removeprefix(b"%") for text in others for name in text.strip(b"{}").split(b",")):
         return
     for match in CALLED.finditer(data):
         called = {text.strip().removeprefix(b"%") for text in (match[3] if match[2] is None else match[2]).split(b",")}
