@@ -69,7 +69,7 @@ def test_out_of_memory_message_is_explained(open_window: OpenWindow, tmp_path: P
             found = []
             for frame in window.page.frames:
                 with contextlib.suppress(Error):
-                    found += frame.locator("h2, h3").all_inner_texts()
+                    found += frame.locator("h1, h2").all_inner_texts()
             return found
 
         expected = {"HBM ran out when XLA compiled jit_roundtrip", "What to do"}
