@@ -29,6 +29,9 @@ const FOLDERS = /(?:[A-Za-z]:)?[\\/][^\s:]*[\\/](?=[^\s\\/:]+:\d)/g;
 /** The header of a column that needs none, such as that of the bars: a screen reader would announce an empty one. */
 const NO_HEADER = /<th[^>]*><\/th>/g;
 
+/** The places in code where a long name may go on in the next line. */
+const NAME_PARTS = /&gt;\.|\/(?!code>)/g;
+
 /** A bar of a table, as text: the number beside it says the same. */
 const BAR = /(?<=<td>)[█-▏]+(?=<\/td>)/g;
 
@@ -138,7 +141,8 @@ async function pageHtml(document: vscode.TextDocument, begin?: Head): Promise<st
   // Without the editor's own Markdown extension there is the text.
   const copied = rendered.replaceAll(/<pre[\s\S]*?<\/pre>/g, (block) => withCopy(block, codes.shift()));
   const drawn = copied.replaceAll(BAR, '<span class="bar" aria-hidden="true">$&</span>');
-  const named = drawn.replaceAll(NO_HEADER, "<td></td>");
+  const divided = drawn.replaceAll(/<code>[^<]*<\/code>/g, (code) => code.replaceAll(NAME_PARTS, "$&<wbr>"));
+  const named = divided.replaceAll(NO_HEADER, "<td></td>");
   // The text is made to be pasted below the heading of an issue, but here it is the whole page.
   const body = named.replaceAll(/(?<=<\/?h)[2-6](?=[ >])/g, (level) => `${Number(level) - 1}`);
   const head = `<title>${escaped(basename(document.uri.path))}</title>\n<style>${STYLE}</style>`;
@@ -196,7 +200,9 @@ main > p:first-child { margin: 0.5em 0 0; }
 .copy { position: absolute; top: 0.4em; right: 0.5em; padding: 0.1em 0.6em; border-radius: 3px; text-decoration: none; color: var(--vscode-button-foreground); background: var(--vscode-button-background); }
 table { border-collapse: collapse; margin: 0.4em 0; }
 th { text-align: left; font-weight: 600; white-space: nowrap; }
-th, td { padding: 0.1em 0.8em 0.1em 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
+/* Columns that may break words anywhere get too narrow to read. */
+th, td { overflow-wrap: break-word; padding: 0.1em 0.8em 0.1em 0; vertical-align: top; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)); }
 td[style*="right"] { white-space: nowrap; }
+@media (max-width: 30rem) { .bar { display: none; } }
 summary { cursor: pointer; font-weight: 600; margin-top: 1.4em; }
 `;
