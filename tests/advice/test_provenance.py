@@ -48,6 +48,9 @@ def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | 
     path = _dump(program)
     function = program.removeprefix("donate_")
     wanted = f"{function} = jax.jit({function}, donate_argnames=({names}))" if names else None
+    if program == "donate_target_only":
+        # Without a backward pass, the caller may need what is updated.
+        wanted = f"{wanted}  # if nothing uses target after the call"
     action = _donation(path)
     assert (action.snippet if action else None) == wanted
 

@@ -1,8 +1,8 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
-- `nearest` and `paths` are of `proving/forward.py`, and `selective` of `proving/compared.py`.
-- `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness` and `private` are of
-  `proving/traps.py`.
+- `nearest`, `paths` and `trained_models` are of `proving/forward.py`, and `selective` of `proving/compared.py`.
+- `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
+  `private_sequences`, `with_policy` and `denoised` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
@@ -57,6 +57,13 @@ def _text(advice: Advice, rule: str) -> str:
         ("translation", "microbatches", "because each part is divided by sums over it, such as its number of targets"),
         # Two tables and what computes the logits, each with two moments.
         ("translation", "logits", "Compute logits and loss in 8 chunks"),
+        # Nothing mixes the models, which are trained side by side.
+        ("trained_models", "mapped-batch", "Train 2 models at a time instead of all"),
+        # A second `jax.checkpoint` around the one that is there would save nothing.
+        ("with_policy", "rematerialize", "Wrap layer (called at traps.py:797) in jax.checkpoint without the policy"),
+        ("with_policy", "rematerialize", "jax.checkpoint(layer)  # not in addition to the one with a policy"),
+        # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.
+        ("denoised", "donate", "donate_argnames=('x',))  # if nothing uses x after the call"),
     ],
 )
 def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
@@ -70,11 +77,15 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("wrapped", "rematerialize"),
         ("sharpness", "microbatches"),
         ("paths", "loop-state"),
+        # The batch are pairs of nodes of a graph that goes through the model as a whole.
+        ("linked", "microbatches"),
+        # Each example has a gradient of the table, as large as the logits of sequences that are as long as it is wide.
+        ("private_sequences", "logits"),
     ],
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
-    assert advice.actions or program == "sharpness"
+    assert advice.actions or program in ("sharpness", "linked")
     assert not _text(advice, rule)
 
 
@@ -88,3 +99,14 @@ def test_a_wrapped_step_still_saves_what_the_loop_carries(tmp_path: Path) -> Non
     """Of three stacks of 256 KiB on one line, one has the state at the start of each step."""
     (action,) = (action for action in _advice("selective", tmp_path).actions if action.rule == "rematerialize")
     assert action.saved_needed_bytes // 1024 == 608
+
+
+def test_no_policy_is_offered_that_keeps_all_that_is_kept(tmp_path: Path) -> None:
+    (action,) = (action for action in _advice("with_policy", tmp_path).actions if action.rule == "rematerialize")
+    assert action.policy is None
+
+
+def test_models_that_are_trained_in_turn_are_held_twice(tmp_path: Path) -> None:
+    """Of 324 MiB of values of 16 models, an eighth is left. The loop writes 17 MiB of weights and moments anew."""
+    (action,) = (action for action in _advice("trained_models", tmp_path).actions if action.rule == "mapped-batch")
+    assert action.saved_needed_bytes >> 20 == 266

@@ -578,6 +578,28 @@ def rays(is_changed: bool, count: int = 16384, samples: int = 32, width: int = 1
     return render, (params, of(count, 3), of(count, 3)), ()
 
 
+def trained_models(is_changed: bool, models: int = 16, batch: int = 2048) -> Compiled:
+    """Models that are trained side by side, each with a batch of its own."""
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            x = jax.nn.swish(x @ weights)
+        return jnp.mean((x - y) ** 2)
+
+    def trained(params: Any, moments: Any, x: Any, y: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, x, y)
+        moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, gradients)
+        return jax.tree.map(lambda p, m: p - 1e-3 * m, params, moments), moments, value
+
+    def step(params: Any, moments: Any, x: Any, y: Any) -> Any:
+        if is_changed:
+            return lax.map(lambda one: trained(*one), (params, moments, x, y), batch_size=2)
+        return jax.vmap(trained)(params, moments, x, y)
+
+    params = [of(models, 32, 256), of(models, 256, 256), of(models, 256, 256), of(models, 256, 8)]
+    return step, (params, params, of(models, batch, 32), of(models, batch, 8)), (0, 1)
+
+
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "decode_layers": ("loop-state", decode_layers, BOTH),
     "generate": ("loop-state", generate, BOTH),
@@ -598,6 +620,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "chunks": ("unrolled-loop", chunks, BOTH),
     "nearest": ("mapped-batch", nearest, CPU),
     "rays": ("mapped-batch", rays, BOTH),
+    "trained_models": ("mapped-batch", trained_models, BOTH),
     "particles": ("padded-dimension", particles, TPU),
     "neighbors": ("padded-dimension", neighbors, TPU),
     "edges": ("padded-dimension", edges, TPU),

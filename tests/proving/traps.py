@@ -742,6 +742,75 @@ def sharpness(batch: int = 4096, width: int = 512) -> Made:
     return function, (mlp_layers(2, width), of(batch, width), of(batch, width)), (0,)
 
 
+def linked(nodes: int = 16384, edges: int = 131072, batch: int = 4096, width: int = 64) -> Made:
+    """A graph network that is trained to tell which nodes are linked. The batch is pairs of nodes, but all of the graph
+    goes through the network for each part of it.
+    """
+
+    def loss(params: Any, features: Any, senders: Any, receivers: Any, pairs: Any, others: Any) -> Any:
+        x = features
+        for weights in params:
+            messages = jax.nn.relu(x[senders] @ weights["message"])
+            x = x + jax.ops.segment_sum(messages, receivers, nodes) @ weights["update"]
+
+        def scores(pairs: Any) -> Any:
+            return jnp.sum(x[pairs[:, 0]] * x[pairs[:, 1]], -1)
+
+        return jnp.mean(jax.nn.softplus(-scores(pairs)) + jax.nn.softplus(scores(others)))
+
+    params = [{"message": of(width, width), "update": of(width, width)}] * 2
+    indices, pairs = of(edges, dtype=INT), of(batch, 2, dtype=INT)
+    return trained(loss, params, of(nodes, width), indices, indices, pairs, pairs)
+
+
+def private_sequences(batch: int = 64, length: int = 64, words: int = 1000, width: int = 64) -> Made:
+    """DP-SGD of sequences that are as long as the model is wide. Each example has a gradient of the table, with a row
+    for each word.
+    """
+
+    def loss(params: Any, tokens: Any, label: Any) -> Any:
+        x = params["embed"][tokens]
+        for weights in params["layers"]:
+            x = residual(weights, x)
+        return -jax.nn.log_softmax(jnp.mean(x, 0) @ params["head"])[label]
+
+    def step(params: Any, tokens: Any, labels: Any) -> Any:
+        gradients = jax.vmap(jax.grad(loss), (None, 0, 0))(params, tokens, labels)
+        squares = sum(jnp.sum(g * g, range(1, g.ndim)) for g in jax.tree.leaves(gradients))
+        scale = jnp.minimum(1, lax.rsqrt(squares))
+        return jax.tree.map(lambda p, g: p - 1e-3 * jnp.tensordot(scale, g, 1), params, gradients)
+
+    params = {"embed": of(words, width), "layers": mlp_layers(2, width), "head": of(width, 10)}
+    return step, (params, of(batch, length, dtype=INT), of(batch, dtype=INT)), (0,)
+
+
+def with_policy(batch: int = 8, length: int = 512, width: int = 512, layers: int = 6) -> Made:
+    """Layers that `jax.checkpoint` wraps already, with a policy that keeps products. A second one around it saves
+    nothing.
+    """
+
+    def layer(x: Any, weights: Any) -> tuple[Any, None]:
+        return x + jax.nn.silu(normed(x) @ weights["up"]) @ weights["down"], None
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        wrapped = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+        return jnp.mean((lax.scan(wrapped, x, params)[0] - y) ** 2)
+
+    params = {"up": of(layers, width, 4 * width), "down": of(layers, 4 * width, width)}
+    return trained(loss, params, of(batch, length, width), of(batch, length, width))
+
+
+def denoised(batch: int = 8192, width: int = 512) -> Made:
+    """A net that adds something to its inputs, which the caller may need afterwards."""
+
+    def step(params: Any, x: Any) -> Any:
+        for weights in params:
+            x = residual(weights, x)
+        return x
+
+    return named(step, "params", "x"), (mlp_layers(4, width), of(batch, width)), ()
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -790,6 +859,10 @@ TRAPS: dict[str, Trap] = {
     "strided": Trap(strided, ("attention-scores", "logits"), ("microbatches:normalization",)),
     "translation": Trap(translation, ("microbatches:normalization",), ("logits", "microbatches:number of targets")),
     "sharpness": Trap(sharpness, ("microbatches",)),
+    "linked": Trap(linked, ("microbatches",)),
+    "private_sequences": Trap(private_sequences, ("logits", "attention-scores"), ("microbatches",)),
+    "with_policy": Trap(with_policy, (), ("rematerialize:without the policy",)),
+    "denoised": Trap(denoised, ("donate:params",), ("donate:if nothing uses x",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),
 }
 """The programs by name. Some are no traps at all but what the rules are about, unlike the base programs."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import axes_of
-from xla_lens.advice.op_names import is_backward, is_differentiated
+from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_differentiated, is_in_checkpoint, unmarked
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
 from xla_lens.model.attribution.frames import Origin, Origins
@@ -153,6 +153,10 @@ class Facts:
         """All bytes of a value for some of its steps."""
         return Piece(start, end, self.size[value])
 
+    def whole_time(self, size_bytes: int) -> Piece:
+        """Bytes that are live at all steps."""
+        return Piece(0, int(self.dump.schedule.step.max(initial=0)), size_bytes)
+
     def divided(self, value: int, parts: int) -> Effect:
         """The effect that leaves one of several parts of the bytes of a value, for all of its steps."""
         return Effect(value, (Piece(self.start[value], self.end[value], self.size[value] // parts),))
@@ -232,6 +236,10 @@ class Facts:
         places = dict.fromkeys(place for shape in shapes for place in _places(shape) if place[1] > 1)
         return {place: 2 << number for number, place in enumerate(places)}
 
+    def axis_elements(self, axes: int) -> int:
+        """The number of elements of an array with some axes, a set of bits, and nothing else."""
+        return prod(length for (_, length, _), bit in self._axis_bits.items() if bit & axes)
+
     @cached_property
     def axes(self) -> Axes | None:
         """Where the axes of the inputs go, None if the HLO module does not show it all."""
@@ -294,35 +302,44 @@ class Facts:
 
     @cached_property
     def mapped(self) -> Batch | None:
-        """The batch of a program without a backward pass that computes an element of its results for each example, from
-        that example alone. None without one, and where several devices share it. A loop over what is updated in place,
-        such as a cache, would hold it twice.
+        """The batch of a program that computes an element of its results for each example, from that example alone: of
+        one without a backward pass, or of one that trains a model for each example. None without one, and where several
+        devices share it.
         """
+        if self._is_sharded or self.batch:
+            return None
+        counts = {prod(shape.lengths) for shape in self.computed.values()}
+        sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias}
+        is_training = self.backward_step is not None
+        sizes -= set() if is_training else self._in_place
+        likely = sorted((size for size in sizes if any(count % size == 0 for count in counts)), reverse=True)
+        # The axes of a module take long to follow.
+        if not likely or not (axes := self.axes):
+            return None
+        for size in likely:
+            axis = self.axis(size)
+            # Each model has numbers of its own, such as those of the steps that it has been trained.
+            if is_training and any(result.lengths and result.lengths[0] != size for result in axes.results):
+                continue
+            is_own = all(
+                axes_of(result.dimensions[0]) & axis
+                if result.axes & axis
+                else not (result.added | result.joined) & axis
+                for result in axes.results
+            )
+            if is_own and any(result.axes & axis for result in axes.results) and not (axes.joined | axes.added) & axis:
+                return Batch(self._names_of_batch(size, 0), size, is_trained=is_training)
+        return None
+
+    @property
+    def _in_place(self) -> set[int]:
+        """The leading lengths of what is updated in place, such as a cache. A loop over it would hold it twice."""
         donated = {value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT}
         # Large arguments that could be donated are such caches, too.
         updated = {*self.updated.values()}
         if sum(map(self.size.__getitem__, updated)) * _LARGE_PART >= self.space.peak_live_bytes:
             donated |= updated
-        shapes = map(self.dimensions, donated)
-        in_place = {shape.lengths[0] for shape in shapes if shape and shape.lengths}
-        counts = {prod(shape.lengths) for shape in self.computed.values()}
-        sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - in_place
-        likely = sorted((size for size in sizes if any(count % size == 0 for count in counts)), reverse=True)
-        if not likely or self.backward_step is not None or self._is_sharded or not self.axes:
-            return None
-        axes, results = self.axes, self.axes.results
-        for size in likely:
-            axis = self.axis(size)
-            is_own = all(
-                axes_of(result.dimensions[0]) & axis
-                if result.axes & axis
-                else not (result.added | result.joined) & axis
-                for result in results
-            )
-            if is_own and any(result.axes & axis for result in results) and not (axes.joined | axes.added) & axis:
-                names = self._names_of_batch(size, 0)
-                return Batch(names, size)
-        return None
+        return {shape.lengths[0] for shape in map(self.dimensions, donated) if shape and shape.lengths}
 
     def _names_of_batch(self, size: int, number: int) -> tuple[str, ...]:
         """The names of the inputs of which a dimension has a length."""
@@ -478,8 +495,45 @@ class Facts:
         checkpoint = call.checkpoint if call else min(self._checkpoints(effects), default="jax.checkpoint")
         groups = self._groups(effects)
         return Subject(
-            self.dump, groups, call, checkpoint, self._jit, self.program, self.batch or self.mapped, self.optimizer
+            self.dump,
+            groups,
+            call,
+            checkpoint,
+            self._jit,
+            self.program,
+            self.batch or self.mapped,
+            self.optimizer,
+            is_wrapped=is_part and self._are_wrapped(effects),
+            is_training=self.backward_step is not None,
+            is_unrolled=is_part and self._are_unrolled(effects),
         )
+
+    def _are_unrolled(self, effects: Iterable[Effect]) -> bool:
+        """Whether effects change values of several layers, which no loop stacks and no op_name tells apart."""
+        unrolled = [effect for effect in effects if effect.layers == 1 and effect.value in self.owned]
+        return any(
+            len({self.origins.of_value(effect.source_value).op_name for effect in group}) < len(group)
+            for group in self.grouped(unrolled)
+        )
+
+    def _are_wrapped(self, effects: Iterable[Effect]) -> bool:
+        """Whether `jax.checkpoint` with a policy saves most bytes of what effects change: the function is wrapped."""
+        sizes = Counter[bool]()
+        for effect in effects:
+            op_name = self.origins.of_value(effect.source_value).op_name
+            is_kept = op_name is not None and (op_name.endswith(KEPT_BY_POLICY) or unmarked(op_name) in self._wrapped)
+            sizes[is_kept] += self.owned.get(effect.value, 0)
+        return sizes[True] > sizes[False]
+
+    @cached_property
+    def _wrapped(self) -> frozenset[str]:
+        """The unmarked op_names of the backward pass of functions that `jax.checkpoint` wraps, if a policy keeps some
+        of what they compute. Those of their forward pass have no mark.
+        """
+        if KEPT_BY_POLICY.encode() not in self._text:
+            return frozenset()
+        names = {match[1].decode("utf-8", "replace") for match in _OP_NAME.finditer(self._text)}
+        return frozenset(unmarked(name) for name in names if is_backward(name) and is_in_checkpoint(name))
 
     @property
     def _is_sharded(self) -> bool:
@@ -576,6 +630,7 @@ class Facts:
         totals, returned, all_bytes = Counter[str](), Counter[str](), 0
         callers_of_changes: list[dict[str, StackFrame | None]] = []
         owned = [effect for effect in effects if effect.value in self.owned]
+        is_unrolled = is_part and self._are_unrolled(owned)
         for effect in sorted(owned, key=lambda effect: -self.owned[effect.value]):
             origin = self.origins.of_value(effect.source_value)
             functions = _callers(origin)
@@ -584,7 +639,7 @@ class Facts:
                 parts = [name for name in functions if name not in self._whole_pass]
                 parts = parts or [name for name in functions if name not in self._outside][:-1]
                 # To wrap a function around a loop frees nothing of what the loop saves.
-                around = self._around_loop(effect.value)
+                around = self._around_loop(effect.value) | (self._called_once if is_unrolled else set())
                 functions = {name: functions[name] for name in parts if name not in around}
                 # The loop around a function stacks what it saves.
                 if effect.layers == 1:
@@ -607,6 +662,22 @@ class Facts:
             is_transformed = any(self._is_within_haiku(effect.source_value, function) for effect in owned)
             checkpoints -= _OF_METHODS - ({_HAIKU} if is_transformed else set())
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+
+    @cached_property
+    def _called_once(self) -> set[str | None]:
+        """The functions with a line that computes just one product of the forward pass. Where they have several layers,
+        these are in a Python loop within them. A loop of XLA is not followed.
+        """
+        module, counts = self.origins.module, Counter[tuple[str, str, int | None]]()
+        if module is None:
+            return set()
+        for match in _PRODUCT.finditer(module.data):
+            own = module.instruction(module.instruction_at(match.start()))
+            if own and is_differentiated(own.op_name) and not is_backward(own.op_name):
+                # Of a function that calls itself, the outermost call counts.
+                frames = {frame.function: frame for frame in module.frames(own.metadata()) if frame.function}
+                counts.update((name, frame.file, frame.line) for name, frame in frames.items())
+        return {name for (name, _, _), count in counts.items() if count == 1}
 
     def _is_within_haiku(self, value: int, function: str) -> bool:
         """Whether functions of Haiku call a function that computes a value."""
@@ -664,6 +735,10 @@ _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|hai
 
 _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpose\(')
 """A backward pass within the iterations of a loop."""
+
+_PRODUCT: Final = re.compile(rb" (?:dot|convolution)\(")
+
+_OP_NAME: Final = re.compile(rb'op_name="([^"]*)"')
 
 _LOOP_IN_BACKWARD: Final = re.compile(rb'op_name="[^"]*transpose\([^"]*while')
 """The backward pass of a loop."""

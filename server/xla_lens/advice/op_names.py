@@ -22,6 +22,23 @@ def is_computed_again(op_name: str | None) -> bool:
     return op_name is not None and _AGAIN in op_name
 
 
+def is_in_checkpoint(op_name: str) -> bool:
+    """Return whether an op_name of the backward pass belongs to a function that `jax.checkpoint` wraps."""
+    return _CHECKPOINT in op_name
+
+
+def unmarked(op_name: str) -> str:
+    """Return an op_name without the marks of passes and of `jax.checkpoint`: the same for an operation of the forward
+    pass and for its backward pass.
+    """
+    return _MARKS.sub("", op_name.replace(_AGAIN, "/").replace(_CHECKPOINT, "/"))
+
+
+KEPT_BY_POLICY: Final = "/reduce_precision"
+"""How the op_name of a value ends that a policy of `jax.checkpoint` keeps: JAX rounds it to the type that it has."""
+
+_CHECKPOINT: Final = "/checkpoint/"
+_MARKS: Final = re.compile(r"transpose\(|jvp\(|\)")
 _AGAIN: Final = "/rematted_computation/"
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")

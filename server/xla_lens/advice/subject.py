@@ -60,7 +60,8 @@ class Batch:
     they are unknown. `is_normalized` says that the program divides by sums over what the model computes of all
     examples, `is_divided` that it divides by other sums over them, such as the number of targets, and `is_random` that
     it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
-    two models in turn. `dimension` is the number of the dimension of the examples.
+    two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
+    trained for each of them.
     """
 
     names: tuple[str, ...]
@@ -70,6 +71,7 @@ class Batch:
     is_random: bool = False
     is_updated: bool = False
     dimension: int = 0
+    is_trained: bool = False
 
 
 class Framework(Enum):
@@ -87,7 +89,10 @@ class Subject:
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
     is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
-    `optimizer` is the function of Optax that makes its optimizer, None if that is unknown.
+    `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `is_wrapped` says that
+    `checkpoint` is around what computes most of the buffers already, with a policy that saves them, `is_training` that
+    the program has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop, which may be
+    around the function or in it.
     """
 
     dump: DumpSet
@@ -98,6 +103,9 @@ class Subject:
     program: str
     batch: Batch | None
     optimizer: str | None
+    is_wrapped: bool = False
+    is_training: bool = False
+    is_unrolled: bool = False
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

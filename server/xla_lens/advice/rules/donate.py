@@ -61,6 +61,9 @@ def _snippet(subject: Subject) -> str | None:
     parts = subject.argument_names(lambda path: "" if _root_of(path) in whole else path)
     apart = [part for part in parts if part]
     more = f"  # and {plain_text(listed(apart))} as arguments of their own" if apart else ""
+    if not subject.is_training and not apart:
+        # A batch that a net adds something to is no state of the program: its caller may need it afterwards.
+        more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 

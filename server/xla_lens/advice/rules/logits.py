@@ -7,6 +7,7 @@ from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.dimensions import COUNTED
 from xla_lens.advice.facts import FLOATS, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
@@ -35,9 +36,11 @@ def logits(facts: Facts) -> Iterator[Effect]:
         for length in [length for length in shape.lengths if length in words][:1]
         if any(total % (prod(shape.lengths) // length) == 0 for total in tokens)
     ]
+    if not any(_is_of_tokens(facts, value) for value in found):
+        return
     for value in found:
         yield facts.divided(value, _CHUNKS)
-    if found and facts.dump.backend is Backend.CPU:
+    if facts.dump.backend is Backend.CPU:
         # The loop adds up the gradient of the table: in f32, from products in the type of the activations.
         arguments = ((facts.size[value], facts.squeezed(value)) for value in facts.arguments)
         tables = (size for size, shape in arguments if shape and len(shape.lengths) == 2 and {*shape.lengths} & words)
@@ -53,6 +56,18 @@ def _token_counts(facts: Facts) -> set[int]:
     counts = {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)}
     # Several batches may go through it together, such as chosen and rejected answers.
     return {count * batches for count in counts for batches in range(1, len(facts.tokens) + 1)} - {0, 1}
+
+
+def _is_of_tokens(facts: Facts, value: int) -> bool:
+    """Whether an array of the size of logits may have any. The gradient that each sequence has of a table may be as
+    large, but the forward pass computes nothing like it, and it has sequences, but no tokens.
+    """
+    shape = facts.squeezed(value)
+    if shape is None or not facts.axes or not facts.is_backward(facts.origins.of_value(value).op_name):
+        return True
+    count = prod(shape.lengths)
+    axes, words = facts.axes.of_count[count] & ~COUNTED, max(shape.lengths)
+    return not axes or facts.axis_elements(axes) * len(facts.tokens) * words >= count
 
 
 def _vocabulary(facts: Facts) -> set[int]:

@@ -14,7 +14,7 @@ from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.syntax.columns import Kind
+from xla_lens.syntax.columns import NONE, Kind
 
 _MOST_PARTS: Final = 8
 """The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
@@ -23,16 +23,20 @@ _SMALLEST_BATCH: Final = 16
 
 
 def mapped_batch(facts: Facts) -> Iterator[Effect]:
-    """Yield what a program without a backward pass computes of its batch, for a part of the batch: what `vmap` does, or
+    """Yield what a program computes of its batch, for a part of the batch: what `vmap` does without a backward pass, or
     all that the examples take, if each is computed on its own.
     """
-    if facts.backward_step is not None:
-        return
     if facts.mapped and facts.axes:
         axis, parts = facts.axis(facts.mapped.size), _parts(facts.mapped.size)
         for value, shape in facts.computed.items() if parts > 1 else ():
             if facts.axes.of_count[prod(shape.lengths)] & axis:
                 yield facts.divided(value, parts)
+        if facts.mapped.is_trained and parts > 1:
+            # The loop writes the trained models beside those that it reads, whether these are donated or not.
+            updated = {*facts.updated.values(), *(value for value in facts.arguments if facts.kind[value] & _DONATED)}
+            yield Effect(NONE, (facts.whole_time(sum(facts.size[value] for value in updated)),))
+        return
+    if facts.backward_step is not None:
         return
     returned = {shape.lengths[0] for shape in facts.returned if shape}
     mapped = {
@@ -91,7 +95,10 @@ def _size(subject: Subject) -> int:
 
 
 def _what(subject: Subject) -> Inlines:
-    return (f"Map over {_size(subject):,} examples at a time instead of all", *subject.in_function)
+    size = f"{_size(subject):,}"
+    if subject.batch and subject.batch.is_trained:
+        return (f"Train {size} models at a time instead of all",)
+    return (f"Map over {size} examples at a time instead of all", *subject.in_function)
 
 
 def _snippet(subject: Subject) -> str:

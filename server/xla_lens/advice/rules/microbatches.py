@@ -22,8 +22,9 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     the gradients of the parts are added up in buffers of their own until the backward pass is done.
     """
     found, begin = facts.batch, facts.backward_step
-    if found is None or begin is None or found.size % _MICROBATCHES:
+    if found is None or begin is None or found.size % _MICROBATCHES or facts.axes is None:
         return
+    axis = facts.axis(found.size, found.dimension)
     returned, batch = facts.returned, found.size
     arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
     place = slice(found.dimension, found.dimension + 1)
@@ -40,8 +41,11 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
         is_forward = batch in shape.lengths[: found.dimension + 1] and not is_gradient
         is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
+        # What is the same for all examples stays as it is: a graph whose nodes are the batch, or a bias of positions.
+        # Random numbers for each example have its axis only as a length.
+        has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
         # XLA gives copies of a weight its name, such as one with padding.
-        if op_name not in names and (is_forward or not is_weight):
+        if op_name not in names and (is_forward or not is_weight) and has_batch:
             yield facts.divided(value, _MICROBATCHES)
     trained = (value for value in kept if facts.is_computed_with(value, begin))
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))

@@ -169,10 +169,19 @@ _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 def _what(subject: Subject) -> Inlines:
     function = subject.function or ("the layers",)
-    return ("Wrap ", *function, f" in {subject.checkpoint}")
+    return ("Wrap ", *function, f" in {subject.checkpoint}", " without the policy that it has" * subject.is_wrapped)
 
 
 def _snippet(subject: Subject) -> str:
+    code = _wrapped(subject)
+    if subject.is_wrapped:
+        return f"{code}  # not in addition to the one with a policy"
+    # Around all layers, it would save nothing.
+    is_unclear = subject.is_unrolled and subject.call is not None
+    return f"{code}  # around one layer: around several, it would save nothing" if is_unclear else code
+
+
+def _wrapped(subject: Subject) -> str:
     checkpoint, is_object = subject.checkpoint, subject.call.is_object if subject.call else False
     if subject.call is None and checkpoint in (*_OF_CLASSES, *_OF_METHODS):
         name, is_object = "Layer", True
