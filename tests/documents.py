@@ -13,9 +13,10 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 import xla_lens.api
 from samples import ROOT
@@ -98,8 +99,8 @@ def _entry(name: str, one: Any) -> Iterator[str]:
 
 
 def _members(one: type) -> Iterator[str]:
-    if is_dataclass(one):
-        names = ", ".join(f"`{field.name}`" for field in fields(one) if not field.name.startswith("_"))
+    if issubclass(one, Struct):
+        names = ", ".join(f"`{field}`" for field in one.__struct_fields__ if not field.startswith("_"))
         yield f"- fields: {names}"
     ours = [base for base in reversed(one.__mro__) if base.__module__.startswith("xla_lens")]
     for name, content in {name: content for base in ours for name, content in vars(base).items()}.items():

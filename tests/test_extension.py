@@ -3,12 +3,12 @@
 import json
 import re
 import runpy
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import xla_lens
 from samples import DUMPS, ROOT

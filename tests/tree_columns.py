@@ -6,7 +6,6 @@ from the fields of the grammar; tests compare the two.
 
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from typing import Final
 
 from tree_sitter import Node, Parser
@@ -75,7 +74,7 @@ class _Walk:
         self._names: dict[bytes, int] = {}
         self._indices: dict[bytes, int] = {b"{}": 0}
         self._cells = {name: array("q") for name in FileColumns.tables()}
-        self._widths = {name: len(fields(table)) for name, table in FileColumns.tables().items()}
+        self._widths = {name: len(table.__struct_fields__) for name, table in FileColumns.tables().items()}
         self._state = dict.fromkeys(
             ("allocation", "used_value", "position_end", "report_allocation", "space", "space_start", "space_end"), NONE
         ) | {"report_tables": 0, "rest": NONE}

@@ -3,8 +3,9 @@
 Everything else in this package may change without notice.
 """
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Action, Advice, ArgumentTree, Budget, Certainty, Cost, Sharding, Suggestion
 from xla_lens.advice.advise import advise

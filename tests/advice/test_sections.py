@@ -1,8 +1,7 @@
 """How advice is worded: what the actions save together, and how they reach a budget."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from samples import TPU, analysis_of, module_of
 from xla_lens.advice.actions import Advice, Budget, Sharding

@@ -46,7 +46,7 @@ def test_a_report_needs_no_part_of_the_server() -> None:
 
 def test_a_report_as_text_needs_neither_json_nor_maps_nor_the_patterns_of_messages() -> None:
     modules = imported("report", SPLIT, "--part", "totals,peak")
-    assert not modules & {"msgspec", "hashlib", "xla_lens.memory_map.page", "xla_lens.syntax.oom"}
+    assert not modules & {"xla_lens.report.report_json", "hashlib", "xla_lens.memory_map.page", "xla_lens.syntax.oom"}
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])

@@ -134,11 +134,15 @@ def test_processes_end_with_the_command_without_a_word(ending: signal.Signals) -
     program = (
         "import os, signal, sys, test_processes\n"
         "from xla_lens.cli.processes import results_of_processes\n"
+        # `signal.pause` would not see an interrupt that comes just before it.
+        "interrupted, waking = os.pipe()\n"
+        "os.set_blocking(waking, False)\n"
+        "signal.set_wakeup_fd(waking)\n"
         "results = results_of_processes(test_processes._doubled, range(30), 2)\n"
         "next(results)\n"
         "print('ready', flush=True)\n"
         "try:\n"
-        "    signal.pause()\n"
+        "    os.read(interrupted, 1)\n"
         "finally:\n"
         "    results.close()\n"
     )

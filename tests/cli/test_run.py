@@ -17,11 +17,11 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from commands import run as run_in_process
 from samples import DUMPS, TPU_LOG, analysis_of

@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from msgspec.structs import replace
 
 from commands import as_printed, printed_json
 from samples import (

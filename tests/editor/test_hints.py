@@ -1,8 +1,9 @@
 """Inlay hints."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, module_of, module_of_text, on_each_dump
 from xla_lens.editor.annotations import hints

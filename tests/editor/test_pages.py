@@ -1,9 +1,9 @@
 """Pages: their text, and the targets of their links."""
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, joined, on_dumps
 from xla_lens.blocks.blocks import Explanation

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from samples import (
     BARE,

@@ -1,11 +1,12 @@
 """What two analyses of the same texts have in common: texts, tables and findings."""
 
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
+from msgspec.structs import asdict
+
 from xla_lens.model.analysis import Analysis
-from xla_lens.syntax.columns import Texts
+from xla_lens.syntax.columns import Columns, Texts
 from xla_lens.syntax.tables import FileColumns
 
 
@@ -16,9 +17,9 @@ def facts_of(analysis: Analysis) -> dict[str, Any]:
         found[f"{file.label}: lines"] = (file.document.data, file.document.line_starts.tolist())
         for name in FileColumns.tables():
             found |= _columns(f"{file.label}: {name}", getattr(file.columns, name))
-    for field in fields(dump):
-        one = getattr(dump, field.name)
-        found |= {field.name: list(one)} if isinstance(one, Texts) else _columns(field.name, one)
+    for name in dump.__struct_fields__:
+        one = getattr(dump, name)
+        found |= {name: list(one)} if isinstance(one, Texts) else _columns(name, one)
     for space in analysis.memory.spaces:
         found[f"space {space.color}"] = (space.reserved_bytes, space.peak_live_bytes, space.peak_step)
     found["findings"] = [repr((one.severity, one.problem, one.place.start, one.place.end)) for one in analysis.findings]
@@ -33,5 +34,5 @@ def differences(one: Analysis, other: Analysis) -> Iterator[str]:
 
 
 def _columns(name: str, table: Any) -> dict[str, Any]:
-    columns = ((column, part) for column, part in getattr(table, "__dict__", {}).items() if hasattr(part, "tolist"))
-    return {f"{name}.{column}": part.tolist() for column, part in columns}
+    parts = asdict(table).items() if isinstance(table, Columns) else ()
+    return {f"{name}.{column}": part.tolist() for column, part in parts}

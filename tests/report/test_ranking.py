@@ -7,11 +7,11 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from commands import run
 from samples import DUMPS, SPLIT, analysis_of, facts, space_facts

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tree_sitter import Parser
 
 from samples import dump_file, malformed_texts, never, on_each_file, sweep

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +22,10 @@ def _differences(data: bytes) -> Iterator[str]:
     if [*read.names, *read.indices] != [*expected.names, *expected.indices] or len(read.names) != len(expected.names):
         yield "names"
     for name, table in FileColumns.tables().items():
-        for column in fields(table):
-            ours, theirs = (getattr(getattr(columns, name), column.name) for columns in (read, expected))
+        for column in table.__struct_fields__:
+            ours, theirs = (getattr(getattr(columns, name), column) for columns in (read, expected))
             if not np.array_equal(ours, theirs):
-                yield f"{name}.{column.name}"
+                yield f"{name}.{column}"
 
 
 @on_each_file

@@ -2,10 +2,10 @@
 
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from samples import DUMPS
 from xla_lens.disk.loading import load_module_or_finding, load_set

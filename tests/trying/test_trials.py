@@ -1,10 +1,10 @@
 """Trials with a compiler of a few lines: what is tried, what is planned, and what an interrupt leaves."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from samples import DUMPS
 from xla_lens.advice.actions import Advice, Certainty, Cost, PolicySaving

@@ -1,9 +1,9 @@
 """Reports as Markdown: no name from a dump can become markup or break a table."""
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from samples import SEED, analysis_of, on_all_dumps, on_each_dump
 from xla_lens.blocks.blocks import Name, Outline, Section, command, table
@@ -75,7 +75,7 @@ def check_structure(lines: list[str]) -> None:
 
 
 def _report(analysis: Analysis, name: str = "a/b.txt", **options: object) -> Report:
-    return report(analysis, {FileKind.BUFFER_ASSIGNMENT: name}, replace(ReportOptions(top=5), **options))  # type: ignore[arg-type]
+    return report(analysis, {FileKind.BUFFER_ASSIGNMENT: name}, replace(ReportOptions(top=5), **options))
 
 
 @pytest.mark.parametrize("text", HOSTILE)

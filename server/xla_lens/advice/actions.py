@@ -4,9 +4,10 @@ A rule proposes an action as an `Edit` (`model/memory/edits.py`): which values w
 steps.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.subject import Buffers, Call
@@ -43,8 +44,7 @@ class Cost(StrEnum):
     NUMBERS = "numbers"
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySaving:
+class PolicySaving(Struct, frozen=True):
     """What an action saves of what the program needs if a policy, `code` in the program, keeps some of the values, such
     as products with weights (`kept`), and how certain that is.
     """
@@ -55,8 +55,7 @@ class PolicySaving:
     certainty: Certainty = Certainty.ESTIMATED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Action:
+class Action(Struct, frozen=True, eq=False):
     """One thing to do.
 
     `what` says it in the terms of the program: a text in pieces, with their links. `snippet` is code that does it, to
@@ -102,8 +101,7 @@ class Action:
         return sum(group.size_bytes for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """Something worth trying whose saving the dump does not tell. `measured` says what it saved in other programs;
     `what`, `snippet` and `cost` are those of an `Action`. `flag` is the flag of the compiler that does it,
     ``NAME=VALUE``, None if a change of the code does. The program then needs `needed_bytes`, None if that is unknown.
@@ -118,8 +116,7 @@ class Suggestion:
     needed_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TriedActions:
+class TriedActions(Struct, frozen=True):
     """What was tried on the program of the dump, besides what the actions and suggestions have of it. `file` keeps it.
 
     If the dump is another one by now (`is_stale`), or if the compiler was another one, with which the program needs
@@ -136,8 +133,7 @@ class TriedActions:
     flags: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentTree:
+class ArgumentTree(Struct, frozen=True):
     """The arguments below one name, such as ``state[1]``. `is_idle` says that nothing reads them before the gradients
     are complete: they are optimizer state.
     """
@@ -165,8 +161,7 @@ class Sharding(NamedTuple):
     fits: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """How the actions reach a budget.
 
     `actions` are rows of `Advice.actions` in the order in which to take them: those that cost nothing first. After each
@@ -223,8 +218,7 @@ class Budget:
         return max(0, self.argument_bytes - self.budget_bytes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Advice:
+class Advice(Struct, frozen=True, eq=False):
     """What could be done about the peak of a memory space and what the program needs of it.
 
     `actions` help each on its own, those that save the most first. After those `together` that also help the others,

@@ -4,10 +4,10 @@ both after each action.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
 from xla_lens.advice.actions import (
     MARGIN,
@@ -172,8 +172,7 @@ class _Change(NamedTuple):
     alone: After
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Search:
+class _Search(Struct, frozen=True, eq=False):
     """The search for actions in one memory space."""
 
     facts: Facts

@@ -1,8 +1,9 @@
 """Advice with what a compiler has measured of it: `xla-lens try` keeps that beside the dump."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
+
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Action, Advice, Certainty, Suggestion, TriedActions
 from xla_lens.blocks.blocks import Inlines, Name, plain_text

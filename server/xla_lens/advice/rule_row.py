@@ -1,7 +1,8 @@
 """A rule of the advice as a row: everything about it but its page, which `xla-lens explain RULE` prints."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
@@ -10,8 +11,7 @@ from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """A milder way to do what a rule says: `code` says it in the program, and `kept` in words what stays as it is:
     the values for whose effect `keeps` holds.
     """
@@ -21,8 +21,7 @@ class Policy:
     keeps: Callable[[Facts, Effect], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRow:
+class RuleRow(Struct, frozen=True, kw_only=True):
     """One rule.
 
     - `find` yields the effect on each value: what would be left of it. It finds nothing where the rule does not apply.
@@ -50,8 +49,7 @@ class RuleRow:
     measured_by: Callable[[str], str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuggestionRow:
+class SuggestionRow(Struct, frozen=True, kw_only=True):
     """A rule of a change whose saving the dump does not tell: another schedule, for example.
 
     - `applies` says whether the dump shows the condition under which it was measured.

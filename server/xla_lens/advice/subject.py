@@ -1,9 +1,10 @@
 """What an action is about: buffers and the function that computes them, with the words that rules use for them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct
 
 from xla_lens.blocks.blocks import Inlines, Name, Role, joined
 from xla_lens.model.attribution.parameters import told_path
@@ -13,8 +14,7 @@ from xla_lens.syntax.columns import Rows
 from xla_lens.words.sources import frame_text
 
 
-@dataclass(frozen=True, slots=True)
-class Buffers:
+class Buffers(Struct, frozen=True):
     """Values that are alike except for the number of their layer.
 
     `values` are rows of `DumpSet.values` that own bytes at the peak, `size_bytes` together, the most bytes first. Of
@@ -32,8 +32,7 @@ class Buffers:
     op_name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """The innermost function of the program that computes most bytes of some buffers, where the program calls it, None
     if that is unknown, and what wraps it to have its values computed again.
     """
@@ -54,8 +53,7 @@ class Call:
         return self.function.split(".")[-1] == "__call__"
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """The arguments that have an element for each of `size` examples, by the names of the whole arguments, empty if
     they are unknown. `is_normalized` says that the program divides by sums over what the model computes of all
     examples, `is_divided` that it divides by other sums over them, such as the number of targets, and `is_random` that
@@ -84,8 +82,7 @@ class Framework(Enum):
     OTHER = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
     is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.

@@ -6,9 +6,10 @@ Everything else is our own wording and contains no markup.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.entities import Entity
@@ -35,15 +36,13 @@ class Role(Enum):
     BAR = "bar"
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The page that explains a finding or an action, by its code."""
 
     code: str
 
 
-@dataclass(frozen=True, slots=True)
-class EditorCommand:
+class EditorCommand(Struct, frozen=True):
     """A command of the editor, without ``xla-lens.`` before its name. It is about the dump of the page, at a `step` if
     that is given, or about the file with a path.
     """
@@ -53,16 +52,14 @@ class EditorCommand:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileLine:
+class FileLine(Struct, frozen=True):
     """A line of a file, counted from 1. Editors need an absolute path."""
 
     path: str
     line: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class InMap:
+class InMap(Struct, frozen=True):
     """Values that the memory map shows, by their rows, and what it calls them."""
 
     values: Rows
@@ -75,8 +72,7 @@ shows, a line of another file, values in the memory map, by their rows, or a pla
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A name from the dump, or words of our own that are more than text."""
 
     text: str
@@ -123,16 +119,14 @@ def bar(part: int, whole: int, width: int = 12) -> Name:
     return Name(bar_text(part, whole, width), role=Role.BAR)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """The header of a column. Columns of text are aligned to the left, columns of numbers to the right."""
 
     title: str
     is_text: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table. Formats for people may omit a header that says nothing new (`has_text_header`); Markdown needs one. In a
     tree, each level is two spaces in front of the text of a cell.
     """
@@ -156,8 +150,7 @@ def table(titles: str, rows: Iterable[Cells], *, has_text_header: bool = True) -
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A title with sentences and tables below it. `level` is 1 for a subsection of the section above."""
 
     title: Text
@@ -174,8 +167,7 @@ def section(title: Text, *blocks: Text | Table) -> Sections:
     return (Section(title, blocks),)
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """A whole report: its title, the answer in a few sentences, some labelled facts, and its sections."""
 
     title: Text

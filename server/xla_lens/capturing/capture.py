@@ -3,10 +3,11 @@
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, overload
+
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Advice
 from xla_lens.capturing.shown import (
@@ -99,7 +100,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return table_html(self.title, self._rows, self.bound)
 
 
-class Comparison(comparison.Comparison):
+class Comparison(comparison.Comparison, frozen=True):
     """Two dumps of one module, or of two similar modules."""
 
     def __repr__(self) -> str:

@@ -12,9 +12,10 @@ import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from xla_lens.capturing.capture import Capture, read_captures
 from xla_lens.capturing.retracing import retracing

@@ -1,9 +1,10 @@
 """Captures of programs in words: as text, as the picture of a notebook, and what does not fit."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import Header, Name, Outline, Section, Table, Text, more, plain_text
 from xla_lens.blocks.entities import running

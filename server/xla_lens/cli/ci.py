@@ -4,8 +4,9 @@ import argparse
 import os
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from xla_lens.cli.ci_formats import (
     Anchor,
@@ -34,8 +35,7 @@ def ci_report(options: argparse.Namespace) -> "CiReport | None":
     return CiReport(CiFormat(options.output_format), root, options.path_mapping)
 
 
-@dataclass(slots=True, eq=False)
-class CiReport:
+class CiReport(Struct, eq=False):
     """The findings of all dumps, and the limits that comparisons violate. `root` is the repository around the current
     folder; without one, the current folder. `mapping` has the folders of `--path-mapping`.
     """

@@ -5,9 +5,10 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from xla_lens.blocks.blocks import Outline
 from xla_lens.cli.ci import CiReport, ci_report
@@ -120,8 +121,7 @@ def _print(before: list[Outline], compared: Diff | None, arguments: argparse.Nam
 # ---------------------------------------------------------------- modules
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Module:
+class _Module(Struct, frozen=True, eq=False):
     """A module at one of the two paths. `name` is None if unknown. `source` is its report, or what loads its dump."""
 
     name: str | None

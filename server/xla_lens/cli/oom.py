@@ -4,10 +4,11 @@ import argparse
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from xla_lens.cli.json_output import print_json
 from xla_lens.cli.output import CannotRun, print_error

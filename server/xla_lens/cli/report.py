@@ -7,11 +7,13 @@ import argparse
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import Outline, Section, Table, command
 from xla_lens.blocks.markdown import markdown_text, shortened
@@ -50,8 +52,7 @@ if TYPE_CHECKING:
 Form = TypeVar("Form")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportRequest:
+class ReportRequest(Struct, frozen=True):
     """What to report, and how to print it.
 
     `shows_all` leaves no module out of the ranking; otherwise those with less than the part `tiny` of the worst peak

@@ -9,9 +9,10 @@ import shutil
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from xla_lens.cli.oom import print_answer
 from xla_lens.cli.output import CannotRun, open_output, print_error

@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from itertools import compress
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.cli.output import CannotRun, print_error, unfiltered
 from xla_lens.cli.processes import core_count, results_of_processes
@@ -27,8 +29,7 @@ from xla_lens.words.numbers import counted
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedSet:
+class LoadedSet(Struct, frozen=True, eq=False):
     """A dump set, its files on disk, and the sets that it is one of. One of several stays usable if a file of it cannot
     be read: a finding says so.
     """
@@ -54,8 +55,7 @@ class LoadedSet:
             raise CannotRun(unreadable[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GivenDumpSets:
+class GivenDumpSets(Struct, frozen=True, eq=False):
     """The dump sets at the paths of a command, each once. `opened` has the text of standard input, and of the files
     that XLA printed to standard output.
     """

@@ -5,8 +5,9 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
+
+from msgspec.structs import replace
 
 from xla_lens.advice.advise import advise
 from xla_lens.blocks.blocks import Outline

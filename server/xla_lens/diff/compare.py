@@ -1,12 +1,13 @@
 """What changed between two dumps: the facts of `xla-lens diff`, and limits on how much memory a program may grow."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.diff.baseline import Baseline
 from xla_lens.diff.options import DiffOptions, Increase
@@ -22,8 +23,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Diff:
+class Diff(Struct, frozen=True, eq=False):
     """The comparison of two dumps, or of a dump with the report of an older one, which has no `comparison`.
 
     `differences` make the dumps hard to compare, the most important first. The dumps prove the `causes`. `rows` are the

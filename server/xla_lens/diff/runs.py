@@ -1,8 +1,9 @@
 """What modules need in several runs: as blocks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from xla_lens.blocks.blocks import Name, Outline, Role, Section, Text, table
 from xla_lens.diff.words import change_text, grown_text
@@ -10,8 +11,7 @@ from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.words.numbers import counted, human, sparkline
 
 
-@dataclass(frozen=True, slots=True)
-class RunOfModule:
+class RunOfModule(Struct, frozen=True):
     """A module in one run, if that has it: what it needs of the default memory space and its peak there, None if
     unknown, and the source line or argument with most bytes at the peak.
     """
@@ -23,8 +23,7 @@ class RunOfModule:
     line_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleInRuns:
+class ModuleInRuns(Struct, frozen=True):
     """A module in all runs."""
 
     name: str

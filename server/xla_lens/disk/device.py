@@ -4,10 +4,11 @@ import itertools
 import os
 import re
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from xla_lens.disk.reading import SMALL_FILE, DamagedFile, Stamp, log_blocks, open_file, read_file, stamp_of
 from xla_lens.disk.sets import HEAD, SetFiles, is_readable

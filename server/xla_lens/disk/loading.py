@@ -3,9 +3,11 @@
 import time
 from collections.abc import Container, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.disk.device import device_beside, has_folder, text_beside
 from xla_lens.disk.measured import measured_beside
@@ -27,8 +29,7 @@ _READING: Final = 0.3
 """The share of reading in the time that a set takes to load. The analysis takes the rest."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedFile:
+class LoadedFile(Struct, frozen=True, eq=False):
     """A parsed file, its stamp, None for an open document, and the module in it if it was read as one."""
 
     dump_file: DumpFile

@@ -9,10 +9,11 @@ import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from xla_lens.disk.reading import (
     SMALL_FILE,
@@ -51,8 +52,7 @@ class NotADump(Exception):
     """Raised for a path that is not part of a dump set. The message is one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetFiles:
+class SetFiles(Struct, frozen=True):
     """The files of one dump set by kind. `stem` is the common start of their paths, or the path of a file that stands
     alone.
     """

@@ -2,48 +2,43 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from xla_lens.syntax.file_names import FileKind
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryPage:
+class SummaryPage(Struct, frozen=True):
     """The totals, peaks and allocations of the set."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPage:
+class AnswerPage(Struct, frozen=True):
     """Whether the program fits, what takes the memory, and what to do first."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveSetPage:
+class LiveSetPage(Struct, frozen=True):
     """The live values at a step, in each memory space."""
 
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPage:
+class HistoryPage(Struct, frozen=True):
     """The history of an allocation, by its index in the dump."""
 
     allocation: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPage:
+class ReportPage(Struct, frozen=True):
     """The report of the set as Markdown."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdvicePage:
+class AdvicePage(Struct, frozen=True):
     """What would lower the peak."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExcerptPage:
+class ExcerptPage(Struct, frozen=True):
     """Lines of a file that is too large for the editor, around those with the numbers of a `block`."""
 
     kind: FileKind

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import Name, Outline, Text, linked, section, table
 from xla_lens.blocks.entities import PRINTED_PEAK, allocation_link, live_range_text, step_link, value_link

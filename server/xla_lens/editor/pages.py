@@ -3,9 +3,10 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import FileLine, Line, LinkTarget, Outline, line_of
 from xla_lens.blocks.markdown import markdown_lines

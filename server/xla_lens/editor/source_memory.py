@@ -7,9 +7,10 @@ A dump names files by their paths on the machine that compiled. Callers decide w
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Action
 from xla_lens.advice.sections import largest_saving

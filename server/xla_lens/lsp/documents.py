@@ -8,13 +8,14 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
 from lsprotocol import types as lsp
+from msgspec import Struct
+from msgspec.structs import replace
 from pygls.uris import to_fs_path
 
 from xla_lens.disk.reading import file_time, read_source
@@ -32,8 +33,7 @@ _MERGED_EDITS: Final = 20
 ContentChange: TypeAlias = lsp.TextDocumentContentChangePartial | lsp.TextDocumentContentChangeWholeDocument
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenDocument:
+class OpenDocument(Struct, frozen=True, eq=False):
     """A document that the editor has open.
 
     `opening` is unique to each time a document is opened. `analysed` is the text that the last analysis has seen, None
@@ -118,8 +118,7 @@ _MOST_VERSIONS: Final = 32
 """The first version of a document is kept, and the last ones."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Version:
+class _Version(Struct, frozen=True, eq=False):
     """A text of a document that was on disk since `time`. `offsets` are where the first character of each of its lines
     is now, blanks excluded.
     """
@@ -144,8 +143,7 @@ def _version_of(document: Document, since: float) -> _Version:
     return _Version(document, since, offsets)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SourceDocument:
+class SourceDocument(Struct, frozen=True, eq=False):
     """A file of the program that is open in the editor."""
 
     path: Path

@@ -12,11 +12,13 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.disk.loading import LoadedFile, is_being_written, load_module, load_set, stamps
 from xla_lens.disk.reading import Stamp
@@ -75,8 +77,7 @@ class _Step(IntEnum):
     """The analysis has the findings of the dump against its module, if there is one."""
 
 
-@dataclass(slots=True, eq=False)
-class _Load:
+class _Load(Struct, eq=False):
     """A load in progress, the open documents at its start, and the last step that is done, 0 if none is."""
 
     open: dict[Path, OpenDocument]

@@ -6,9 +6,10 @@ users come back.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from xla_lens.disk.sets import set_key
 from xla_lens.lsp.documents import ContentChange, OpenDocument, apply_changes

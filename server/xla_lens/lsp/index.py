@@ -8,12 +8,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from lsprotocol import types as lsp
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from xla_lens.disk.loading import load_module_or_finding, load_set, stamps
 from xla_lens.disk.reading import OVERVIEW_SHARE, Stamp
@@ -41,8 +42,7 @@ FINDING_LIMIT: Final = 1_000
 """Maximum number of findings kept for one file. Editors show no more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FileFindings:
+class FileFindings(Struct, frozen=True, eq=False):
     """The first findings of a file, and the number of all its findings. Findings are converted at once: each keeps the
     texts of its set in memory.
     """
@@ -51,8 +51,7 @@ class FileFindings:
     count: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexedSet:
+class IndexedSet(Struct, frozen=True, eq=False):
     """The index entry of a dump set. `stamps` are those of its files when they were loaded. `findings` has an entry for
     the label of each file, also for files without findings.
     """
@@ -178,8 +177,7 @@ IndexedSets: TypeAlias = Mapping[Path, IndexedSet]
 """Sets by their keys."""
 
 
-@dataclass(slots=True, eq=False)
-class _Read:
+class _Read(Struct, eq=False):
     """One pass over the folders. `excluded` are the sets in memory at its start, `found` those read so far, by key."""
 
     folders: tuple[Path, ...]

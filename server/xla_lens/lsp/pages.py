@@ -5,12 +5,12 @@ The URI of a page consists of a scheme of its own, the path of the set and the n
     xla-lens:/dumps/module_0001.jit_f.cpu_after_optimizations/live-set-at-120.txt
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from lsprotocol import types as lsp
+from msgspec import Struct
 
 from xla_lens.editor.page_kinds import Page, page_name
 from xla_lens.editor.pages import Link
@@ -32,8 +32,7 @@ Generations: TypeAlias = tuple[tuple[DumpSetState, int], ...]
 """Some sets, and the generation of each."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RenderedPage:
+class RenderedPage(Struct, frozen=True, eq=False):
     """A page, rendered from the analyses of some sets that each had a generation: of one set, or of two that are
     compared. `encoding` is that of its positions.
     """

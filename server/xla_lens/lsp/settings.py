@@ -1,8 +1,10 @@
 """The user's settings, which editors send as the section `xla-lens`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.checks.codes import Code
 from xla_lens.words.names import nearest
@@ -11,8 +13,7 @@ from xla_lens.words.numbers import parse_size
 SECTION: Final = "xla-lens"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The settings.
 
     `place_limit` is the maximum number of places in one answer. `max_memory` and `max_peak` are limits in bytes for

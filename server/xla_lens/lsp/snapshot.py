@@ -1,11 +1,11 @@
 """Snapshots: the state that answers a request about a document. It does not change while a handler runs."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from lsprotocol import types as lsp
+from msgspec import Struct
 
 from xla_lens.editor.source_memory import SourceMemory
 from xla_lens.lsp.client import ClientCapabilities
@@ -27,8 +27,7 @@ from xla_lens.text.positions import to_offset
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A file of a dump set, or its HLO module, as it was analysed.
 
     `edits` lead from that file to `document`, the editor's current text. `on_truncated` is called with a
@@ -88,8 +87,7 @@ class Snapshot:
         return found[:limit]
 
 
-@dataclass(frozen=True, slots=True)
-class PageSnapshot:
+class PageSnapshot(Struct, frozen=True):
     """A page of a dump set, or of the old and the new set of a comparison: its last set is that of the page.
 
     `find_source` finds the source file that a dump names by a path, None if it is not here.
@@ -102,8 +100,7 @@ class PageSnapshot:
     find_source: Callable[[str], Awaitable[Path | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSnapshot:
+class SourceSnapshot(Struct, frozen=True):
     """A file of the program, and its memory. `rows` are where the lines that the dump names are in `document`, the
     current text. `newer_than` is the time of the dump if the file was saved since.
     """

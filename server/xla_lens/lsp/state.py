@@ -7,7 +7,6 @@ was sent to the editor. Only the event loop touches it. Worker threads receive i
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types as lsp
+from msgspec.structs import replace
 
 from xla_lens.disk.reading import DamagedFile
 from xla_lens.disk.sets import NotADump, find_set, is_output

@@ -1,9 +1,11 @@
 """The complete model of a dump set: its tables, its memory over time, and its findings."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tree_sitter_xla_dump import release_memory
 from xla_lens.model.capacity import Capacity, given_capacity
@@ -27,8 +29,7 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.document import IsCancelled, ReportProgress
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Analysis:
+class Analysis(Struct, frozen=True, eq=False):
     """The immutable model that all features read. `findings` are in the order of the files and of their text.
     `warrants` say which numbers are exact. `left_out` has the flag of XLA because of which the facts of a file are
     missing. `name` is that of the HLO module, `chip` that of the chip that XLA compiled for, and `capacity` the

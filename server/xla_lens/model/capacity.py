@@ -6,9 +6,10 @@ compiler logged about the same module, or the chip that it compiled for.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from xla_lens.model.chip import Chip
 from xla_lens.model.memory.over_time import MemorySpace
@@ -35,8 +36,7 @@ class CapacitySource(StrEnum):
     """The TPU that XLA compiled for, and what libtpu lets programs use of its memory (`chip.HBM`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Struct, frozen=True):
     """The bytes of the default memory space of the device. `file` is the path of the file that states them, or that
     names the chip, None if the user does. `chip` is the name of the chip, None if it is unknown.
     """

@@ -1,15 +1,15 @@
 """The chip that XLA compiled for, as the files beside a dump name it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from xla_lens.syntax.text_proto import read_text_proto
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(Struct, frozen=True):
     """A GPU or a TPU. `name` is None if a GPU has none. `memory_bytes` is all memory of a GPU, and what the compiler
     lets a program use of the HBM of a TPU; None if it is unknown.
     """

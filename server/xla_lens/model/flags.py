@@ -8,9 +8,10 @@ of their own in ``tpu_comp_env.txt``, which has all of them, and a comment befor
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.file_names import FlagFile
@@ -19,8 +20,7 @@ from xla_lens.syntax.text_proto import Message, read_text_proto
 _EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class FlagSet:
+class FlagSet(Struct, frozen=True):
     """Flags of one kind. Repeated ones are joined by commas.
 
     `changed` are those that surely differ from their defaults. `every` has all flags that are set, also to their
@@ -35,8 +35,7 @@ class FlagSet:
         return (self.changed or _EMPTY).get(name, (self.every or _EMPTY).get(name))
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Struct, frozen=True):
     """The flags of a compilation and its device.
 
     - `xla`: the flags of XLA, `DebugOptions`.

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
+
+class DeviceMemory(Struct, frozen=True):
     """What the runtime says about a device, None where it does not: the most bytes that were in use at once, those that
     it lets programs use, and the largest free block.
     """
@@ -18,8 +18,7 @@ class DeviceMemory:
     largest_free_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LiveArrays:
+class LiveArrays(Struct, frozen=True):
     """The arrays of a type and shape that the runtime has, such as ``float32[2,3]``."""
 
     shape: str
@@ -27,8 +26,7 @@ class LiveArrays:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPrograms:
+class LoadedPrograms(Struct, frozen=True):
     """The compiled programs that the runtime keeps loaded. Their temporaries are allocated while a program runs, so
     `temporary_bytes` of all together are only taken if all run at the same time. Their code is taken all the time.
     """
@@ -39,8 +37,7 @@ class LoadedPrograms:
     code_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessMemory:
+class ProcessMemory(Struct, frozen=True):
     """The memory of one process. `resident_bytes` is the most that it had of the host at once, None if unknown.
     `arrays` are those that are alive, most bytes first, and `programs` those that are loaded, None if unknown: when the
     process ended, or now if it `is_running`.
@@ -64,8 +61,7 @@ class ProcessMemory:
         return (self.fullest and self.fullest.peak_bytes) or self.resident_bytes or 0
 
 
-@dataclass(slots=True)
-class _Notes:
+class _Notes(Struct):
     """What the lines of a process say."""
 
     resident_bytes: int | None = None

@@ -4,11 +4,12 @@ A summary keeps no text and no table of its set alive. It takes about 50 bytes f
 """
 
 import re
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
@@ -40,8 +41,7 @@ class EntryKind(IntEnum):
     VALUE = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entries:
+class Entries(Struct, frozen=True, eq=False):
     """The searchable entries of a set, the biggest first. Missing numbers are NONE.
 
     - `labels`: the labels, each followed by a line end; `folded` is the same in lower case. The label of a row starts
@@ -74,8 +74,7 @@ class Entries:
         return self.labels[start:end].decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SetSummary:
+class SetSummary(Struct, frozen=True, eq=False):
     """The summary of a dump set. `module` is the name of its HLO module, or else the stem of its files. `files` are
     their labels and kinds. `is_truncated` is whether `entries` lack some allocations or values. `capacity` is that of
     `Analysis`.

@@ -2,11 +2,11 @@
 dump (`disk/tried.py`).
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 
-@dataclass(frozen=True, slots=True)
-class TriedChange:
+class TriedChange(Struct, frozen=True):
     """A change of the program, alone: `change` says in words what is changed.
 
     `rule` is that of the advice that says it, with the name of a `policy` of `jax.checkpoint` if one is taken, and
@@ -23,16 +23,14 @@ class TriedChange:
     peak_step: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TriedTogether:
+class TriedTogether(Struct, frozen=True):
     """Changes that are taken together, by their rows, and what the program needs after each of them and all before."""
 
     changes: tuple[int, ...]
     needed_bytes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """What was tried on the program of a dump, which needs `needed_bytes` in the dump.
 
     `measured_needed_bytes` is what it needs as the compiler of the trials compiles it without a change. `dump_digest`

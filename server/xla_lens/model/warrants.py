@@ -5,8 +5,9 @@ from the rest are only lower bounds. Where a dump contradicts itself, a number m
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from xla_lens.syntax.file_names import FileKind
 
@@ -67,8 +68,7 @@ class Cause(StrEnum):
     """Two parts of the dump contradict each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """One reason why a quantity is not exact. `kind` is the file in which the facts are missing or wrong; `code` is
     that of the finding, None for a missing file; `flag` is the flag of XLA that left the file out, None if unknown.
     """
@@ -81,8 +81,7 @@ class Gap:
     flag: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Warrant:
+class Warrant(Struct, frozen=True):
     """How a number relates to the true one, and the gaps because of which it may differ."""
 
     bound: Bound
@@ -99,8 +98,7 @@ class Warrant:
         return self.bound is not Bound.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Warrants:
+class Warrants(Struct, frozen=True):
     """The warrants of all numbers of a dump set."""
 
     gaps: tuple[Gap, ...] = ()

@@ -1,11 +1,12 @@
 """Out-of-memory messages joined with dumps: which dump a message is about, and which values and sums it names."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.needed import kind_bytes, program_bytes
@@ -18,8 +19,7 @@ from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomMessage
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OomJoin:
+class OomJoin(Struct, frozen=True, eq=False):
     """A message joined with a dump. `sums` are in bytes, with their bound."""
 
     message: OomMessage
@@ -179,8 +179,7 @@ class ChosenBy(StrEnum):
     ONLY = "only"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class Candidate(Struct, frozen=True, eq=False):
     """A dump that a message may be about: the name of its module, None if unknown, the paths of its files, and a
     function that loads it.
     """
@@ -190,8 +189,7 @@ class Candidate:
     load: Callable[[], Analysis]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class Choice(Struct, frozen=True, eq=False):
     """The dump of a message, which is one of `count` that may be of its module."""
 
     candidate: Candidate

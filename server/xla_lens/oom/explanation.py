@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import FileLine, Name, Outline, Role, Section, Text, table
 from xla_lens.blocks.entities import value_link
@@ -21,8 +23,7 @@ from xla_lens.words.sources import short_frame
 from xla_lens.words.warrants import bounded_size, short_reason
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OomReport:
+class OomReport(Struct, frozen=True, eq=False):
     """The messages of a log, and the dumps of those for which a candidate fits. The answer is about the message `main`.
     `top` limits the rows of each list. `path` is the absolute path of the log, None if it is in no file.
     """

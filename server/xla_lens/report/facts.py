@@ -9,10 +9,11 @@ them, write its sections in `sections.py`, list them in `outline.py`, and add it
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Advice
 from xla_lens.advice.provenance import updated_arguments
@@ -44,8 +45,7 @@ from xla_lens.syntax.file_names import FileKind, module_name
 # ---------------------------------------------------------------- a report
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveSet:
+class LiveSet(Struct, frozen=True, eq=False):
     """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`."""
 
     step: int
@@ -53,8 +53,7 @@ class LiveSet:
     values: Column
 
 
-@dataclass(frozen=True, slots=True)
-class KindBytes:
+class KindBytes(Struct, frozen=True):
     """The bytes of some values in allocations of one kind, a name of `KIND_NAMES`."""
 
     kind: str
@@ -62,8 +61,7 @@ class KindBytes:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class LayerBytes:
+class LayerBytes(Struct, frozen=True):
     """The bytes at the peak of a layer of the program, and the number of values that own them."""
 
     name: str | None
@@ -71,8 +69,7 @@ class LayerBytes:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class LineReport:
+class LineReport(Struct, frozen=True):
     """The bytes at the peak by source line, and those of parameters by argument.
 
     `lines` are at most `top` lines and arguments and the bytes without a source, most bytes first. `count` is the
@@ -98,8 +95,7 @@ class LineReport:
     op_name: BytesNode | None
 
 
-@dataclass(frozen=True, slots=True)
-class PeakWithout:
+class PeakWithout(Struct, frozen=True):
     """The peak of a memory space if one value were gone.
 
     `value` is a row of `DumpSet.values`. At the peak step `freed_bytes` would be free. The peak would be
@@ -113,8 +109,7 @@ class PeakWithout:
     ending: Ending | None
 
 
-@dataclass(frozen=True, slots=True)
-class PaddedValue:
+class PaddedValue(Struct, frozen=True):
     """The padding among the bytes that a value, a row of `DumpSet.values`, owns at the peak. `padding` is that of its
     whole slice.
     """
@@ -124,8 +119,7 @@ class PaddedValue:
     padding: Padding | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BudgetReport:
+class BudgetReport(Struct, frozen=True, eq=False):
     """Values to remove so that what a program needs of a memory space is within a budget.
 
     `idle_bytes` are needed but not live at the peak. They are assumed to stay, so `plan` brings the live bytes down to
@@ -141,8 +135,7 @@ class BudgetReport:
         return self.plan.peak_bytes + self.idle_bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpaceReport:
+class SpaceReport(Struct, frozen=True, eq=False):
     """One memory space.
 
     `peak` is None if nothing is ever live in it, `live_at_printed_peak` if the dump prints no peak, and `at_step` if no
@@ -180,8 +173,7 @@ class SpaceReport:
         return self.space.peak_step or 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class Report(Struct, frozen=True, eq=False):
     """One dump set. `files` maps what each file holds to its label.
 
     `origins` has the sources of the values. `warrants` say which numbers are exact, and `left_out` are the requested

@@ -1,9 +1,10 @@
 """What a report contains, as the command line and the server understand it. Imports nothing of the model."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 
 class Part(StrEnum):
@@ -69,8 +70,7 @@ class SortKey(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(Struct, frozen=True):
     """What a report contains.
 
     `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is

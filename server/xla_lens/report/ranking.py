@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from posixpath import commonprefix
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, capacity_of, main_space, over_bytes
@@ -25,8 +26,7 @@ from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.words.numbers import is_visible
 
 
-@dataclass(frozen=True, slots=True)
-class RankedModule:
+class RankedModule(Struct, frozen=True):
     """One dump set with the numbers of its main memory, `space`.
 
     `number` is the one in the names of the files, None if they have none. `peak_bytes` and `temp_bytes` are None if

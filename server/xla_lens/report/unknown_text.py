@@ -4,9 +4,11 @@ grouped by their form: material for a bug report.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens import __version__
 from xla_lens.model.analysis import Analysis
@@ -35,8 +37,7 @@ class TextKind(StrEnum):
     SHAPE = "shape"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnknownText:
+class UnknownText(Struct, frozen=True, eq=False):
     """How often texts of a form appear in a section, and where first. `form` has N for a number and … for a string."""
 
     kind: TextKind

@@ -8,12 +8,12 @@ indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indi
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from enum import IntFlag
 from itertools import accumulate
-from typing import Any, ClassVar, Final, Literal, Self, SupportsIndex, TypeAlias, dataclass_transform
+from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from xla_lens.text.document import Span
@@ -43,24 +43,14 @@ class Kind(IntFlag):
     OUTPUT = 32
 
 
-@dataclass_transform(eq_default=False, frozen_default=True)
-class Columns:
-    """Columns of equal length. Each subclass is a dataclass that only type checkers take as frozen. To freeze it at run
-    time and to give it a `__repr__` would triple the time of its definition, for which every command waits.
-    """
-
-    _first_column: ClassVar[str]
-    """The name of the first column, whose length is that of the table."""
-
-    def __init_subclass__(cls) -> None:
-        dataclass(eq=False, repr=False)(cls)
-        cls._first_column = fields(cls)[0].name  # type: ignore[arg-type]
+class Columns(Struct, frozen=True, eq=False):
+    """Columns of equal length."""
 
     def __len__(self) -> int:
-        return len(getattr(self, self._first_column))
+        return len(getattr(self, self.__struct_fields__[0]))
 
 
-class FileTable(Columns):
+class FileTable(Columns, frozen=True):
     """A table of a file, with the span of each row."""
 
     start: Column
@@ -80,7 +70,7 @@ class FileTable(Columns):
     @classmethod
     def of(cls, cells: Sequence[int]) -> Self:
         """Build the table from its `narrowed` cells, one row after another."""
-        width = len(fields(cls))
+        width = len(cls.__struct_fields__)
         return cls(*map(narrowed, np.array(cells, np.int64).reshape(-1, width).T))
 
 
@@ -165,8 +155,7 @@ class Texts:
 NO_TEXTS: Final = Texts.of(())
 
 
-@dataclass(frozen=True, eq=False)
-class AllTables:
+class AllTables(Struct, frozen=True, eq=False):
     """The texts of a dump file, and the tables that `FileColumns` adds."""
 
     names: Texts

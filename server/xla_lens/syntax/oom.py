@@ -8,11 +8,12 @@
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from html import unescape
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from xla_lens.syntax.oom_messages import OomBuffer, OomFact, OomKind, OomLog, OomMessage
 from xla_lens.syntax.printed_size import SIZE, PrintedSize, printed_size

@@ -2,9 +2,10 @@
 what is read.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from xla_lens.syntax.columns import Rows
 from xla_lens.syntax.printed_size import PrintedSize
@@ -47,8 +48,7 @@ class DumpSum(StrEnum):
     PEAK = "peak"
 
 
-@dataclass(frozen=True, slots=True)
-class OomFact:
+class OomFact(Struct, frozen=True):
     """A number in a message. `group` is the heading that it is under, None in the sentence itself. `size` is None
     where the message says that it is unknown, and for a `count`, such as that of graphs. `note` is what the message
     adds in brackets.
@@ -79,8 +79,7 @@ class MatchedBy(StrEnum):
     SHAPE = "shape"
 
 
-@dataclass(frozen=True, slots=True)
-class OomBuffer:
+class OomBuffer(Struct, frozen=True):
     """A buffer that a message lists. What the message does not say is None.
 
     `name` and `opcode` come from the XLA label, `op_name`, `source_file` and `source_line` from the operator.
@@ -116,8 +115,7 @@ WARNINGS: Final = frozenset(
 """The kinds that do not end a program by themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class OomMessage:
+class OomMessage(Struct, frozen=True):
     """An out-of-memory message.
 
     `line` is the line of the log where it begins, `times` how often the log has it. `sentence` is its first sentence.

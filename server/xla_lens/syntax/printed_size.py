@@ -1,9 +1,10 @@
 """The sizes that XLA prints in reports, logs and messages."""
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
+
+from msgspec import Struct
 
 SIZE: Final = (
     r"\d(?:[\d,]{0,25}\d)?(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|words|B)\b)?"
@@ -20,8 +21,7 @@ _PARTS_OF_SIZE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedSize:
+class PrintedSize(Struct, frozen=True):
     """A size as a message prints it, and the bytes that it stands for.
 
     XLA rounds some sizes and truncates others. The real size is at least `least_bytes` and at most `most_bytes`.

@@ -1,7 +1,6 @@
 """Read a dump file into columns, without building a syntax tree."""
 
 from collections.abc import Callable
-from dataclasses import Field, fields
 
 import numpy as np
 
@@ -29,17 +28,17 @@ def read_columns(
 
     names, indices, tables = read_rows(data, report)
     columns = {
-        name: table(*map(_column, fields(table), cells))
+        name: table(*map(_column, table.__struct_fields__, cells))
         for (name, table), cells in zip(FileColumns.tables().items(), tables, strict=True)
     }
     texts = (Texts(block, column(offsets)) for block, (offsets,) in (names, indices))
     return FileColumns(*texts, **columns)  # type: ignore[arg-type]
 
 
-def _column(field: Field[Column], cells: tuple[bytes, int]) -> Column:
+def _column(name: str, cells: tuple[bytes, int]) -> Column:
     """A column of a table. Numbers of bytes keep 64 bits, because code adds up any of them."""
     found = column(cells)
-    is_final = found.dtype == np.int32 or field.name == "offset" or field.name.endswith("_bytes")
+    is_final = found.dtype == np.int32 or name == "offset" or name.endswith("_bytes")
     return found if is_final else narrowed(found)
 
 

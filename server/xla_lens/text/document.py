@@ -7,11 +7,11 @@ answers are converted for the editor. Lines end as the Language Server Protocol 
 import codecs
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Offsets: TypeAlias = NDArray[np.signedinteger]
@@ -32,8 +32,7 @@ _CHUNK: Final = 1 << 20
 """Bytes scanned at once, which bounds the size of temporary arrays and how long the interpreter's lock is held."""
 
 
-@dataclass(frozen=True, eq=False)
-class Document:
+class Document(Struct, frozen=True, eq=False, dict=True, weakref=True):
     """An immutable text."""
 
     data: bytes

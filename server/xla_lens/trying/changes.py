@@ -1,11 +1,13 @@
 """The changes of a program that a compiler can try, from actions of the advice and flags of the compiler."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Action, Advice, Cost
 from xla_lens.advice.codes import Rule
@@ -20,8 +22,7 @@ NEEDS_FUNCTION: Final = "needs the function itself: xla_lens.capture(function, *
 """Why a change cannot be tried without the source of the program."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A function of the program, by its qualified name, whose values are computed again. `policy` is the name of one of
     `jax.checkpoint_policies`, None for none.
     """
@@ -30,8 +31,7 @@ class Checkpoint:
     policy: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """Changes of a program that are compiled together.
 
     - `donated` are the numbers of the arguments to donate, `narrowed` of those to keep in bfloat16.
@@ -63,8 +63,7 @@ class Change:
         return bool(self.checkpoints or self.microbatches)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A change to try. `action` is the row of the action that it does in `Advice.actions`, and `rule` that of the
     action; None for a `flag`, NAME=VALUE. The program is estimated to need `estimated_bytes` after it, None if nothing
     estimates it. `change` is None if the program cannot be changed so without its source; `reason` says why. `policy`

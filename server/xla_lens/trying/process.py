@@ -9,9 +9,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from xla_lens.disk.device import path_beside, read_flags, text_beside
 from xla_lens.disk.loading import load_set
@@ -34,16 +35,14 @@ class CannotTry(Exception):
     """A change cannot be tried. The message is one line that says what is missing, or what became of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of one compilation: its time, and its memory, None for no limit."""
 
     seconds: float = 600
     memory_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """What a compiled program needs of the main memory of its device, and its peak there, first at `peak_step`. `flops`
     are the floating-point operations of its matrix products and convolutions, with those of each iteration of a loop;
     None if the number of iterations is unknown.
@@ -57,8 +56,7 @@ class Measured:
     is_too_large: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A module that can be compiled again.
 
     - `platform` is that of jax, such as cpu or tpu; `topology` what is compiled for without its devices: ``v5e:2x2``.

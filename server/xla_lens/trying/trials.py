@@ -1,11 +1,13 @@
 """Try changes one by one, then the best of them together, and keep what is measured if the user interrupts."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.advice.actions import Advice, Certainty, Cost
 from xla_lens.blocks.blocks import Inlines, plain_text
@@ -15,8 +17,7 @@ from xla_lens.trying.changes import Candidate, Change, candidates
 from xla_lens.trying.process import CannotTry, Limits, Measured, Program, measure
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """What became of a candidate: `measured`, or None and the `reason` in one line."""
 
     candidate: Candidate
@@ -34,8 +35,7 @@ class Trial:
         return Certainty.MEASURED if self.measured else Certainty.ESTIMATED
 
 
-@dataclass(frozen=True, slots=True)
-class TriedPlan:
+class TriedPlan(Struct, frozen=True):
     """Changes that are taken together: `trials` are rows of `Trials.trials` in their order, and `steps` is what the
     program needs after each and all before it. The last was compiled with all of them.
     """
@@ -44,8 +44,7 @@ class TriedPlan:
     steps: tuple[Measured, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
+class Trials(Struct, frozen=True):
     """What a compiler says about changes of a program.
 
     `before` is the program as it is, compiled in the same way; None with `reason` if that failed, and then nothing is
@@ -85,8 +84,7 @@ def fits(measured: Measured, budget_bytes: int) -> bool:
     return measured.needed_bytes <= budget_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """A program to try changes on, and how: `tell` is called with what is being compiled, before it is."""
 
     program: Program

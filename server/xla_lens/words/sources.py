@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.words.command_links import NO_LINKS, CommandLinks

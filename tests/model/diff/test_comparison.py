@@ -6,12 +6,12 @@ import os
 import random
 import re
 from collections import defaultdict
-from dataclasses import astuple
 from functools import cache
 from itertools import combinations, islice, pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from samples import (
     DUMPS,

@@ -1,9 +1,9 @@
 """The peak step computed as XLA does, compared with the step that XLA prints."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from samples import SEED, SPLIT, analysis_of, analysis_of_text, on_dumps, on_each_dump, parsed_instruction
 from xla_lens.model.analysis import Analysis, analyse

@@ -1,12 +1,12 @@
 """Coverage and collisions, compared with a count of every byte at every step."""
 
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from xla_lens.model.memory.sweep import Slots, collisions, coverage
 from xla_lens.syntax.columns import Column

@@ -1,11 +1,11 @@
 """How the backend of a dump set is recognized."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from samples import DUMPS, TPU, analysis_of, assignments, dump_file
 from xla_lens.model.tables import backend

@@ -1,10 +1,10 @@
 """What an editor adds to the text of a dump: inlay hints, code lenses, code actions and links to source files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Final
 
 from lsprotocol import types as lsp
+from msgspec.structs import asdict
 
 from xla_lens.diff.values import compared_lenses, other_title
 from xla_lens.editor.annotations import LENS_LIMIT, Click, EditorAction, actions, hints, lenses

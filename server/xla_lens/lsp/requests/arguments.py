@@ -1,11 +1,11 @@
 """The argument of commands: one object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from lsprotocol import types as lsp
+from msgspec import Struct
 
 from xla_lens.lsp.converter import from_json
 from xla_lens.lsp.documents import path_of
@@ -25,8 +25,7 @@ GREATEST_POSITION: Final = (1 << 31) - 1
 """The greatest line or column of the protocol."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """The object that a command is given. Methods raise `InvalidParams` for a value of the wrong type."""
 
     state: State

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from xla_lens.blocks.blocks import Outline
 from xla_lens.diff.outline import diff_outline

@@ -8,8 +8,9 @@ line makes the parameters of the program; they count for their argument. Values 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
@@ -21,16 +22,14 @@ from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import Rows
 
 
-@dataclass(frozen=True, slots=True)
-class StackBytes:
+class StackBytes(Struct, frozen=True):
     """The bytes of one call stack, innermost frame first."""
 
     frames: Frames
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class LineBytes:
+class LineBytes(Struct, frozen=True):
     """The bytes of one source line, or of the parameters below one name, such as ``state[1]``.
 
     `frame` has no column. `argument` is the name of parameters that have no line (`argument_of`). Both are None for the
@@ -51,8 +50,7 @@ class LineBytes:
         return self.frame is not None or self.argument is not None
 
 
-@dataclass(frozen=True, slots=True)
-class BytesByLine:
+class BytesByLine(Struct, frozen=True):
     """The lines and arguments by size, largest first, then the values without a source. They add up to the live bytes.
 
     `unresolved_bytes` of them have a source that only the HLO module contains, but the module is missing or lacks it.
@@ -96,8 +94,7 @@ def _line(frame: StackFrame | None, argument: str | None, sizes: dict[int, int],
     )
 
 
-@dataclass(frozen=True, slots=True)
-class BytesNode:
+class BytesNode(Struct, frozen=True):
     """A node of a breakdown, whose bytes are those of its own values and those of its children.
 
     `name` is the last part of its path, None for the root and for the child of the root that collects the values whose
@@ -113,8 +110,7 @@ class BytesNode:
     children: tuple["BytesNode", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BytesByOp:
+class BytesByOp(Struct, frozen=True):
     """Four breakdowns of the same bytes. In `by_parameter`, numbers of layers are folded, and what is neither in the
     buffer of a parameter with a path nor a copy of one has the name None.
     """

@@ -6,8 +6,10 @@ their own. The data flow in the HLO module leads from each of them to an instruc
 """
 
 import re
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import Calls, StackFrame
@@ -25,8 +27,7 @@ def is_path(op_name: str | None) -> bool:
     return op_name is not None and ("/" in op_name or "[" in op_name)
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """How a loop stacks what its body computes: `count` arrays of a shape without its layout, stored by the
     instruction `name`.
     """
@@ -62,8 +63,7 @@ class ReadInstruction(NamedTuple):
         return self.line is not None or is_path(self.metadata.get("op_name"))
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """An instruction, or an element of its result. `callers` are the instructions that call the computations around it,
     outermost first, as far as the search came through them.
     """

@@ -1,10 +1,10 @@
 """Which numbers of a dump set are exact, by its files and findings."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from xla_lens.model.checks.allocations import rounded_size_confirms
 from xla_lens.model.checks.codes import Code

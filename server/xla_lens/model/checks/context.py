@@ -1,10 +1,10 @@
 """What the checks of a dump set share: findings at rows, labels of rows, and which rows a finding covers already."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Self, SupportsIndex, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from xla_lens.model.checks.codes import Severity
@@ -32,8 +32,7 @@ _USED: Final = (UsedValues, Positions, Uses)
 _MODULE: Final = (Instructions, Computations)
 
 
-@dataclass(slots=True, eq=False)
-class Context:
+class Context(Struct, eq=False):
     """A dump set and its HLO module if it is held against one, and what the checks have found so far.
 
     `values` and `allocations` mark the rows of these tables that a finding covers, `names` the numbers of names. Later

@@ -6,12 +6,12 @@ the numbers in their headers. `xla_lens.words.messages` fills facts into message
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from string import Formatter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.places.places import Place
@@ -427,8 +427,7 @@ def _plain(fact: Any) -> Any:
     return int(fact) if isinstance(fact, np.integer) else fact
 
 
-@dataclass(frozen=True, slots=True)
-class StatedProblem:
+class StatedProblem(Struct, frozen=True):
     """A problem and the facts of one place where it occurs."""
 
     kind: Problem
@@ -463,16 +462,14 @@ class Relation(StrEnum):
     OTHER_NEGATIVE = "Also negative"
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Struct, frozen=True):
     """Another location that has to do with a finding."""
 
     place: Place
     relation: Relation
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One problem, the place it is reported at, and the places that help to understand it."""
 
     severity: Severity

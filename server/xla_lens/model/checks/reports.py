@@ -5,11 +5,11 @@ line is compared with the one that XLA would print.
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from tree_sitter_xla_dump import report_rows_agree, split_lists
 from xla_lens.model.checks.allocations import rounded_size_agrees
@@ -170,8 +170,7 @@ def _have_unknown(file: DumpFile, starts: Column) -> Mask:
 # ---------------------------------------------------------------- the tables of an allocation
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
+class _Groups(Struct, frozen=True, eq=False):
     """The values that start at one offset of an allocation: `count` of `values` from `first` on, in the order of the
     dump, and the size of the largest. Sorted by allocation, then by offset.
     """
@@ -191,8 +190,7 @@ class _Groups:
         return np.where(place != NONE, found(own, allocation * width + place), NONE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
+class _Rows(Struct, frozen=True, eq=False):
     """Rows of the tables of a report, and what they should print: the values of a group, NONE if there are none at the
     offset, the size of the largest, the sum of these sizes up to the row, and the sum for the whole allocation.
     """

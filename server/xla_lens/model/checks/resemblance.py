@@ -4,9 +4,10 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -36,8 +37,7 @@ class DamagedRow(Enum):
     """A row of its section that resembles none: without such a row, the section contradicts the others."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnknownLine:
+class UnknownLine(Struct, frozen=True, eq=False):
     """A line that the grammar does not know, or a part of one, and the row that it resembles, None if there is none.
     `stands_for_row` says that the tables have a row without numbers in its place.
     """

@@ -7,9 +7,10 @@ breakdown add up to both peaks. Values that own no byte are left out.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owners
@@ -48,8 +49,7 @@ WITH_SOURCES: Final = (By.LINE, By.GROUP)
 """The breakdowns whose keys have source lines."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Group:
+class Group(Struct, frozen=True, order=True):
     """Like buffers: the same shape without its layout, the same op_name without numbers (or, where there is none, the
     same opcode), and the same source line.
     """
@@ -60,8 +60,7 @@ class Group:
     line: str | None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Argument:
+class Argument(Struct, frozen=True, order=True):
     """The parameters of an argument, such as ``state[1]``, which stand among source lines."""
 
     name: str
@@ -77,8 +76,7 @@ Source: TypeAlias = tuple[str, int]
 """A file and a line, 0 if it is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """What owns bytes: a value at a peak, a row of `DumpSet.values` or NONE if it is unknown; or an allocation, of
     which only the kind counts. `function` is that of the source line. `is_derived` is whether the source is derived
     from the data flow.
@@ -96,8 +94,7 @@ class Owner:
     function: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BreakdownRow:
+class BreakdownRow(Struct, frozen=True):
     """A row of a breakdown: its bytes, the number of values that own them, the value that owns most (NONE if it is
     unknown or there is none), and how many bytes have a derived source, in both dumps.
     """

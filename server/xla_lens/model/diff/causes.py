@@ -5,11 +5,11 @@ whether only the schedule differs.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.diff.breakdowns import Pair
 from xla_lens.model.diff.changes import Change, ValueClass
@@ -52,8 +52,7 @@ CauseKind: TypeAlias = Literal[
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCause:
+class ChangeCause(Struct, frozen=True):
     """A cause, with how many values or instructions it is about in both dumps.
 
     `size_bytes` are the bytes of the lost or gained donations, of the retyped or resized values at the peaks, of the

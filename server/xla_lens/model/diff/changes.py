@@ -1,9 +1,9 @@
 """What happened to each value between two dumps: exactly one of unchanged, changed, moved, added and removed."""
 
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.diff.matching import Confidence, Matching, Side
 from xla_lens.model.diff.traits import Traits
@@ -34,8 +34,7 @@ class Change(IntFlag):
     LIVE_RANGE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChange:
+class ValueChange(Struct, frozen=True):
     """A row of `ValueChanges`; `confidence` is None without a match."""
 
     old: int
@@ -48,7 +47,7 @@ class ValueChange:
     is_at_new_peak: bool
 
 
-class ValueChanges(Columns):
+class ValueChanges(Columns, frozen=True):
     """One row for each pair of matched values, in the order of the old values, then one for each removed and each added
     value. `old` and `new` are rows of `DumpSet.values`, NONE for an added and a removed value.
 

@@ -5,8 +5,9 @@ the same compiler with the same flags.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.flags import CHIP, DEVICE_MEMORY, Flags, Setting, device_changes, flag_changes
@@ -16,8 +17,7 @@ from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind, changelist, module_name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DiffSide:
+class DiffSide(Struct, frozen=True, eq=False):
     """One of two dumps: its analysis, the labels of its files, and its flags and device, None if they are unknown."""
 
     analysis: Analysis
@@ -75,8 +75,7 @@ DifferenceKind: TypeAlias = Literal[
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A difference. The `facts` are mostly `old` and `new`, or `changes`; `render/diff/words.py` has a sentence for
     each kind.
     """

@@ -1,10 +1,11 @@
 """The comparison of two dumps: totals, where the change of each peak comes from, and what happened to each value."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
@@ -22,8 +23,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import NONE, cells
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpaceSide:
+class SpaceSide(Struct, frozen=True, eq=False):
     """A memory space of one dump, or of the report of one. Numbers are 0 where they are unknown, which the bounds say.
 
     `peak_step` is None where nothing is ever live. The `owners` add up to `peak_live_bytes`; they are None for a report
@@ -50,8 +50,7 @@ class SpaceSide:
         return self.reserved_bytes - self.peak_live_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ExactNumbers:
+class ExactNumbers(Struct, frozen=True):
     """The numbers of a memory space in both dumps, as in `SpaceSide`. None unless both are known and exact."""
 
     peak_live_bytes: Pair | None
@@ -64,8 +63,7 @@ class ExactNumbers:
     allocations: Pair | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpaceComparison:
+class SpaceComparison(Struct, frozen=True, eq=False):
     """One memory space in both dumps; one that a dump lacks has 0 bytes there.
 
     The rows of each breakdown add up to the peaks, and are ordered by the size of their change. `reserved_by_kind` is
@@ -122,8 +120,7 @@ def _pair(old: int | None, new: int | None) -> Pair | None:
     return Pair(old, new) if old is not None and new is not None else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(Struct, frozen=True, eq=False):
     """Two dumps of one module, or of two similar modules."""
 
     old: Analysis

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.hlo.module import CALLED, IN_NAME, HloModule
 from xla_lens.model.places.mentions import Instruction, Value, meaning
@@ -17,8 +17,7 @@ from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAM
 from xla_lens.text.document import Span
 
 
-@dataclass(frozen=True, slots=True)
-class HloInstruction:
+class HloInstruction(Struct, frozen=True):
     """An instruction as a row of `ModuleColumns.instructions`. `index` is the shape index of an element in braces,
     empty for the whole value.
     """
@@ -27,8 +26,7 @@ class HloInstruction:
     index: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class HloComputation:
+class HloComputation(Struct, frozen=True):
     """A computation as a row of `ModuleColumns.computations`."""
 
     row: int

@@ -7,11 +7,11 @@ element of a tuple ends with its numbers: ``%while.5#1``, ``%fusion#7#1``.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tree_sitter_xla_dump import release_memory
@@ -27,8 +27,7 @@ from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import IsCancelled, Span
 
 
-@dataclass(frozen=True, eq=False)
-class HloModule:
+class HloModule(Struct, frozen=True, eq=False, dict=True):
     """An HLO module. Instructions and computations are rows of the tables of `columns`."""
 
     file: DumpFile

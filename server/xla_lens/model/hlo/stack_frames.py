@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.syntax.columns import NONE, FileTable
 from xla_lens.syntax.hlo.instruction import Metadata
@@ -11,8 +13,7 @@ from xla_lens.syntax.hlo.lexical import unquoted
 from xla_lens.syntax.hlo.module import ModuleColumns, Strings
 
 
-@dataclass(frozen=True, slots=True)
-class StackFrame:
+class StackFrame(Struct, frozen=True):
     """A call: the file by its path on the compiling machine, the line from 1, the column from 0, and the function. None
     where the dump does not print it.
     """

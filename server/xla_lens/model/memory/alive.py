@@ -1,12 +1,13 @@
 """Why a live range ends where it does (HloLiveRange: GetLastUsageTime, NormalizeAliasedBuffers)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import distinct, first_rows, ordered, row_ranges, taken
@@ -36,8 +37,7 @@ class Reason(StrEnum):
     """The dump set lacks the uses of the value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """The end of a value's live range.
 
     `uses` are the rows of `DumpSet.uses`, and `positions` the rows of `DumpSet.positions`, whose instructions run at
@@ -85,7 +85,7 @@ def endings(dump: DumpSet, values: Column) -> Iterator[Ending | None]:
         yield replace(ending, reason=_reason(dump, ending, reader, is_cut=bool(cut)))
 
 
-class Steps(Columns):
+class Steps(Columns, frozen=True):
     """Uses or positions of some values, which `number` numbers in ascending order: the row of each, and the step of its
     instruction, NONE if that is not scheduled.
     """

@@ -6,17 +6,16 @@ bytes count as used, but not as live at any step.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
+class Intervals(Struct, frozen=True, eq=False):
     """Disjoint ascending intervals, from `start` up to, not including, `end`."""
 
     start: Column
@@ -31,8 +30,7 @@ class Intervals:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AllocationHistory:
+class AllocationHistory(Struct, frozen=True, eq=False):
     """The history of an allocation, a row of `DumpSet.allocations`.
 
     `value` to `end_step` are columns with a row for each value, sorted by offset, then by start step. A value without a

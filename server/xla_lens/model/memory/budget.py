@@ -11,11 +11,11 @@ be from the smallest one:
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.memory.edits import EditableSpace, removal
 from xla_lens.model.memory.over_time import Memory
@@ -24,8 +24,7 @@ from xla_lens.model.tables.lookup import distinct, ordered
 from xla_lens.syntax.columns import Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BudgetPlan:
+class BudgetPlan(Struct, frozen=True, eq=False):
     """Values to remove so that the live bytes of a memory space stay within a budget at all steps.
 
     `values` are sorted by size, the biggest first. They are empty if the peak is within the budget already, and if the

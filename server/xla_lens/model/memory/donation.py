@@ -11,13 +11,14 @@ the parameter or an alias of it runs before its buffer is overwritten.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.memory.alive import steps_of
 from xla_lens.model.tables.backend import Backend
@@ -27,8 +28,7 @@ from xla_lens.syntax.columns import NONE, Kind, Rows, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
-@dataclass(frozen=True, slots=True)
-class Donated:
+class Donated(Struct, frozen=True):
     """A donated parameter. `parameter` and `reused_by`, the other values in its allocation by their start, are rows of
     `DumpSet.values`. A parameter that is returned unchanged may have no other values.
     """
@@ -56,8 +56,7 @@ class Fit(StrEnum):
     READ_LATER = "read later"
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """A parameter that could have been donated to an output. `parameter`, `output` and `first`, the first value in the
     output's buffer, are rows of `DumpSet.values`. `last_read` is the last step that reads the parameter, None if
     nothing does. `birth` is the step that defines `first`, or the output for `SHARED` and `READ_LATER`. `size_bytes` is
@@ -73,8 +72,7 @@ class Missed:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeptApart:
+class KeptApart(Struct, frozen=True):
     """A copy of a parameter in bytes of its own; both are rows of `DumpSet.values`. Either the copy is an output
     (`is_output`), which must not share the parameter's buffer, or the parameter is donated and its content is needed
     after an output has overwritten it.
@@ -86,8 +84,7 @@ class KeptApart:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Donation:
+class Donation(Struct, frozen=True):
     """Donation in a dump set, the most bytes first. `is_known` is whether the dump set has uses, a schedule and live
     ranges; without them `missed` and `kept_apart` are empty.
     """

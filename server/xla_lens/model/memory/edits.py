@@ -6,11 +6,11 @@ answered here: those of the rules of the advice, of budgets, and of the report's
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.memory.over_time import (
     LiveBytes,
@@ -69,8 +69,7 @@ def _common(first: Iterable[Piece], second: Sequence[Piece], size_bytes: int) ->
     return tuple(piece for piece in both if piece.start_step <= piece.end_step)
 
 
-@dataclass(frozen=True, eq=False)
-class EditableSpace:
+class EditableSpace(Struct, frozen=True, eq=False, dict=True):
     """A memory space of a dump set, which answers what edits change."""
 
     dump: DumpSet
@@ -171,14 +170,13 @@ def _changed(live: LiveBytes, steps: Column, deltas: Column) -> LiveBytes:
 
 
 def _joined(first: Slots, second: Slots) -> Slots:
-    return Slots(*(np.append(getattr(first, field.name), getattr(second, field.name)) for field in fields(first)))
+    return Slots(*(np.append(getattr(first, name), getattr(second, name)) for name in first.__struct_fields__))
 
 
 # ---------------------------------------------------------------- the peak without each value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NextPeaks:
+class NextPeaks(Struct, frozen=True, eq=False):
     """One row for each value. Without the value the peak is `next_peak_bytes`, first at `next_peak_step`, NONE if
     nothing is live then. `freed_bytes` are the bytes at the peak step that only this value covers. The peak can drop by
     less, because another step becomes the peak.
@@ -210,4 +208,4 @@ def next_peaks(
     if top is None:
         return peaks
     order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
-    return NextPeaks(*(getattr(peaks, field.name)[order] for field in fields(peaks)))
+    return NextPeaks(*(getattr(peaks, name)[order] for name in peaks.__struct_fields__))

@@ -8,9 +8,9 @@ gaps between them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.memory.over_time import Memory, MemorySpace
 from xla_lens.model.tables.dump_set import DumpSet
@@ -19,8 +19,7 @@ from xla_lens.model.warrants import Bound
 from xla_lens.syntax.columns import Column, Kind
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramBytes:
+class ProgramBytes(Struct, frozen=True):
     """The bytes of a memory space as `compiled.memory_analysis()` counts them. `aliased_bytes` are allocations of
     donated arguments that hold outputs: they count as arguments and as outputs.
     """

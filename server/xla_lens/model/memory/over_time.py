@@ -12,11 +12,12 @@ Values without a live range count as reserved bytes only.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from xla_lens.model.memory.reported import ReportedSpace, reported_spaces
 from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
@@ -28,8 +29,7 @@ from xla_lens.model.warrants import Bound, Quantity, Warrants
 from xla_lens.syntax.columns import NONE, Column, Mask
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveBytes:
+class LiveBytes(Struct, frozen=True, eq=False):
     """Live bytes over time. `steps` ascend; `live_bytes` holds from each step up to the next one."""
 
     steps: Column
@@ -62,8 +62,7 @@ class LiveBytes:
 NEVER_LIVE: Final = LiveBytes(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ColorPart:
+class ColorPart(Struct, frozen=True, eq=False):
     """What one color takes of a memory space over time. The numbers mean the same as those of `MemorySpace`."""
 
     id: SpaceId
@@ -77,8 +76,7 @@ class ColorPart:
         return self.id.color
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemorySpace:
+class MemorySpace(Struct, frozen=True, eq=False):
     """A memory space over time. `peak_step` is None if nothing is ever live.
 
     `id` has the color that stands for it, and `colors` are all of its colors that have allocations.
@@ -110,8 +108,7 @@ class MemorySpace:
         return any(part.reserved_bytes for part in self.colors if part.color != self.color)
 
 
-@dataclass(frozen=True, eq=False)
-class Memory:
+class Memory(Struct, frozen=True, eq=False, dict=True):
     """The memory spaces of a dump set, by color.
 
     `collisions` are pairs of values that share bytes and steps, the one that starts later first. `changes` are the

@@ -9,11 +9,11 @@ An element of less than a byte takes a whole byte unless the layout packs it. Th
 the logical shape count it the same way.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
@@ -50,8 +50,7 @@ class Unexplained(StrEnum):
     SMALLER = "smaller"
 
 
-@dataclass(frozen=True, slots=True)
-class PaddingPart:
+class PaddingPart(Struct, frozen=True):
     """The bytes that one cause adds to the result of the causes before it. It rounds `length` up to `padded_length`:
     the length of array dimension `dimension`, 1 for a missing dimension (`dimension` is None), elements for a tail,
     bytes for a slice.
@@ -64,8 +63,7 @@ class PaddingPart:
     padded_length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Padding:
+class Padding(Struct, frozen=True):
     """The padding of a slice. `logical_bytes` and the `parts` add up to `assigned_bytes`, unless the padding is
     `unexplained`: then there are no parts, and `size_bytes` may be None. Parts of 0 bytes are left out. Dimensions
     are in minor-to-major order.
@@ -157,8 +155,7 @@ def padding_of(dump: DumpSet, value: int) -> Padding | None:
     return explain_padding(dump.shape(value), dump.values.size_bytes.item(value))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PaddingAtStep:
+class PaddingAtStep(Struct, frozen=True, eq=False):
     """The padding among the bytes that values own. `padding_bytes` is NONE where it is unknown; those values own
     `unknown_bytes`. The padding of the others adds up to `total_bytes`.
     """

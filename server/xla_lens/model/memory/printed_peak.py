@@ -8,10 +8,10 @@ The list of buffers below it is another sum: the values live at that step, each 
 0.5.3 with the whole shape of its instruction.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.memory.over_time import Memory, live_values
 from xla_lens.model.tables.dump_set import DumpSet
@@ -22,8 +22,7 @@ DEFAULT_COLOR: Final = 0
 """The color that stands for the memory of the device (`SpaceId.memory`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedBytes:
+class CountedBytes(Struct, frozen=True):
     """A sum of XLA's compared with the live bytes of a memory space at the same step. The terms add up exactly:
 
     `total_bytes` = `live_bytes` + `died_bytes` + `tuple_bytes` + `other_space_bytes` + `shared_bytes`
@@ -51,8 +50,7 @@ class CountedBytes:
     unplaced_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedPeak:
+class PrintedPeak(Struct, frozen=True):
     """The printed peak compared with the recomputed one.
 
     `listed` explains the sum of the printed list. `counted_at_printed` and `counted_at_peak` explain the sums by which

@@ -9,7 +9,6 @@ updated event by event in C, which takes O(log n) for each.
 """
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from xla_lens.model.tables.lookup import as_rows, distinct_pairs
 from xla_lens.syntax.columns import NONE, Column, Columns, Mask, cells, pairs
 
 
-class Slots(Columns):
+class Slots(Columns, frozen=True):
     """Values in allocations: bytes `offset` up to, not including, `end_offset`, and steps `start_step` to `end_step`,
     both included. No slot is empty in either direction. `allocation` is any number; slots share bytes only if theirs
     are equal.
@@ -34,7 +33,7 @@ class Slots(Columns):
 
     def take(self, rows: Column) -> "Slots":
         """The slots of some rows."""
-        return Slots(*(getattr(self, field.name)[rows] for field in fields(self)))
+        return Slots(*(getattr(self, name)[rows] for name in self.__struct_fields__))
 
 
 class Coverage(NamedTuple):

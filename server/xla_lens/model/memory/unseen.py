@@ -13,11 +13,11 @@ Measured with the memory of a process (`findings/`, `docs/what-the-numbers-mean.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.backend import Backend
@@ -37,8 +37,7 @@ class UnseenKind(StrEnum):
     FFT = "fft"
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
+class Unseen(Struct, frozen=True):
     """An instruction that takes memory which no dump shows.
 
     `size_bytes` has the arrays that it is taken for: the products inside a fusion, the results of others. How much is

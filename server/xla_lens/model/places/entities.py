@@ -4,8 +4,9 @@ Rows of tables can change when a file is reloaded; ids, indices and steps do not
 sends back identify things this way.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from xla_lens.model.places.mentions import Allocation, PeakHeader, Step, Target, Value
 from xla_lens.model.places.places import Place, allocation_place, row_place, schedule_place, value_place
@@ -22,8 +23,7 @@ class EntityKind(StrEnum):
     PRINTED_PEAK = "printed-peak"
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Struct, frozen=True):
     """A value by its id, an allocation by its index, a step, or a printed peak by its row. All known dumps have one
     printed peak at most. In a comparison, `is_old` entities belong to the old dump.
     """

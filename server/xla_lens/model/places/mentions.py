@@ -4,10 +4,10 @@ A name means a position, and a position means the value that holds it: a bitcast
 A name without a value means the instruction, if it is scheduled.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.places.places import live_range_steps, report_table_allocations, use_places
 from xla_lens.model.tables.dump_files import DumpFile
@@ -18,36 +18,31 @@ from xla_lens.syntax.hlo.lexical import reference_at
 from xla_lens.syntax.tables import MENTIONS, MentionRole
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A row of `DumpSet.values`."""
 
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """A row of `DumpSet.allocations`."""
 
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A step of the schedule, by its number."""
 
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """An instruction that holds no value, by the number of its name."""
 
     name: int
 
 
-@dataclass(frozen=True, slots=True)
-class PeakHeader:
+class PeakHeader(Struct, frozen=True):
     """The header of the printed peak: a row of `DumpSet.peaks`."""
 
     row: int

@@ -1,9 +1,9 @@
 """Places in the files of a dump set: the bytes of rows and of the names in them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -13,8 +13,7 @@ from xla_lens.syntax.tables import LiveRanges, ReportRows, ReportTables
 from xla_lens.text.positions import position_from_1
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The bytes from `start` to `end` of a file."""
 
     file: DumpFile

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE, Column, narrowed
@@ -82,8 +82,7 @@ the values, which keep the color 0 (`BufferAssignment::CombineTempAllocations`).
 """
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SpaceId:
+class SpaceId(Struct, frozen=True, order=True):
     """XLA's number for a memory space or for a part of one, which it calls a color, and the backend; None if that is
     unknown.
     """

@@ -4,16 +4,16 @@ Recognition by name is in `syntax/file_names.py`.
 """
 
 import codecs
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tables import FileColumns
 from xla_lens.text.document import Document
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class DumpFile:
+class DumpFile(Struct, frozen=True, eq=False, weakref=True):
     """One file of a dump set. `label` is its path or URI. `unreadable` says why the file could not be read, as one
     line; it is empty if it could.
     """

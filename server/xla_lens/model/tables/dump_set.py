@@ -5,10 +5,10 @@ its id; all other parts identify it by a position, which is a name and an index.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.model.tables.backend import Backend, SpaceId, backend_of, memories
 from xla_lens.model.tables.dump_files import DumpFile
@@ -40,7 +40,7 @@ EMPTY_INDEX = 0
 """The number of the index `{}`, in each file and in a set."""
 
 
-class Values(Columns):
+class Values(Columns, frozen=True):
     """One row for each value, by id. `slice`, `used_value` and `live_range` are rows of the tables with these names,
     NONE if the table lacks the value; then the columns that come from the table are NONE too. `index` is NONE if the
     instruction has no tuple shape. `space` is the color that stands for its memory space (`SpaceId.memory`).
@@ -61,8 +61,7 @@ class Values(Columns):
     end_step: Column
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DumpSet:
+class DumpSet(Struct, frozen=True, eq=False, dict=True):
     """The joined tables. Each group of tables comes from one file; `assignment`, `used` and `live` are those files,
     None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`.
     """

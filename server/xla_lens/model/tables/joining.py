@@ -1,10 +1,10 @@
 """Joining the files of a dump set: one numbering of names and indices for all tables."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet

@@ -1,8 +1,7 @@
 """Which instructions of an HLO module are alike: an unrolled loop over layers repeats the same ones again and again."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 import tree_sitter_xla_dump
 from xla_lens.syntax.columns import Column
@@ -10,8 +9,7 @@ from xla_lens.syntax.hlo.module import ModuleColumns
 from xla_lens.syntax.texts import column, span_cells
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Forms:
+class Forms(Struct, frozen=True, eq=False):
     """One row for each instruction of a module.
 
     Instructions with the same `form` compute the same from the same operands, in the computations that they call, too.

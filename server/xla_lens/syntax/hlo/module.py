@@ -8,10 +8,10 @@ Tests hold the columns equal to the grammar.
 import re
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from tree_sitter_xla_dump import read_module as read_lines
 from xla_lens.syntax.columns import NONE, Column, FileTable, Mask
@@ -21,7 +21,7 @@ from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import Document, IsCancelled, ReportProgress
 
 
-class Computations(FileTable):
+class Computations(FileTable, frozen=True):
     """The computations of a module, from their heads to their closing brackets. `is_entry` is 1 for the entry. The
     instructions are `instruction_count` rows of `Instructions` from `first_instruction` on. The name excludes `%`.
     """
@@ -33,7 +33,7 @@ class Computations(FileTable):
     is_entry: Column
 
 
-class Instructions(FileTable):
+class Instructions(FileTable, frozen=True):
     """The instructions of a module, from `ROOT` or the name on. The name excludes `%`."""
 
     name_start: Column
@@ -45,17 +45,17 @@ class Instructions(FileTable):
         return self.name_start - self.start > len(b"%")
 
 
-class StackTables(FileTable):
+class StackTables(FileTable, frozen=True):
     """The four tables of stack frames, from their header lines to their last rows."""
 
 
-class Strings(FileTable):
+class Strings(FileTable, frozen=True):
     """A table of strings by id. The rows span the strings with their quotation marks."""
 
     id: Column
 
 
-class FileLocations(FileTable):
+class FileLocations(FileTable, frozen=True):
     """The locations in source files by id; NONE where a field is missing."""
 
     id: Column
@@ -65,7 +65,7 @@ class FileLocations(FileTable):
     column: Column
 
 
-class StackFrames(FileTable):
+class StackFrames(FileTable, frozen=True):
     """The stack frames by id. `parent_frame_id` is the printed number: one more than the id, and 1 for the outermost
     frame, since XLA counts frames from 0 there.
     """
@@ -75,8 +75,7 @@ class StackFrames(FileTable):
     parent_frame_id: Column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleColumns:
+class ModuleColumns(Struct, frozen=True, eq=False):
     """All tables of a module."""
 
     computations: Computations
@@ -159,7 +158,8 @@ _TABLES: Final[Mapping[bytes, type[FileTable]]] = {
     b"StackFrames": StackFrames,
 }
 _FIELDS: Final = {
-    name: [field.name.encode() for field in fields(table)[len(fields(Strings)) :]] for name, table in _TABLES.items()
+    name: [*map(str.encode, table.__struct_fields__[len(Strings.__struct_fields__) :])]
+    for name, table in _TABLES.items()
 }
 """The names of the printed fields behind the id; tables of strings have none."""
 

@@ -4,10 +4,10 @@ It is written in C and reads only the usual form, `%name = shape opcode(operands
 all other forms, one instruction at a time. A test holds the two equal.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
 
 import tree_sitter_xla_dump
 from xla_lens.syntax.columns import NO_TEXTS, Column, Pairs, Texts
@@ -22,8 +22,7 @@ class QuoteParts(IntEnum):
     OPERANDS = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Quotes:
+class Quotes(Struct, frozen=True, eq=False):
     """One row for each quoted instruction. Everything that was not read is NONE.
 
     `name` is NONE if the name is unknown, the spans of the shape and the opcode if the text is not of the usual form,

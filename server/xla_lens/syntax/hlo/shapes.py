@@ -3,11 +3,11 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE
@@ -15,8 +15,7 @@ from xla_lens.syntax.numbers import integer
 from xla_lens.text.document import Span
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayShape:
+class ArrayShape(Struct, frozen=True):
     """A dense array, `token[]` or `opaque[]`.
 
     `dimensions` has the bound of a bounded dynamic dimension and None for an unbounded one; `is_dynamic` is
