@@ -1,6 +1,7 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
-- `nearest`, `paths` and `trained_models` are of `proving/forward.py`, and `selective` of `proving/compared.py`.
+- `nearest`, `paths`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`. `blocks`, `residuals`,
+  `residuals_of_few_words` and `selective` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
   `private_sequences`, `with_policy` and `denoised` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
@@ -81,11 +82,13 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("linked", "microbatches"),
         # Each example has a gradient of the table, as large as the logits of sequences that are as long as it is wide.
         ("private_sequences", "logits"),
+        # After the loop over layers, the caches are held twice as well. One of them is in VMEM.
+        ("beams_in_vmem", "loop-state"),
     ],
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
-    assert advice.actions or program in ("sharpness", "linked")
+    assert advice.actions or program in ("beams_in_vmem", "linked", "sharpness")
     assert not _text(advice, rule)
 
 
@@ -110,3 +113,19 @@ def test_models_that_are_trained_in_turn_are_held_twice(tmp_path: Path) -> None:
     """Of 324 MiB of values of 16 models, an eighth is left. The loop writes 17 MiB of weights and moments anew."""
     (action,) = (action for action in _advice("trained_models", tmp_path).actions if action.rule == "mapped-batch")
     assert action.saved_needed_bytes >> 20 == 266
+
+
+@pytest.mark.parametrize(("program", "saved_mib"), [("residuals", 512), ("blocks", 1280)])
+def test_a_wrapped_layer_of_a_python_loop_still_saves_its_inputs(program: str, saved_mib: int, tmp_path: Path) -> None:
+    """Four products of 128 MiB and no residuals of 64 MiB; ten products of 128 MiB and no results of layers."""
+    (action,) = (action for action in _advice(program, tmp_path).actions if action.rule == "rematerialize")
+    assert action.saved_needed_bytes >> 20 == saved_mib
+
+
+def test_a_layer_as_wide_as_the_vocabulary_is_long_is_none_of_the_logits(tmp_path: Path) -> None:
+    """Four products of the layers and the logits have the same dimensions, and take 128 MiB each."""
+    saved = {
+        str(action.rule): round(action.saved_needed_bytes / 2**20)
+        for action in _advice("residuals_of_few_words", tmp_path).actions
+    }
+    assert (saved["logits"], saved["rematerialize"]) == (64, 448)

@@ -310,6 +310,42 @@ def selective(is_changed: bool, batch: int = 4, length: int = 1024, width: int =
     return trained(loss, params, of(batch, length, width), of(batch, length, width))
 
 
+def blocks(is_changed: bool, batch: int = 16384, width: int = 2048, layers: int = 6) -> Compiled:
+    """Layers without residuals, called by a Python loop. Each reads what the one before it returns."""
+
+    def block(x: Any, weights: Any) -> Any:
+        first, second = weights
+        return jnp.sin(jnp.tanh(x @ first) @ second)
+
+    def loss(params: Any, inputs: Any, targets: Any) -> Any:
+        x = inputs
+        for weights in params:
+            x = (jax.checkpoint(block) if is_changed else block)(x, weights)
+        return jnp.mean((x - targets) ** 2)
+
+    return trained(loss, [(of(width, width),) * 2] * layers, of(batch, width), of(batch, width))
+
+
+def residuals(is_changed: bool, words: int = 3072, batch: int = 64, length: int = 512, width: int = 512) -> Compiled:
+    """Layers with residuals, called by a Python loop, and a table of words. With twice as many words as the width, the
+    layers look like logits.
+    """
+
+    def layer(x: Any, weights: Any) -> Any:
+        up, down = weights
+        return x + jax.nn.gelu(x @ up) @ down
+
+    def loss(params: Any, tokens: Any, targets: Any) -> Any:
+        x = params["table"][tokens]
+        for weights in params["layers"]:
+            x = (jax.checkpoint(layer) if is_changed else layer)(x, weights)
+        return entropy((x @ params["table"].T).reshape(batch * length, -1), targets.reshape(-1)) / batch
+
+    layers = [(of(width, 2 * width), of(2 * width, width))] * 4
+    tokens = of(batch, length, dtype=INT)
+    return trained(loss, {"table": of(words, width), "layers": layers}, tokens, tokens)
+
+
 def conv(x: Any, kernel: Any) -> Any:
     return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
 
@@ -375,6 +411,9 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "time_first": ("microbatches", time_first, BOTH),
     "private_images": ("microbatches", private_images, BOTH),
     "selective": ("rematerialize", selective, BOTH),
+    "blocks": ("rematerialize", blocks, ("tpu",)),
+    "residuals": ("rematerialize", residuals, ("tpu",)),
+    "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
 }
 """What advises a change, the program, and where it is compiled."""

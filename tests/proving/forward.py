@@ -131,6 +131,57 @@ def relaxed_blocks(is_changed: bool) -> Compiled:
     return carried if is_changed else mapped, (of(1 << 14, 64, 64),), (0,)
 
 
+def beams(is_changed: bool, batch: int = 8, count: int = 4, length: int = 256, width: int = 512) -> Compiled:
+    """Several continuations of each text. After each token, the caches of the best ones are copied. A trap on a TPU,
+    which copies them through VMEM only where the loop over layers needs more HBM.
+    """
+    layers, heads, words = 4, 8, 32000
+
+    def layer(x: Any, weights: Any, old: Any, position: Any) -> tuple[Any, Any]:
+        rows = {name: (x @ weights[name]).reshape(batch, count, heads, -1) for name in ("query", "keys", "values")}
+        new = {
+            name: lax.dynamic_update_slice(old[name], rows[name][:, :, None], (0, 0, position, 0, 0)) for name in old
+        }
+        scores = jnp.einsum("bche,bcthe->bcht", rows["query"], new["keys"])
+        scores = jnp.where(jnp.arange(length) <= position, scores, -1e9)
+        mixed = jnp.einsum("bcht,bcthe->bche", jax.nn.softmax(scores), new["values"])
+        return x + mixed.reshape(x.shape) @ weights["out"], new
+
+    def through_layers(params: Any, caches: Any, x: Any, position: Any) -> Any:
+        def carried(state: Any, one: Any) -> Any:
+            (x, caches), (weights, number) = state, one
+            x, new = layer(x, weights, jax.tree.map(lambda array: array[number], caches), position)
+            return (
+                x,
+                {name: lax.dynamic_update_index_in_dim(caches[name], new[name], number, 0) for name in new},
+            ), None
+
+        if is_changed:
+            return lax.scan(carried, (x, caches), (params, jnp.arange(layers)))[0]
+        return lax.scan(lambda x, one: layer(x, one[0], one[1], position), x, (params, caches))
+
+    def search(params: Any, first: Any) -> Any:
+        def step(state: Any, position: Any) -> Any:
+            caches, scores, words_before = state
+            x, caches = through_layers(params["layers"], caches, params["table"][words_before], position)
+            totals = scores[..., None] + jax.nn.log_softmax(x @ params["table"].T)
+            best, numbers = lax.top_k(totals.reshape(batch, -1), count)
+            parents = (numbers // words)[None, :, :, None, None, None]
+            caches = jax.tree.map(lambda array: jnp.take_along_axis(array, parents, 2), caches)
+            return (caches, best, numbers % words), numbers
+
+        empty = jnp.zeros((layers, batch, count, length, heads, width // heads))
+        state = (
+            {"keys": empty, "values": empty},
+            jnp.zeros((batch, count)),
+            jnp.broadcast_to(first[:, None], (batch, count)),
+        )
+        return lax.scan(step, state, jnp.arange(length))[1]
+
+    weights = {name: of(layers, width, width) for name in ("query", "keys", "values", "out")}
+    return search, ({"table": of(words, width), "layers": weights}, of(batch, dtype=jnp.int32)), ()
+
+
 def adam_layers(_: bool) -> Compiled:
     """A trap: several instructions read each slice. Written over in place, all of each array is copied first."""
 
@@ -606,6 +657,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "generate_full": ("loop-state", partial(generate, dtype=FULL), BOTH),
     "recurrent_layers": ("loop-state", recurrent_layers, BOTH),
     "relaxed_blocks": ("loop-state", relaxed_blocks, BOTH),
+    "beams": ("loop-state", beams, CPU),
     "recurrent_last": ("loop-outputs", recurrent_last, BOTH),
     "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
     "chain_energies": ("loop-outputs", chain_energies, BOTH),
@@ -631,6 +683,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "decode_and_keep": ("loop-state", decode_and_keep, BOTH),
+    "beams_in_vmem": ("loop-state", beams, TPU),
     "adam_layers": ("loop-state", adam_layers, BOTH),
     "trained_through": ("loop-state", trained_through, BOTH),
     "recurrent_pairs": ("loop-outputs", recurrent_pairs, BOTH),

@@ -126,6 +126,8 @@ class Axes:
     - `reductions` counts, by the numbers of elements, what the forward pass reduces, and `summed` has the axes that its
       products sum over. `products` are the numbers of elements of its products other than `pairs`, and `others` those
       of what is carried by loops, or read by a sort, a decomposition and the like.
+    - `with_weights` are the names of its products of what depends on the batch with weights, by how many elements they
+      sum over; not those with one-hot vectors, which select elements.
     - `of_count` has the axes of the arrays with each number of elements.
     - `results` are the arrays that the program returns.
     - `random` are the axes of arrays that it combines with random numbers, such as those of dropout, and
@@ -143,6 +145,7 @@ class Axes:
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
         self.products, self.others = set[int](), set[int]()
+        self.with_weights = dict[int, set[bytes]]()
         self.of_count = Counter[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
@@ -646,7 +649,7 @@ class Axes:
             is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
             self.updated |= (factor.added | factor.joined) & ~factor.axes * is_changed
         if _is_forward(own) and (left.is_data or right.is_data):
-            self._note_product(left, right, parts, total(dimensions))
+            self._note_product(own, left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | COUNTED
         if left.is_data and right.is_data and total(parts.both) > 1:
             if all_axes(parts.left_free) & ~shared and all_axes(parts.right_free) & ~shared:
@@ -658,15 +661,17 @@ class Axes:
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
         return self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
 
-    def _note_product(self, left: Array, right: Array, parts: "_Parts", count: int) -> None:
+    def _note_product(self, own: InstructionText, left: Array, right: Array, parts: "_Parts", count: int) -> None:
         """Note what a product of the forward pass tells of its factors and its result."""
         rows, columns = all_axes(parts.left_free) & ~COUNTED, all_axes(parts.right_free) & ~COUNTED
         if left.is_data and right.is_data and rows and columns and total(parts.both) == 1:
             self.pairs[count] = (total(parts.left_free), total(parts.right_free)), rows | columns
         else:
             self.products.add(count)
-        for factor, over in ((left, parts.left_over), (right, parts.right_over)):
+        for factor, other, over in ((left, right, parts.left_over), (right, left, parts.right_over)):
             self.summed[total(factor.dimensions)] |= all_axes(over) & ~COUNTED
+            if factor.is_data and not factor.is_one_hot and other.is_trained and not other.is_data:
+                self.with_weights.setdefault(total(over), set()).add(own.name)
             if factor.is_one_hot:
                 self.one_hot_factors.add(total(factor.dimensions))
 

@@ -635,12 +635,9 @@ class Facts:
             origin = self.origins.of_value(effect.source_value)
             functions = _callers(origin)
             if is_part:
-                # Where all values that matter are of layers, the outermost function of these alone is the whole pass.
-                parts = [name for name in functions if name not in self._whole_pass]
-                parts = parts or [name for name in functions if name not in self._outside][:-1]
                 # To wrap a function around a loop frees nothing of what the loop saves.
                 around = self._around_loop(effect.value) | (self._called_once if is_unrolled else set())
-                functions = {name: functions[name] for name in parts if name not in around}
+                functions = {name: functions[name] for name in self._parts_of_pass(functions) if name not in around}
                 # The loop around a function stacks what it saves.
                 if effect.layers == 1:
                     returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
@@ -678,6 +675,21 @@ class Facts:
                 frames = {frame.function: frame for frame in module.frames(own.metadata()) if frame.function}
                 counts.update((name, frame.file, frame.line) for name, frame in frames.items())
         return {name for (name, _, _), count in counts.items() if count == 1}
+
+    def _parts_of_pass(self, functions: Iterable[str]) -> list[str]:
+        """Those of some functions, innermost first, that compute a part of the forward pass. Where all values that
+        matter are of layers, the outermost function of these alone is the whole pass.
+        """
+        parts = [name for name in functions if name not in self._whole_pass]
+        return parts or [name for name in functions if name not in self._outside][:-1]
+
+    def part_of_pass(self, effect: Effect) -> str | None:
+        """The outermost function that makes the content of a value and is a part of the forward pass, such as a layer:
+        one that is called several times, if there is any. None if it is unknown.
+        """
+        parts = self._parts_of_pass(_callers(self.origins.of_value(effect.source_value)))
+        several = [name for name in parts if name not in self._called_once]
+        return next(reversed(several or parts), None)
 
     def _is_within_haiku(self, value: int, function: str) -> bool:
         """Whether functions of Haiku call a function that computes a value."""

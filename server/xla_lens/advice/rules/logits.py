@@ -8,7 +8,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.dimensions import COUNTED
-from xla_lens.advice.facts import FLOATS, Effect, Facts
+from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
@@ -35,6 +35,7 @@ def logits(facts: Facts) -> Iterator[Effect]:
         if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
         for length in [length for length in shape.lengths if length in words][:1]
         if any(total % (prod(shape.lengths) // length) == 0 for total in tokens)
+        if not _may_be_hidden(facts, value, shape, length)
     ]
     if not any(_is_of_tokens(facts, value) for value in found):
         return
@@ -47,6 +48,22 @@ def logits(facts: Facts) -> Iterator[Effect]:
         size = max(tables, default=0) * len({shape.type for shape in shapes.values()} & {*FLOATS})
         start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
         yield Effect(NONE, (Piece(start, end, size),))
+
+
+def _may_be_hidden(facts: Facts, value: int, shape: Dimensions, length: int) -> bool:
+    """Whether a value with the dimensions of logits may be that of a layer as wide as the vocabulary is long: the
+    forward pass multiplies such layers with weights again, in the function that makes the value, or exponentiates no
+    array of that size.
+    """
+    axes, writers = facts.axes, facts.origins.writers
+    products = axes.with_weights.get(length) if axes else None
+    if not products or axes is None or writers is None:
+        return False
+    lines = (writers.read(writers.module.row_of(name)).line for name in products)
+    functions = {line and line.function for line in lines}
+    line = facts.origins.of_value(value).line
+    is_of_layer = (line and line.function) in functions
+    return is_of_layer or prod(shape.lengths) not in axes.exponentials
 
 
 def _token_counts(facts: Facts) -> set[int]:

@@ -67,11 +67,22 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
         start, end = facts.end[state.value] + 1, _end(facts, stack, state)
         if not facts.kind[state.value] & Kind.PARAMETER and start <= end:
             new.append(facts.piece(stack.value, start, end))
+        new += _outside(facts, stack)
         # One slice is converted at a time.
         start = min(map(facts.start.__getitem__, whole[stack]))
         new += (Piece(start, loop, facts.size[value] // stack.layers) for value in state.converted)
     if new:
         yield Effect(NONE, tuple(new))
+
+
+def _outside(facts: Facts, stack: Stack) -> Iterator[Piece]:
+    """The bytes of what is computed from the result of a loop, is as large, and is in VMEM. XLA puts it there where HBM
+    would be the peak, so a lower peak in the loop may bring it back.
+    """
+    made = (value for read in facts.reads(stack.value) for value in facts.defined_by(read.name))
+    for value in made:
+        if facts.dump.values.space[value] != facts.space.color and facts.size[value] >= facts.size[stack.value]:
+            yield facts.piece(value, facts.start[value], facts.end[value])
 
 
 def _end(facts: Facts, stack: Stack, state: _State) -> int:

@@ -7,8 +7,10 @@ first read in the backward pass.
 A loop over layers (`lax.scan`) saves one array that stacks the values of all layers. After rematerialization, one layer
 of it is left for as long as the loop of the backward pass reads it.
 
-Whoever wraps a layer in `jax.checkpoint` rematerializes all that it saves, except for its input. So all of it is one
-action. The dump does not show which values are the inputs of layers; `rematerialize` finds what looks like them.
+Whoever wraps a layer in `jax.checkpoint` rematerializes all that it saves, except for its inputs. So all of it is one
+action. The data flow shows which values are the inputs: of a loop, what it carries; of a function that a Python loop
+calls, what it reads as its first call reads what others have made. Where it does not, `rematerialize` finds what looks
+like inputs.
 """
 
 import re
@@ -20,14 +22,14 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.function_inputs import FunctionInputs, position_of
 from xla_lens.advice.op_names import is_computed_again
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.stacks import stores_carried
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.attribution.writers import Position
-from xla_lens.model.hlo.dataflow import index_path
+from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -53,15 +55,19 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         if facts.opcode(value) in (b"parameter", b"while")
         and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
     }
-    for layers, effects in found.items():
+    for layers, saved_effects in found.items():
+        made = _made_within(facts, saved_effects) if layers == 1 else None
+        effects = saved_effects if made is None else made
         groups = facts.grouped(effects)
+        if not groups:
+            continue
         sizes, counts = [sum(facts.size[effect.value] for effect in group) for group in groups], Counter[int]()
         for group, size_bytes in zip(groups, sizes, strict=True):
             counts[len(group)] += size_bytes
         # The groups with most of the bytes have a value for each layer.
         count = counts.most_common(1)[0][0]
         inputs = {effect.value for effect in effects if layers > 1 and _is_input(facts, effect.source_value)}
-        if not inputs:
+        if not inputs and made is None:
             # The smallest group of those dimensions are the inputs of the layers.
             of_layer = (facts.of_layer(group[0].value, is_stacked=layers > 1) for group in groups)
             like = (row for row, shape in enumerate(of_layer) if shape in carried)
@@ -78,6 +84,45 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             yield from (effect for effect in one_by_one if effect.value not in inputs)
 
 
+def _made_within(facts: Facts, effects: list[Effect]) -> list[Effect] | None:
+    """Those of some values outside of loops that `jax.checkpoint` around the function to wrap frees: what the function
+    makes, but for its inputs and results. Where there is no such function, each value counts for the one that is a part
+    of the forward pass. None if the functions are unknown.
+    """
+    writers, left = facts.origins.writers, effects
+    if writers is None:
+        return None
+    # What is left may be made by a function within the one that was wrapped first.
+    for _ in range(_MOST_FUNCTIONS):
+        call, by_function = facts.call(left, is_part=True), dict[str, list[Effect]]()
+        for effect in left:
+            if call is None:
+                function = facts.part_of_pass(effect)
+            else:
+                frames = facts.origins.of_value(effect.source_value).frames
+                function = call.function if any(frame.function == call.function for frame in frames) else None
+            if function is not None:
+                by_function.setdefault(function, []).append(effect)
+        if not by_function:
+            return None
+        before = left
+        left = [effect for function, made in by_function.items() for effect in _freed(facts, writers, function, made)]
+        if len(left) == len(before):
+            break
+    return left
+
+
+_MOST_FUNCTIONS: Final = 4
+"""How often the function to wrap is looked for."""
+
+
+def _freed(facts: Facts, writers: Writers, function: str, effects: list[Effect]) -> Iterator[Effect]:
+    """Those of the values that a function makes that are none of its inputs and results."""
+    first = (min((effect.value for effect in group), key=facts.start.__getitem__) for group in facts.grouped(effects))
+    inputs = FunctionInputs(facts, writers, function, first)
+    yield from (effect for effect in effects if not (inputs.is_complete and inputs.is_kept(effect.value)))
+
+
 def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
     """Whether a function that `jax.checkpoint` wraps is computed again from a value."""
     return any(is_computed_again(facts.op_name(read.name)) for read in facts.reads(effect.value))
@@ -90,14 +135,8 @@ _MOST_INPUTS: Final = 4
 def _is_input(facts: Facts, value: int) -> bool:
     """Whether a value stacks what each iteration of a loop begins with, which `jax.checkpoint` saves."""
     writers = facts.origins.writers
-    row = writers.module.row_of(facts.dump.names[facts.name[value]]) if writers else NONE
-    if writers is None or row == NONE:
-        return False
-    if facts.opcode(value) == b"copy-start":
-        position = writers.operand(Position(row, ()), 0, ())
-    else:
-        position = Position(row, index_path(facts.dump, facts.dump.values.index.item(value)))
-    return position is not None and stores_carried(writers, position)
+    position = position_of(facts, writers, value) if writers else None
+    return writers is not None and position is not None and stores_carried(writers, position)
 
 
 def _until_next_layer(group: list[Effect], layers: int) -> Iterator[Effect]:

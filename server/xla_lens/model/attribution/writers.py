@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import Calls, StackFrame
+from xla_lens.model.hlo.stack_frames import Calls, Frames, StackFrame
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import InstructionText, Metadata
 from xla_lens.syntax.hlo.shapes import byte_sizes
@@ -49,12 +49,14 @@ class Writer(NamedTuple):
 
 class ReadInstruction(NamedTuple):
     """An instruction of the module, empty if its text is not well-formed, and what is read of it. `operands` are names.
-    `line` is the line of the user's call that made it, without the column; None if it is unknown.
+    `frames` are the calls that made it, innermost first, empty if they are unknown, and `line` is the line of the
+    user's call among them, without the column.
     """
 
     own: InstructionText
     operands: tuple[bytes, ...]
     metadata: Metadata
+    frames: Frames
     line: StackFrame | None
 
     @property
@@ -94,7 +96,7 @@ class Writers:
         if row not in self._read:
             own = self.module.instruction(row) or _EMPTY
             metadata, operands = own.metadata(), tuple(operand.name for operand in own.operands())
-            self._read[row] = ReadInstruction(own, operands, metadata, self._calls.of(metadata)[1])
+            self._read[row] = ReadInstruction(own, operands, metadata, *self._calls.of(metadata))
         return self._read[row]
 
     def operand(self, position: Position, number: int, index: tuple[int, ...]) -> Position | None:

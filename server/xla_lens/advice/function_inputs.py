@@ -1,0 +1,185 @@
+"""What a function of the program reads that earlier calls of it have made, and what it returns. `jax.checkpoint` around
+the function keeps both.
+
+A Python loop calls a function once for each layer, and nothing in a module tells these calls apart. But the first call
+reads what is made outside of the function. Where it does so, by the line within the function and the operand, later
+calls read what those before them return.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from xla_lens.advice.facts import Facts
+from xla_lens.advice.op_names import is_backward
+from xla_lens.advice.stacks import value_of, way_back
+from xla_lens.model.attribution.writers import ELEMENT_INDEX, Position, Writers
+from xla_lens.model.hlo.dataflow import index_path
+from xla_lens.model.hlo.stack_frames import Frames
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.numbers import integer
+
+
+class _Place(NamedTuple):
+    """Where a function makes an instruction, which is the same in each call of it: the frames down to the function,
+    innermost first, and the operation, because a line may make several.
+    """
+
+    frames: Frames
+    operation: str
+
+
+class FunctionInputs:
+    """Where a function reads what is made outside of it, as far as some values that it makes depend on that.
+
+    The function is known by the frames with its name. `is_complete` is False if the values depend on too many
+    instructions of it to follow.
+    """
+
+    def __init__(self, facts: Facts, writers: Writers, function: str, values: Iterable[int]) -> None:
+        self._facts, self._writers, self._function = facts, writers, function
+        self._inputs = set[tuple[_Place | None, int]]()
+        """The places of the instructions that read the inputs of the function, and the numbers of the operands."""
+        self.is_complete = True
+        self._search([position for value in values if (position := position_of(facts, writers, value))])
+
+    def is_kept(self, value: int) -> bool:
+        """Whether the forward pass reads a value of the function as an input of it, or outside of it."""
+        reads = ((self._place(row), number) for row, number in self._reads(value))
+        return any(place is None or (place, number) in self._inputs for place, number in reads)
+
+    def _place(self, row: int) -> _Place | None:
+        """Where the function makes an instruction, None if it does not."""
+        read = self._writers.read(row)
+        depths = [depth for depth, frame in enumerate(read.frames, 1) if frame.function == self._function]
+        operation = read.metadata.get("op_name", "").rpartition("/")[2]
+        return _Place(read.frames[: depths[-1]], operation) if depths else None
+
+    # ------------------------------------------------------------ inputs
+
+    def _search(self, waiting: list[Position]) -> None:
+        """Follow some positions back through the function to its inputs."""
+        writers, passed = self._writers, set[Position]()
+        waiting = [made for position in waiting for made in self._makers(position)]
+        for made in waiting:
+            place = self._place(made.row)
+            if place is None or made in passed:
+                continue
+            passed.add(made)
+            if len(passed) > _MOST_STEPS:
+                self.is_complete = False
+                return
+            for number in range(len(writers.read(made.row).operands)):
+                operand = writers.operand(made, number, ())
+                makers = [*self._makers(operand)] if operand else []
+                if any(self._place(maker.row) is None for maker in makers):
+                    self._inputs.add((place, number))
+                waiting += makers
+
+    def _makers(self, position: Position) -> Iterator[Position]:
+        """The instructions with a source, or parameters, that make what is at a position: behind tuples, fusions, and
+        what XLA inserts, such as copies.
+        """
+        writers, waiting, passed = self._writers, [position], set[Position]()
+        for each in waiting:
+            if each in passed:
+                continue
+            passed.add(each)
+            read, index = writers.read(each.row), each.index
+            element = ELEMENT_INDEX.search(read.own.text, read.own.operands_end, read.own.end)
+            match read.own.opcode:
+                case b"tuple" if index:
+                    found = [writers.operand(each, index[0], index[1:])]
+                case b"get-tuple-element" if element:
+                    found = [writers.operand(each, 0, (integer(element[1]), *index))]
+                case b"fusion":
+                    roots = [writers.module.root(called) for called in writers.called(each.row, b"calls")]
+                    found = [Position(root, index, (*each.callers, each.row)) for root in roots if root != NONE]
+                case b"parameter" if each.callers:
+                    caller = Position(each.callers[-1], (), each.callers[:-1])
+                    found = [writers.operand(caller, read.own.parameter_number or 0, index)]
+                case opcode if opcode == b"parameter" or read.has_source:
+                    yield each
+                    continue
+                case _:
+                    found = [writers.operand(each, number, ()) for number in range(len(read.operands))]
+            waiting += filter(None, found)
+
+    # ------------------------------------------------------------ readers
+
+    def _reads(self, value: int) -> Iterator[tuple[int, int]]:
+        """The instructions with a source by which the forward pass reads what a value holds, with the numbers of the
+        operands: those of the value, of what it is a copy of, and of copies of these.
+        """
+        facts, writers = self._facts, self._writers
+        places = [*way_back(writers, position_of(facts, writers, value))]
+        sources = (value_of(facts, writers, place) for place in places if not place.callers)
+        waiting = [*dict.fromkeys((value, *(source for source in sources if source != NONE)))]
+        for place in places:
+            if place.callers:
+                yield from self._reads_within(place)
+        for each in waiting:
+            for _, name in facts.reads(each):
+                row = writers.module.row_of(facts.dump.names[name])
+                if row == NONE or is_backward(facts.op_name(name)):
+                    continue
+                if writers.read(row).own.opcode == b"fusion":
+                    yield from self._reads_of_parameters(Position(row, ()), self._numbers(row, each))
+                elif writers.read(row).has_source:
+                    yield from ((row, number) for number in self._numbers(row, each))
+                else:
+                    waiting += [made for made in facts.defined_by(name) if made not in waiting]
+
+    def _numbers(self, row: int, value: int) -> list[int]:
+        """The numbers of the operands of an instruction that are a value."""
+        facts, writers = self._facts, self._writers
+        operands = (writers.operand(Position(row, ()), place, ()) for place in range(len(writers.read(row).operands)))
+        return [
+            number
+            for number, operand in enumerate(operands)
+            if any(
+                value_of(facts, writers, place) == value for place in way_back(writers, operand) if not place.callers
+            )
+        ]
+
+    def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The same of some operands of a fusion."""
+        writers = self._writers
+        for called in writers.called(fusion.row, b"calls"):
+            for row in writers.module.instructions_of(called) if called != NONE else ():
+                own = writers.read(row).own
+                if own.opcode == b"parameter" and own.parameter_number in numbers:
+                    yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
+
+    def _reads_within(self, position: Position) -> Iterator[tuple[int, int]]:
+        """The same of an instruction within a fusion."""
+        writers, module, row, callers = self._writers, self._writers.module, position.row, position.callers
+        computation = module.computation_of(row)
+        places = module.words_like(module.place(row), module.span(row)[1], module.computation_span(computation)[1])
+        for user in dict.fromkeys(map(module.instruction_at, places)):
+            read = writers.read(user)
+            numbers = [number for number, name in enumerate(read.operands) if name == module.name(row)]
+            if read.own.opcode == b"fusion":
+                yield from self._reads_of_parameters(Position(user, (), callers), numbers)
+            elif not read.has_source:
+                yield from self._reads_within(Position(user, (), callers))
+            elif not is_backward(read.metadata.get("op_name")):
+                yield from ((user, number) for number in numbers)
+        if len(callers) > 1 and row == module.root(computation):
+            # A fusion within a fusion may only give the same bytes another shape.
+            yield from self._reads_within(Position(callers[-1], (), callers[:-1]))
+
+
+def position_of(facts: Facts, writers: Writers, value: int) -> Position | None:
+    """Return what a value is in the module, None if that lacks it. Of a copy to another memory space, it is what is
+    copied.
+    """
+    row = writers.module.row_of(facts.dump.names[facts.name[value]])
+    if row == NONE:
+        return None
+    if facts.opcode(value) == b"copy-start":
+        return writers.operand(Position(row, ()), 0, ())
+    return Position(row, index_path(facts.dump, facts.dump.values.index.item(value)))
+
+
+_MOST_STEPS: Final = 5000
+"""Maximum number of instructions of a function that are followed back from what it makes."""
