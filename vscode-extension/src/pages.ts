@@ -29,8 +29,8 @@ const FOLDERS = /(?:[A-Za-z]:)?[\\/][^\s:]*[\\/](?=[^\s\\/:]+:\d)/g;
 /** The header of a column that needs none, such as that of the bars: a screen reader would announce an empty one. */
 const NO_HEADER = /<th[^>]*><\/th>/g;
 
-/** The places in code where a long name may go on in the next line. */
-const NAME_PARTS = /&gt;\.|\/(?!code>)/g;
+/** The places in code where it may go on in the next line: within long names and nested calls. */
+const CODE_PARTS = /&gt;\.|\/(?!code>)|\((?=\w)/g;
 
 /** A bar of a table, as text: the number beside it says the same. */
 const BAR = /(?<=<td>)[█-▏]+(?=<\/td>)/g;
@@ -141,7 +141,7 @@ async function pageHtml(document: vscode.TextDocument, begin?: Head): Promise<st
   // Without the editor's own Markdown extension there is the text.
   const copied = rendered.replaceAll(/<pre[\s\S]*?<\/pre>/g, (block) => withCopy(block, codes.shift()));
   const drawn = copied.replaceAll(BAR, '<span class="bar" aria-hidden="true">$&</span>');
-  const divided = drawn.replaceAll(/<code>[^<]*<\/code>/g, (code) => code.replaceAll(NAME_PARTS, "$&<wbr>"));
+  const divided = drawn.replaceAll(/<code>[^<]*<\/code>/g, (code) => code.replaceAll(CODE_PARTS, "$&<wbr>"));
   const named = divided.replaceAll(NO_HEADER, "<td></td>");
   // The text is made to be pasted below the heading of an issue, but here it is the whole page.
   const body = named.replaceAll(/(?<=<\/?h)[2-6](?=[ >])/g, (level) => `${Number(level) - 1}`);
