@@ -3,7 +3,7 @@
 - `nearest`, `paths`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`. `blocks`, `residuals`,
   `residuals_of_few_words` and `selective` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
-  `private_sequences`, `with_policy` and `denoised` are of `proving/traps.py`.
+  `private_sequences`, `with_policy`, `denoised`, `smoothed` and `every_fourth` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
@@ -63,6 +63,8 @@ def _text(advice: Advice, rule: str) -> str:
         # A second `jax.checkpoint` around the one that is there would save nothing.
         ("with_policy", "rematerialize", "Wrap layer (called at traps.py:797) in jax.checkpoint without the policy"),
         ("with_policy", "rematerialize", "jax.checkpoint(layer)  # not in addition to the one with a policy"),
+        # More than the new count depends on the count, which starts anew.
+        ("every_fourth", "donate", "donate_argnames=('params', 'state'))"),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.
         ("denoised", "donate", "donate_argnames=('x',))  # if nothing uses x after the call"),
     ],
@@ -80,6 +82,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("paths", "loop-state"),
         # The batch are pairs of nodes of a graph that goes through the model as a whole.
         ("linked", "microbatches"),
+        # An average of the weights has the name of a moment, but the new weights are not computed from it.
+        ("smoothed", "optimizer-state"),
         # Each example has a gradient of the table, as large as the logits of sequences that are as long as it is wide.
         ("private_sequences", "logits"),
         # After the loop over layers, the caches are held twice as well. One of them is in VMEM.
@@ -88,7 +92,7 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
-    assert advice.actions or program in ("beams_in_vmem", "linked", "sharpness")
+    assert advice.actions or program in ("beams_in_vmem", "linked", "sharpness", "smoothed")
     assert not _text(advice, rule)
 
 

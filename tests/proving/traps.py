@@ -811,6 +811,48 @@ def denoised(batch: int = 8192, width: int = 512) -> Made:
     return named(step, "params", "x"), (mlp_layers(4, width), of(batch, width)), ()
 
 
+def smoothed(batch: int = 256, width: int = 1024) -> Made:
+    """RMSProp with an average of the weights that has the name of a first moment."""
+
+    def step(params: Any, state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = residual(weights, h)
+            return jnp.mean((h - y) ** 2)
+
+        gradients = jax.grad(loss)(params)
+        square = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state["square"], gradients)
+        params = jax.tree.map(lambda p, g, v: p - 1e-3 * g * lax.rsqrt(v + 1e-8), params, gradients, square)
+        average = jax.tree.map(lambda a, p: 0.99 * a + 0.01 * p, state["momentum"], params)
+        return params, {"momentum": average, "square": square}
+
+    params = mlp_layers(4, width)
+    function = named(step, "params", "state", "x", "y")
+    return function, (params, {"momentum": params, "square": params}, of(batch, width), of(batch, width)), (0, 1)
+
+
+def every_fourth(batch: int = 2048, width: int = 512) -> Made:
+    """Gradients that are added up over four calls of the step, which counts them: the count starts anew after that."""
+
+    def step(params: Any, state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = residual(weights, h)
+            return jnp.mean((h - y) ** 2)
+
+        added = jax.tree.map(lambda total, g: total + 0.25 * g, state["added"], jax.grad(loss)(params))
+        is_last = state["count"] == 3
+        moved = jax.tree.map(lambda p, g: jnp.where(is_last, p - 1e-3 * g, p), params, added)
+        added = jax.tree.map(lambda total: jnp.where(is_last, 0, total), added)
+        return moved, {"added": added, "count": (1 - is_last) * (state["count"] + 1)}
+
+    params = mlp_layers(4, width)
+    function = named(step, "params", "state", "x", "y")
+    return function, (params, {"added": params, "count": of(dtype=INT)}, of(batch, width), of(batch, width)), ()
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -863,6 +905,8 @@ TRAPS: dict[str, Trap] = {
     "private_sequences": Trap(private_sequences, ("logits", "attention-scores"), ("microbatches",)),
     "with_policy": Trap(with_policy, (), ("rematerialize:without the policy",)),
     "denoised": Trap(denoised, ("donate:params",), ("donate:if nothing uses x",)),
+    "smoothed": Trap(smoothed, ("optimizer-state",)),
+    "every_fourth": Trap(every_fourth, (), ("donate:donate_argnames=('params', 'state')",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),
 }
 """The programs by name. Some are no traps at all but what the rules are about, unlike the base programs."""

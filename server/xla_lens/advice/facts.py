@@ -206,6 +206,13 @@ class Facts:
         """The argument that an output is the update of, by outputs; donated arguments are left out."""
         return updated_arguments(self.origins)
 
+    def new_version(self, argument: int) -> int:
+        """The output that updates an argument, in the buffer of a donated one the last value. NONE if none does."""
+        if self.kind[argument] & Kind.MAYBE_LIVE_OUT:
+            values: list[int] = self.dump.values_of_allocation(self.dump.values.allocation.item(argument)).tolist()
+            return max(values, key=self.start.__getitem__)
+        return next((output for output, updated in self.updated.items() if updated == argument), NONE)
+
     @cached_property
     def inputs(self) -> Rows:
         """The arguments that the program does not return anew: batches, and weights that are not trained."""
@@ -504,7 +511,7 @@ class Facts:
             self.batch or self.mapped,
             self.optimizer,
             is_wrapped=is_part and self._are_wrapped(effects),
-            is_training=self.backward_step is not None,
+            is_training=_TRANSPOSED in self._text or self.backward_step is not None,
             is_unrolled=is_part and self._are_unrolled(effects),
         )
 
@@ -747,6 +754,9 @@ _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|hai
 
 _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpose\(')
 """A backward pass within the iterations of a loop."""
+
+_TRANSPOSED: Final = b"/transpose(jvp("
+"""A part of the op_names of a backward pass of JAX."""
 
 _PRODUCT: Final = re.compile(rb" (?:dot|convolution)\(")
 

@@ -51,6 +51,14 @@ def updated_arguments(origins: Origins) -> dict[int, int]:
     return _certain(scaled, _certain(kept, {}))
 
 
+def elementwise_sources(origins: Origins, output: int) -> frozenset[int]:
+    """Return the arguments that an output is computed from element by element, empty if the HLO module does not tell.
+    Both are rows of `DumpSet.values`.
+    """
+    sources = _Flow(origins.dump, origins.writers).reached(output)[0] if origins.writers else {}
+    return frozenset(sources)
+
+
 def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
     """Whether an output is a copy of an argument. A program that swaps two arguments needs more copies once both are
     donated.
@@ -90,9 +98,25 @@ class _Flow:
 
     def sources(self, output: int) -> _Sources:
         """Return what an output is computed from element by element. Nothing if that takes too many instructions."""
+        found, rows = self.reached(output)
+        return _Sources(
+            frozenset(value for value, is_scaled in found.items() if not is_scaled),
+            # A weight that is also used elsewhere is a part of its gradient if the loss has its decay. A count is no
+            # weight, and more than its update depends on it.
+            frozenset(
+                value
+                for value, is_scaled in found.items()
+                if is_scaled and (self._is_count(value) or self._is_read_in(value, rows))
+            ),
+        )
+
+    def reached(self, output: int) -> tuple[dict[int, bool], set[int]]:
+        """Return the arguments that an output is computed from element by element, with whether it has scaled them, and
+        the instructions on the way.
+        """
         row = self._row(self.dump.name_of(output))
         if row == NONE:
-            return _NO_SOURCES
+            return {}, set()
         begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
         # What is reached without scaling comes first.
         order, waiting = count(), [(False, 0, begin)]
@@ -102,7 +126,7 @@ class _Flow:
             if position in passed:
                 continue
             if len(passed) == _MOST_STEPS:
-                return _NO_SOURCES
+                return {}, set()
             passed.add(position)
             if self._is_argument(position):
                 found.setdefault(self._value(position), is_scaled)
@@ -110,12 +134,11 @@ class _Flow:
             for scales, before in self._before(position):
                 if before:
                     heappush(waiting, (is_scaled or scales, next(order), before))
-        rows = {position.row for position in passed}
-        return _Sources(
-            frozenset(value for value, is_scaled in found.items() if not is_scaled),
-            # A weight that is also used elsewhere is a part of its gradient if the loss has its decay.
-            frozenset(value for value, is_scaled in found.items() if is_scaled and self._is_read_in(value, rows)),
-        )
+        return found, {position.row for position in passed}
+
+    def _is_count(self, value: int) -> bool:
+        """Whether a value is a single integer, such as the number of a step."""
+        return value != NONE and _COUNT.match(self.dump.shape(value) or b"") is not None
 
     def _row(self, name: int) -> int:
         return self.writers.module.row_of(self.dump.names[name]) if name != NONE else NONE
@@ -235,8 +258,6 @@ def _passed(opcode: bytes, index: tuple[int, ...]) -> tuple[int, ...]:
     return index if opcode in (b"opt-barrier", b"optimization-barrier", b"domain", b"add-dependency") else ()
 
 
-_NO_SOURCES: Final = _Sources(frozenset(), frozenset())
-
 _MOST_STEPS: Final = 2000
 """Maximum number of instructions that an output is followed through: many times as many as those of an optimizer."""
 
@@ -245,6 +266,8 @@ _MOST_TO_CONSTANT: Final = 20
 
 _LEAST_KEPT: Final = 0.5
 """An average that keeps less than this of an argument is not the update of it."""
+
+_COUNT: Final = re.compile(rb"[su](?:32|64)\[\]")
 
 _PASSING: Final = frozenset(
     b"""

@@ -1,16 +1,18 @@
 """`optimizer-state`: the optimizer keeps its state in f32."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.provenance import elementwise_sources
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
+from xla_lens.syntax.columns import NONE
 
 _FIRST_MOMENT: Final = re.compile(
     r".*?(?:\.(?:mu|m|trace|momentum|exp_avg)|\['(?:mu|m|trace|momentum|exp_avg)'\])(?=[.\[]|$)"
@@ -36,6 +38,7 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
         shape, path = facts.dimensions(value), told_path(facts.op_name(facts.name[value]))
         if shape and shape.type == "f32" and path is not None:
             trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
+    trees = {tree: values for tree, values in trees.items() if not _is_average(facts, tree, values)}
     found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
     for value in (value for tree in found for value in trees[tree]):
         same = facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist()
@@ -44,6 +47,25 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
         kept = (value, *copies, max(same, key=facts.start.__getitem__)) if copies else same
         for other in kept:
             yield facts.divided(other, 2)
+
+
+def _is_average(facts: Facts, tree: str, values: Sequence[int]) -> bool:
+    """Whether a tree is an average of the weights, whatever its name is: it is computed from them, but the new weights
+    are not computed from it, as they are from moments.
+    """
+    value = max(values, key=lambda value: facts.size[value])
+    place = (told_path(facts.op_name(facts.name[value])) or "")[len(tree) :]
+    weights = (other for other in facts.arguments if facts.dimensions(other) == facts.dimensions(value))
+    for weight in weights if place else ():
+        path = told_path(facts.op_name(facts.name[weight])) or ""
+        if weight not in facts.idle_arguments and path.endswith(place):
+            new_weight, new_value = facts.new_version(weight), facts.new_version(value)
+            return (
+                NONE not in (new_weight, new_value)
+                and weight in elementwise_sources(facts.origins, new_value)
+                and value not in elementwise_sources(facts.origins, new_weight)
+            )
+    return False
 
 
 def _first_of_two(facts: Facts, trees: Mapping[str, list[int]]) -> list[str]:
