@@ -1,9 +1,10 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
 - `nearest`, `paths`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`. `blocks`, `residuals`,
-  `residuals_of_few_words` and `selective` are of `proving/compared.py`.
+  `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
-  `private_sequences`, `with_policy`, `denoised`, `smoothed` and `every_fourth` are of `proving/traps.py`.
+  `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth` and `plain_net` are of
+  `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
@@ -63,6 +64,10 @@ def _text(advice: Advice, rule: str) -> str:
         # A second `jax.checkpoint` around the one that is there would save nothing.
         ("with_policy", "rematerialize", "Wrap layer (called at traps.py:797) in jax.checkpoint without the policy"),
         ("with_policy", "rematerialize", "jax.checkpoint(layer)  # not in addition to the one with a policy"),
+        # The layers are in a Python loop within a net, which is called once.
+        ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
+        # All that matters is computed in layers, and all else in the loss around them.
+        ("experts_two", "rematerialize", "Wrap layer (called at compared.py:"),
         # More than the new count depends on the count, which starts anew.
         ("every_fourth", "donate", "donate_argnames=('params', 'state'))"),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.

@@ -853,6 +853,21 @@ def every_fourth(batch: int = 2048, width: int = 512) -> Made:
     return function, (params, {"added": params, "count": of(dtype=INT)}, of(batch, width), of(batch, width)), ()
 
 
+def plain_net(batch: int = 32768, width: int = 512) -> Made:
+    """A net whose layers are in a Python loop in it. `jax.checkpoint` around the whole net saves nothing."""
+
+    def net(params: Any, x: Any) -> Any:
+        for weights in params["layers"]:
+            x = normed(jax.nn.gelu(x @ weights))
+        return x @ params["head"]
+
+    def loss(params: Any, x: Any, labels: Any) -> Any:
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(net(params, x)), labels[:, None], 1))
+
+    params = {"layers": [of(width, width)] * 6, "head": of(width, 21)}
+    return trained(loss, params, of(batch, width), of(batch, dtype=INT))
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -905,6 +920,7 @@ TRAPS: dict[str, Trap] = {
     "private_sequences": Trap(private_sequences, ("logits", "attention-scores"), ("microbatches",)),
     "with_policy": Trap(with_policy, (), ("rematerialize:without the policy",)),
     "denoised": Trap(denoised, ("donate:params",), ("donate:if nothing uses x",)),
+    "plain_net": Trap(plain_net, ("rematerialize:Wrap net", "rematerialize:Wrap loss")),
     "smoothed": Trap(smoothed, ("optimizer-state",)),
     "every_fourth": Trap(every_fourth, (), ("donate:donate_argnames=('params', 'state')",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),

@@ -83,6 +83,15 @@ class Read(NamedTuple):
     name: int
 
 
+class _CalledOnce(NamedTuple):
+    """Functions that the forward pass calls once. Where they have several layers, these are in a Python loop within
+    them. `models` compute all products.
+    """
+
+    functions: set[str | None]
+    models: set[str | None]
+
+
 class Facts:
     """A memory space of a dump set that has a peak, and the origins of the values.
 
@@ -539,7 +548,7 @@ class Facts:
         """
         if KEPT_BY_POLICY.encode() not in self._text:
             return frozenset()
-        names = {match[1].decode("utf-8", "replace") for match in _OP_NAME.finditer(self._text)}
+        names = {name.decode("utf-8", "replace") for name in {*_OP_NAME.findall(self._text)}}
         return frozenset(unmarked(name) for name in names if is_backward(name) and is_in_checkpoint(name))
 
     @property
@@ -612,14 +621,25 @@ class Facts:
 
     @cached_property
     def _whole_pass(self) -> frozenset[str | None]:
-        """The functions that compute all that is differentiated."""
+        """The functions that compute all of the forward pass. What the backward pass computes may have fewer frames."""
         origins = (self.origins.of_name(self.name[value]) for value in self.candidates)
         stacks = [
             frozenset(frame.function for frame in origin.frames)
             for origin in origins
-            if origin.frames and is_differentiated(origin.op_name)
+            if origin.frames and is_differentiated(origin.op_name) and not is_backward(origin.op_name)
         ]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
+
+    @cached_property
+    def _all_forward(self) -> frozenset[str | None]:
+        """The functions that compute all of the forward pass, by all instructions of the module, not only those whose
+        values matter. Empty if it does not show call stacks.
+        """
+        module = self.origins.module
+        found = {(op_name, int(frame_id)) for op_name, frame_id in _FRAME_OF_FORWARD.findall(self._text)}
+        forward = {frame_id for op_name, frame_id in found if not is_backward(op_name.decode("utf-8", "replace"))}
+        stacks = [frozenset(frame.function for frame in module.stack(each)) for each in forward] if module else []
+        return frozenset[str | None]().union(*stacks[:1]).intersection(*filter(None, stacks))
 
     @cached_property
     def _outside(self) -> frozenset[str | None]:
@@ -643,8 +663,12 @@ class Facts:
             functions = _callers(origin)
             if is_part:
                 # To wrap a function around a loop frees nothing of what the loop saves.
-                around = self._around_loop(effect.value) | (self._called_once if is_unrolled else set())
-                functions = {name: functions[name] for name in self._parts_of_pass(functions) if name not in around}
+                around = self._around_loop(effect.value)
+                if effect.layers == 1:
+                    # Nor what a function saves that computes a whole model, or several layers.
+                    around |= self._called_once.models | (self._called_once.functions if is_unrolled else set())
+                parts = self._parts_of_pass(functions)
+                functions = {name: functions[name] for name in parts[: _first_of(parts, around)]}
                 # The loop around a function stacks what it saves.
                 if effect.layers == 1:
                     returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
@@ -668,34 +692,44 @@ class Facts:
         return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
 
     @cached_property
-    def _called_once(self) -> set[str | None]:
-        """The functions with a line that computes just one product of the forward pass. Where they have several layers,
-        these are in a Python loop within them. A loop of XLA is not followed.
+    def _called_once(self) -> "_CalledOnce":
+        """The functions of whose lines half compute just one product of the forward pass, as the text has it: a loop of
+        XLA counts once.
         """
-        module, counts = self.origins.module, Counter[tuple[str, str, int | None]]()
-        if module is None:
-            return set()
-        for match in _PRODUCT.finditer(module.data):
-            own = module.instruction(module.instruction_at(match.start()))
-            if own and is_differentiated(own.op_name) and not is_backward(own.op_name):
+        module, counts, totals = self.origins.module, Counter[tuple[str, str, int | None]](), Counter[str]()
+        products = 0
+        for match in _PRODUCT.finditer(self._text):
+            own = module.instruction(module.instruction_at(match.start())) if module else None
+            if own and module and is_differentiated(own.op_name) and not is_backward(own.op_name):
+                products += 1
                 # Of a function that calls itself, the outermost call counts.
                 frames = {frame.function: frame for frame in module.frames(own.metadata()) if frame.function}
+                totals.update(frames.keys())
                 counts.update((name, frame.file, frame.line) for name, frame in frames.items())
-        return {name for (name, _, _), count in counts.items() if count == 1}
+        # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
+        lines, single = (
+            Counter(name for (name, _, _), count in counts.items() if count <= most) for most in (products, 1)
+        )
+        functions: set[str | None] = {name for name, count in single.items() if count * 2 >= lines[name]}
+        models: set[str | None] = {name for name in single if totals[name] == products > 1}
+        return _CalledOnce(functions, models)
 
     def _parts_of_pass(self, functions: Iterable[str]) -> list[str]:
-        """Those of some functions, innermost first, that compute a part of the forward pass. Where all values that
-        matter are of layers, the outermost function of these alone is the whole pass.
-        """
-        parts = [name for name in functions if name not in self._whole_pass]
-        return parts or [name for name in functions if name not in self._outside][:-1]
+        """Those of some functions, innermost first, that compute a part of the forward pass."""
+        names = [*functions]
+        if self._all_forward:
+            return names[: _first_of(names, self._all_forward)]
+        # Without call stacks, where all values that matter are of layers, the outermost function of these alone is the
+        # whole pass.
+        parts = [name for name in names if name not in self._whole_pass]
+        return parts or [name for name in names if name not in self._outside][:-1]
 
     def part_of_pass(self, effect: Effect) -> str | None:
         """The outermost function that makes the content of a value and is a part of the forward pass, such as a layer:
         one that is called several times, if there is any. None if it is unknown.
         """
         parts = self._parts_of_pass(_callers(self.origins.of_value(effect.source_value)))
-        several = [name for name in parts if name not in self._called_once]
+        several = [name for name in parts if name not in self._called_once.functions]
         return next(reversed(several or parts), None)
 
     def _is_within_haiku(self, value: int, function: str) -> bool:
@@ -724,6 +758,11 @@ class Facts:
         stacks = [frames for name in forward if (frames := self.origins.of_name(name).frames)]
         around = set[str | None](functions).intersection(*({frame.function for frame in stack} for stack in stacks))
         return {*functions} - around
+
+
+def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
+    """The place of the first name that is one of some others. What calls that function is beyond it."""
+    return next((place for place, name in enumerate(names) if name in others), len(names))
 
 
 def _places(shape: Dimensions) -> list[tuple[int, int, bool]]:
@@ -757,6 +796,9 @@ _BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpos
 
 _TRANSPOSED: Final = b"/transpose(jvp("
 """A part of the op_names of a backward pass of JAX."""
+
+_FRAME_OF_FORWARD: Final = re.compile(rb'op_name="([^"]*jvp\([^"]*)"[^}\n]* stack_frame_id=([0-9]{1,9})')
+"""The op_name and the stack frame of an instruction of what is differentiated."""
 
 _PRODUCT: Final = re.compile(rb" (?:dot|convolution)\(")
 
