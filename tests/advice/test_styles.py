@@ -1,7 +1,7 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
-- `nearest`, `paths`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`. `blocks`, `residuals`,
-  `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
+- `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
+- `blocks`, `residuals`, `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth` and `plain_net` are of
   `proving/traps.py`.
@@ -42,6 +42,8 @@ def _text(advice: Advice, rule: str) -> str:
     [
         # No `vmap`: the module shows that each result is computed from one row.
         ("nearest", "mapped-batch", "Map over 8 examples at a time instead of all in near"),
+        # The mean loss is a sum over the examples.
+        ("judged", "mapped-batch", "Map over 2,048 examples at a time instead of all and add up the results in losses"),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),
         # `jax.checkpoint` does not know the parameters of Haiku, also where its functions are in no module.
@@ -85,6 +87,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("wrapped", "rematerialize"),
         ("sharpness", "microbatches"),
         ("paths", "loop-state"),
+        # The variance of what is computed of the examples needs the mean first.
+        ("deviations", "mapped-batch"),
         # The batch are pairs of nodes of a graph that goes through the model as a whole.
         ("linked", "microbatches"),
         # An average of the weights has the name of a moment, but the new weights are not computed from it.
@@ -97,7 +101,7 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
-    assert advice.actions or program in ("beams_in_vmem", "linked", "sharpness", "smoothed")
+    assert advice.actions or program in ("beams_in_vmem", "deviations", "linked", "sharpness", "smoothed")
     assert not _text(advice, rule)
 
 

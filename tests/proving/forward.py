@@ -610,6 +610,30 @@ def nearest(is_changed: bool, queries: int = 2048, points: int = 32768) -> Compi
     return search, (of(queries, 64), of(points, 64)), ()
 
 
+def judged(is_changed: bool, batch: int = 16384, width: int = 1024) -> Compiled:
+    """The mean loss of a net on a batch, without its gradient."""
+
+    def f(params: Any, x: Any, labels: Any) -> Any:
+        def losses(x: Any, labels: Any) -> Any:
+            logits = jax.nn.gelu(x @ params[0]) @ params[1]
+            picked = jnp.take_along_axis(logits, labels[:, None], 1)[:, 0]
+            return jax.nn.logsumexp(logits, 1) - picked
+
+        return in_parts(is_changed, losses, x, labels).mean()
+
+    return f, ([of(256, 4 * width), of(4 * width, width)], of(batch, 256), of(batch, dtype=jnp.int32)), ()
+
+
+def deviations(_: bool, batch: int = 16384, width: int = 1024) -> Compiled:
+    """A trap: the variance of what a net computes of a batch needs the mean first."""
+
+    def f(params: Any, x: Any) -> Any:
+        y = jax.nn.gelu(x @ params[0]) @ params[1]
+        return jnp.mean((y - y.mean(0)) ** 2)
+
+    return f, ([of(256, 4 * width), of(4 * width, width)], of(batch, 256)), ()
+
+
 def rays(is_changed: bool, count: int = 16384, samples: int = 32, width: int = 128) -> Compiled:
     """The colors along rays, as a radiance field has them."""
 
@@ -672,6 +696,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "chunks": ("unrolled-loop", chunks, BOTH),
     "nearest": ("mapped-batch", nearest, CPU),
     "rays": ("mapped-batch", rays, BOTH),
+    "judged": ("mapped-batch", judged, BOTH),
     "trained_models": ("mapped-batch", trained_models, BOTH),
     "particles": ("padded-dimension", particles, TPU),
     "neighbors": ("padded-dimension", neighbors, TPU),
@@ -691,6 +716,7 @@ TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "chained_layers": ("unrolled-loop", chained_layers, BOTH),
     "heads_of_columns": ("unrolled-loop", heads_of_columns, BOTH),
     "kept_results": ("unrolled-loop", kept_results, BOTH),
+    "deviations": ("mapped-batch", deviations, BOTH),
     "rows_from_flat": ("padded-dimension", rows_from_flat, TPU),
     "factors": ("padded-dimension", factors, TPU),
     "wide_rows": ("padded-dimension", wide_rows, TPU),

@@ -318,9 +318,9 @@ class Facts:
 
     @cached_property
     def mapped(self) -> Batch | None:
-        """The batch of a program that computes an element of its results for each example, from that example alone: of
-        one without a backward pass, or of one that trains a model for each example. None without one, and where several
-        devices share it.
+        """The batch of a program that computes an element of its results for each example, from that example alone, or
+        the sum of these: of one without a backward pass, or of one that trains a model for each example. None without
+        one, and where several devices share it.
         """
         if self._is_sharded or self.batch:
             return None
@@ -337,14 +337,16 @@ class Facts:
             # Each model has numbers of its own, such as those of the steps that it has been trained.
             if is_training and any(result.lengths and result.lengths[0] != size for result in axes.results):
                 continue
-            is_own = all(
-                axes_of(result.dimensions[0]) & axis
-                if result.axes & axis
-                else not (result.added | result.joined) & axis
-                for result in axes.results
-            )
-            if is_own and any(result.axes & axis for result in axes.results) and not (axes.joined | axes.added) & axis:
-                return Batch(self._names_of_batch(size, 0), size, is_trained=is_training)
+            own = [result for result in axes.results if result.axes & axis]
+            others = [result for result in axes.results if not result.axes & axis]
+            is_mixed = any(result.joined & axis for result in others) or (axes.joined | axes.added) & axis
+            is_summed = any(result.added & axis for result in others)
+            if is_mixed or not all(axes_of(result.dimensions[0]) & axis for result in own):
+                continue
+            # A sum over models is no result of one of them.
+            if (own and not is_summed) or (is_summed and not is_training):
+                names = self._names_of_batch(size, 0)
+                return Batch(names, size, is_trained=is_training, is_summed=is_summed)
         return None
 
     @property

@@ -59,7 +59,7 @@ class Batch(Struct, frozen=True):
     examples, `is_divided` that it divides by other sums over them, such as the number of targets, and `is_random` that
     it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
     two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
-    trained for each of them.
+    trained for each of them, and `is_summed` that a program without a backward pass adds up what it computes of each.
     """
 
     names: tuple[str, ...]
@@ -70,6 +70,7 @@ class Batch(Struct, frozen=True):
     is_updated: bool = False
     dimension: int = 0
     is_trained: bool = False
+    is_summed: bool = False
 
 
 class Framework(Enum):

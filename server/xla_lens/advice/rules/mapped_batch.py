@@ -98,11 +98,13 @@ def _what(subject: Subject) -> Inlines:
     size = f"{_size(subject):,}"
     if subject.batch and subject.batch.is_trained:
         return (f"Train {size} models at a time instead of all",)
-    return (f"Map over {size} examples at a time instead of all", *subject.in_function)
+    and_add = " and add up the results" if subject.batch and subject.batch.is_summed else ""
+    return (f"Map over {size} examples at a time instead of all{and_add}", *subject.in_function)
 
 
 def _snippet(subject: Subject) -> str:
-    return f"results = jax.lax.map(function, xs, batch_size={_size(subject)})"
+    results = f"results = jax.lax.map(function, xs, batch_size={_size(subject)})"
+    return f"{results}  # of one example; then add them up" if subject.batch and subject.batch.is_summed else results
 
 
 ROW: Final = RuleRow(rule=Rule.MAPPED_BATCH, find=mapped_batch, what=_what, snippet=_snippet, cost=Cost.TIME)
