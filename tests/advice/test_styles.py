@@ -3,7 +3,7 @@
 - `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
-  `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth` and `plain_net` are of
+  `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `plain_net` and `advantages` are of
   `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
@@ -66,6 +66,12 @@ def _text(advice: Advice, rule: str) -> str:
         # A second `jax.checkpoint` around the one that is there would save nothing.
         ("with_policy", "rematerialize", "Wrap layer (called at traps.py:797) in jax.checkpoint without the policy"),
         ("with_policy", "rematerialize", "jax.checkpoint(layer)  # not in addition to the one with a policy"),
+        # A number for each example may be a bias, but no layer is as wide as the batch is long.
+        (
+            "advantages",
+            "microbatches",
+            "This changes the numbers slightly, because each part is divided by sums over it",
+        ),
         # The layers are in a Python loop within a net, which is called once.
         ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
         # All that matters is computed in layers, and all else in the loss around them.

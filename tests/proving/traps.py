@@ -868,6 +868,22 @@ def plain_net(batch: int = 32768, width: int = 512) -> Made:
     return trained(loss, params, of(batch, width), of(batch, dtype=INT))
 
 
+def advantages(batch: int = 4096, width: int = 256) -> Made:
+    """A policy gradient whose advantages are standardized over the batch: each microbatch has another mean of them."""
+
+    def loss(params: Any, seen: Any, actions: Any, advantages: Any, before: Any) -> Any:
+        x = seen
+        for weights in params["layers"]:
+            x = residual(weights, x)
+        chances = jax.nn.log_softmax(x @ params["head"])
+        ratios = jnp.exp(jnp.take_along_axis(chances, actions[:, None], 1)[:, 0] - before)
+        advantages = (advantages - jnp.mean(advantages)) / (jnp.std(advantages) + 1e-8)
+        return -jnp.mean(jnp.minimum(ratios * advantages, jnp.clip(ratios, 0.8, 1.2) * advantages))
+
+    params = {"layers": mlp_layers(3, width), "head": of(width, 18)}
+    return trained(loss, params, of(batch, width), of(batch, dtype=INT), of(batch), of(batch))
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -920,6 +936,7 @@ TRAPS: dict[str, Trap] = {
     "private_sequences": Trap(private_sequences, ("logits", "attention-scores"), ("microbatches",)),
     "with_policy": Trap(with_policy, (), ("rematerialize:without the policy",)),
     "denoised": Trap(denoised, ("donate:params",), ("donate:if nothing uses x",)),
+    "advantages": Trap(advantages, ("logits",), ("microbatches:divided by sums over it",)),
     "plain_net": Trap(plain_net, ("rematerialize:Wrap net", "rematerialize:Wrap loss")),
     "smoothed": Trap(smoothed, ("optimizer-state",)),
     "every_fourth": Trap(every_fourth, (), ("donate:donate_argnames=('params', 'state')",)),

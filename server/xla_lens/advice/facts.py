@@ -311,10 +311,20 @@ class Facts:
                 is_normalized, is_divided = (
                     bool(axes.added & axis & sums) for sums in (axes.normalized_trained, ~axes.normalized_trained)
                 )
+                of_numbers = axes.added & self._axis_of_numbers(size, number)
+                is_divided = is_divided or bool(of_numbers & axes.normalized & ~axes.normalized_trained)
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
                 return Batch(names, size, is_normalized, is_divided, is_random, is_updated, number)
         return None
+
+    def _axis_of_numbers(self, size: int, number: int) -> int:
+        """The axis, as a bit, of inputs that have a number for each example, such as rewards. 0 if they may be biases:
+        if a layer is as wide as the batch is long.
+        """
+        shapes = [shape for value in self.inputs if (shape := self.dimensions(value))]
+        is_width = any(size in shape.lengths[1:] for shape in shapes)
+        return 0 if number or is_width else self._axis_bits.get((0, size, True), 0)
 
     @cached_property
     def mapped(self) -> Batch | None:
