@@ -653,7 +653,7 @@ def rays(is_changed: bool, count: int = 16384, samples: int = 32, width: int = 1
     return render, (params, of(count, 3), of(count, 3)), ()
 
 
-def trained_models(is_changed: bool, models: int = 16, batch: int = 2048) -> Compiled:
+def trained_models(is_changed: bool, models: int = 16, batch: int = 8192) -> Compiled:
     """Models that are trained side by side, each with a batch of its own."""
 
     def loss(params: Any, x: Any, y: Any) -> Any:
