@@ -35,16 +35,17 @@ class FunctionInputs:
     instructions of it to follow.
     """
 
-    def __init__(self, facts: Facts, writers: Writers, function: str, values: Iterable[int]) -> None:
-        self._facts, self._writers, self._function = facts, writers, function
+    def __init__(self, reads: "ForwardReads", function: str, values: Iterable[int]) -> None:
+        self._reads, self._writers, self._function = reads, reads.writers, function
         self._inputs = set[tuple[_Place | None, int]]()
         """The places of the instructions that read the inputs of the function, and the numbers of the operands."""
         self.is_complete = True
-        self._search([position for value in values if (position := position_of(facts, writers, value))])
+        positions = (position_of(reads.facts, reads.writers, value) for value in values)
+        self._search([position for position in positions if position])
 
     def is_kept(self, value: int) -> bool:
         """Whether the forward pass reads a value of the function as an input of it, or outside of it."""
-        reads = ((self._place(row), number) for row, number in self._reads(value))
+        reads = ((self._place(row), number) for row, number in self._reads.of(value))
         return any(place is None or (place, number) in self._inputs for place, number in reads)
 
     def _place(self, row: int) -> _Place | None:
@@ -53,8 +54,6 @@ class FunctionInputs:
         depths = [depth for depth, frame in enumerate(read.frames, 1) if frame.function == self._function]
         operation = read.metadata.get("op_name", "").rpartition("/")[2]
         return _Place(read.frames[: depths[-1]], operation) if depths else None
-
-    # ------------------------------------------------------------ inputs
 
     def _search(self, waiting: list[Position]) -> None:
         """Follow some positions back through the function to its inputs."""
@@ -104,13 +103,26 @@ class FunctionInputs:
                     found = [writers.operand(each, number, ()) for number in range(len(read.operands))]
             waiting += filter(None, found)
 
-    # ------------------------------------------------------------ readers
 
-    def _reads(self, value: int) -> Iterator[tuple[int, int]]:
+class ForwardReads:
+    """By which instructions the forward pass reads values. Keeps what it finds: the functions that make values are
+    looked for several times.
+    """
+
+    def __init__(self, facts: Facts, writers: Writers) -> None:
+        self.facts, self.writers = facts, writers
+        self._found: dict[int, list[tuple[int, int]]] = {}
+
+    def of(self, value: int) -> list[tuple[int, int]]:
         """The instructions with a source by which the forward pass reads what a value holds, with the numbers of the
         operands: those of the value, of what it is a copy of, and of copies of these.
         """
-        facts, writers = self._facts, self._writers
+        if value not in self._found:
+            self._found[value] = [*self._reads(value)]
+        return self._found[value]
+
+    def _reads(self, value: int) -> Iterator[tuple[int, int]]:
+        facts, writers = self.facts, self.writers
         places = [*way_back(writers, position_of(facts, writers, value))]
         sources = (value_of(facts, writers, place) for place in places if not place.callers)
         waiting = [*dict.fromkeys((value, *(source for source in sources if source != NONE)))]
@@ -131,7 +143,7 @@ class FunctionInputs:
 
     def _numbers(self, row: int, value: int) -> list[int]:
         """The numbers of the operands of an instruction that are a value."""
-        facts, writers = self._facts, self._writers
+        facts, writers = self.facts, self.writers
         operands = (writers.operand(Position(row, ()), place, ()) for place in range(len(writers.read(row).operands)))
         return [
             number
@@ -142,17 +154,18 @@ class FunctionInputs:
         ]
 
     def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The same of some operands of a fusion."""
-        writers = self._writers
+        """The instructions with a source that read some operands of a fusion."""
+        writers = self.writers
         for called in writers.called(fusion.row, b"calls"):
             for row in writers.module.instructions_of(called) if called != NONE else ():
-                own = writers.read(row).own
-                if own.opcode == b"parameter" and own.parameter_number in numbers:
+                # Most of the others are read by nobody.
+                own = writers.module.instruction(row)
+                if own and own.opcode == b"parameter" and own.parameter_number in numbers:
                     yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
 
     def _reads_within(self, position: Position) -> Iterator[tuple[int, int]]:
-        """The same of an instruction within a fusion."""
-        writers, module, row, callers = self._writers, self._writers.module, position.row, position.callers
+        """The instructions with a source that read the result of one within a fusion."""
+        writers, module, row, callers = self.writers, self.writers.module, position.row, position.callers
         computation = module.computation_of(row)
         places = module.words_like(module.place(row), module.span(row)[1], module.computation_span(computation)[1])
         for user in dict.fromkeys(map(module.instruction_at, places)):

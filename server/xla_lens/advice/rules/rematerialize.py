@@ -22,14 +22,13 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.function_inputs import FunctionInputs, position_of
+from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
 from xla_lens.advice.op_names import is_computed_again
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.stacks import stores_carried
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -92,6 +91,7 @@ def _made_within(facts: Facts, effects: list[Effect]) -> list[Effect] | None:
     writers, left = facts.origins.writers, effects
     if writers is None:
         return None
+    reads = ForwardReads(facts, writers)
     # What is left may be made by a function within the one that was wrapped first.
     for _ in range(_MOST_FUNCTIONS):
         call, by_function = facts.call(left, is_part=True), dict[str, list[Effect]]()
@@ -106,7 +106,7 @@ def _made_within(facts: Facts, effects: list[Effect]) -> list[Effect] | None:
         if not by_function:
             return None
         before = left
-        left = [effect for function, made in by_function.items() for effect in _freed(facts, writers, function, made)]
+        left = [effect for function, made in by_function.items() for effect in _freed(reads, function, made)]
         if len(left) == len(before):
             break
     return left
@@ -116,10 +116,11 @@ _MOST_FUNCTIONS: Final = 4
 """How often the function to wrap is looked for."""
 
 
-def _freed(facts: Facts, writers: Writers, function: str, effects: list[Effect]) -> Iterator[Effect]:
+def _freed(reads: ForwardReads, function: str, effects: list[Effect]) -> Iterator[Effect]:
     """Those of the values that a function makes that are none of its inputs and results."""
-    first = (min((effect.value for effect in group), key=facts.start.__getitem__) for group in facts.grouped(effects))
-    inputs = FunctionInputs(facts, writers, function, first)
+    groups, start = reads.facts.grouped(effects), reads.facts.start
+    first = (min((effect.value for effect in group), key=start.__getitem__) for group in groups)
+    inputs = FunctionInputs(reads, function, first)
     yield from (effect for effect in effects if not (inputs.is_complete and inputs.is_kept(effect.value)))
 
 
