@@ -299,7 +299,7 @@ class _Search(Struct, frozen=True, eq=False):
         space, dump, changes = self.facts.space, self.facts.dump, self.edited.changes(edit)
         live, arguments = self.edited.live_after(changes), dict[int, int]()
         for value, pieces in edit.items():
-            if value != NONE and self.facts.kind[value] & Kind.PARAMETER:
+            if value != NONE and self.facts.kind[value] & _PARAMETER:
                 row = dump.values.allocation.item(value)
                 arguments[row] = max((arguments.get(row, 0), *(piece.size_bytes for piece in pieces)))
         allocated = dump.allocations.size_bytes
@@ -360,6 +360,7 @@ class _Search(Struct, frozen=True, eq=False):
 
 
 _COSTS: Final = (*Cost,)
+_PARAMETER: Final = int(Kind.PARAMETER)
 
 _SHARDED_OVER: Final = (2, 4, 8)
 """Over how many times as many devices a plan shards the arguments."""

@@ -417,6 +417,13 @@ class Facts:
         names = {*self._users[uses.start : uses.stop]} - {self.name[value]}
         return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))
 
+    def operand_numbers(self, name: int, value: int) -> list[int]:
+        """The numbers of the operands by which an instruction reads a value."""
+        uses = self.dump.uses_of(self.dump.values.used_value.item(value))
+        is_of_name = self.dump.uses.name[uses.start : uses.stop] == name
+        numbers: list[int] = self.dump.uses.operand[uses.start : uses.stop][is_of_name].tolist()
+        return numbers
+
     def copies_of(self, value: int) -> list[int]:
         """The copies of a value, such as those that XLA for CPUs makes of donated arguments before it writes them."""
         copies = (read.name for read in self.reads(value) if self.dump.opcode(read.name) == b"copy")

@@ -135,23 +135,11 @@ class ForwardReads:
                 if row == NONE or is_backward(facts.op_name(name)):
                     continue
                 if writers.read(row).own.opcode == b"fusion":
-                    yield from self._reads_of_parameters(Position(row, ()), self._numbers(row, each))
+                    yield from self._reads_of_parameters(Position(row, ()), facts.operand_numbers(name, each))
                 elif writers.read(row).has_source:
-                    yield from ((row, number) for number in self._numbers(row, each))
+                    yield from ((row, number) for number in facts.operand_numbers(name, each))
                 else:
                     waiting += [made for made in facts.defined_by(name) if made not in waiting]
-
-    def _numbers(self, row: int, value: int) -> list[int]:
-        """The numbers of the operands of an instruction that are a value."""
-        facts, writers = self.facts, self.writers
-        operands = (writers.operand(Position(row, ()), place, ()) for place in range(len(writers.read(row).operands)))
-        return [
-            number
-            for number, operand in enumerate(operands)
-            if any(
-                value_of(facts, writers, place) == value for place in way_back(writers, operand) if not place.callers
-            )
-        ]
 
     def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
         """The instructions with a source that read some operands of a fusion."""
