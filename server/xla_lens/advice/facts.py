@@ -27,6 +27,7 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.donation import outputs_of, parameters_of
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
+from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
 from xla_lens.syntax.hlo.module import Strings
@@ -418,10 +419,11 @@ class Facts:
         return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))
 
     def operand_numbers(self, name: int, value: int) -> list[int]:
-        """The numbers of the operands by which an instruction reads a value."""
-        uses = self.dump.uses_of(self.dump.values.used_value.item(value))
-        is_of_name = self.dump.uses.name[uses.start : uses.stop] == name
-        numbers: list[int] = self.dump.uses.operand[uses.start : uses.stop][is_of_name].tolist()
+        """The numbers of the operands of an instruction that are a value, not those that are tuples with it."""
+        rows = self.dump.uses_of(self.dump.values.used_value.item(value))
+        of_value, uses = slice(rows.start, rows.stop), self.dump.uses
+        is_read = (uses.name[of_value] == name) & (uses.index[of_value] <= EMPTY_INDEX)
+        numbers: list[int] = uses.operand[of_value][is_read].tolist()
         return numbers
 
     def copies_of(self, value: int) -> list[int]:
