@@ -1,6 +1,7 @@
 """Drives windows of VS Code in a headless browser that reaches only the server."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -223,13 +224,16 @@ class Window:
         raise AssertionError(f"{_MOST_TABS} times Tab do not lead to {selector} {text}")
 
     def arrow_to(self, view: str, label: str) -> None:
-        """Press the arrow key in a tree that has the focus until a row with a text is reached."""
+        """Press the arrow key in a tree that has the focus until a row with a text is reached. While dumps are found,
+        rows move: the search begins again at the first one.
+        """
         focused = self.page.locator(f"{_view(view)} .monaco-list-row.focused", has_text=label)
+        keys = itertools.cycle(["Home", *["ArrowDown"] * 12])
 
         def is_there() -> bool:
             if focused.count():
                 return True
-            self.page.keyboard.press("ArrowDown")
+            self.page.keyboard.press(next(keys))
             return False
 
         wait_for(is_there, seconds=SECONDS)
