@@ -302,7 +302,10 @@ class DumpSetState:
             finally:
                 # If this task is cancelled, the thread goes on until it sees that.
                 load.is_cancelled = True
-        self._load = None
+                # While this task waits before the next load, `reload` must not cancel it: `asyncio.wait_for` of
+                # Python 3.11 can swallow that, and two tasks would load. Another task may have begun the next load.
+                if self._load is load:
+                    self._load = None
 
     async def _load_files(self, load: _Load) -> None:
         texts, known, before, started = texts_of(load.open), self._files, self._own, time.monotonic()
