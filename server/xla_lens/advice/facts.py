@@ -541,7 +541,7 @@ class Facts:
             self.batch or self.mapped,
             self.optimizer,
             is_wrapped=is_part and self._are_wrapped(effects),
-            is_training=_TRANSPOSED in self._text or self.backward_step is not None,
+            is_training=self.backward_step is not None or _TRANSPOSED in self._text,
             is_unrolled=is_part and self._are_unrolled(effects),
         )
 

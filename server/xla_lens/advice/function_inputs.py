@@ -11,12 +11,11 @@ from typing import Final, NamedTuple
 
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.op_names import is_backward
-from xla_lens.advice.stacks import value_of, way_back
-from xla_lens.model.attribution.writers import ELEMENT_INDEX, Position, Writers
+from xla_lens.advice.stacks import reading_operands, taken_from, value_of, way_back
+from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.numbers import integer
 
 
 class _Place(NamedTuple):
@@ -83,25 +82,14 @@ class FunctionInputs:
             if each in passed:
                 continue
             passed.add(each)
-            read, index = writers.read(each.row), each.index
-            element = ELEMENT_INDEX.search(read.own.text, read.own.operands_end, read.own.end)
-            match read.own.opcode:
-                case b"tuple" if index:
-                    found = [writers.operand(each, index[0], index[1:])]
-                case b"get-tuple-element" if element:
-                    found = [writers.operand(each, 0, (integer(element[1]), *index))]
-                case b"fusion":
-                    roots = [writers.module.root(called) for called in writers.called(each.row, b"calls")]
-                    found = [Position(root, index, (*each.callers, each.row)) for root in roots if root != NONE]
-                case b"parameter" if each.callers:
-                    caller = Position(each.callers[-1], (), each.callers[:-1])
-                    found = [writers.operand(caller, read.own.parameter_number or 0, index)]
-                case opcode if opcode == b"parameter" or read.has_source:
-                    yield each
-                    continue
-                case _:
-                    found = [writers.operand(each, number, ()) for number in range(len(read.operands))]
-            waiting += filter(None, found)
+            read = writers.read(each.row)
+            if before := taken_from(writers, each):
+                waiting.append(before)
+            elif read.own.opcode == b"parameter" or read.has_source:
+                yield each
+            else:
+                operands = (writers.operand(each, number, ()) for number in range(len(read.operands)))
+                waiting += filter(None, operands)
 
 
 class ForwardReads:
@@ -146,7 +134,7 @@ class ForwardReads:
         writers = self.writers
         for called in writers.called(fusion.row, b"calls"):
             for row in writers.module.instructions_of(called) if called != NONE else ():
-                # Most of the others are read by nobody.
+                # Reads less of each instruction than `writers.read`: most of them are no parameters.
                 own = writers.module.instruction(row)
                 if own and own.opcode == b"parameter" and own.parameter_number in numbers:
                     yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
@@ -154,18 +142,15 @@ class ForwardReads:
     def _reads_within(self, position: Position) -> Iterator[tuple[int, int]]:
         """The instructions with a source that read the result of one within a fusion."""
         writers, module, row, callers = self.writers, self.writers.module, position.row, position.callers
-        computation = module.computation_of(row)
-        places = module.words_like(module.place(row), module.span(row)[1], module.computation_span(computation)[1])
-        for user in dict.fromkeys(map(module.instruction_at, places)):
+        for user, numbers in reading_operands(writers, row).items():
             read = writers.read(user)
-            numbers = [number for number, name in enumerate(read.operands) if name == module.name(row)]
             if read.own.opcode == b"fusion":
                 yield from self._reads_of_parameters(Position(user, (), callers), numbers)
             elif not read.has_source:
                 yield from self._reads_within(Position(user, (), callers))
             elif not is_backward(read.metadata.get("op_name")):
                 yield from ((user, number) for number in numbers)
-        if len(callers) > 1 and row == module.root(computation):
+        if len(callers) > 1 and row == module.root(module.computation_of(row)):
             # A fusion within a fusion may only give the same bytes another shape.
             yield from self._reads_within(Position(callers[-1], (), callers[:-1]))
 

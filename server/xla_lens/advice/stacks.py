@@ -118,25 +118,30 @@ def way_back(writers: Writers, position: Position | None) -> Iterator[Position]:
     for _ in range(_MOST_STEPS):
         if position is None:
             return
-        own, index = writers.read(position.row).own, position.index
-        element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
-        if own.opcode == b"tuple" and index:
-            position = writers.operand(position, index[0], index[1:])
-        elif own.opcode == b"get-tuple-element" and element:
-            position = writers.operand(position, 0, (integer(element[1]), *index))
-        else:
+        opcode = writers.read(position.row).own.opcode
+        if not (opcode == b"get-tuple-element" or (opcode == b"tuple" and position.index)):
             yield position
-            if own.opcode in COPIES:
-                position = writers.operand(position, 0, index)
-            elif own.opcode == b"fusion":
-                roots = [writers.module.root(called) for called in writers.called(position.row, b"calls")]
-                position = Position(roots[0], index, (*position.callers, position.row)) if NONE not in roots else None
-            elif own.opcode == b"parameter" and position.callers:
-                caller = Position(position.callers[-1], (), position.callers[:-1])
-                number = own.parameter_number
-                position = writers.operand(caller, number, index) if number is not None else None
-            else:
-                return
+        is_copy = opcode in COPIES
+        position = writers.operand(position, 0, position.index) if is_copy else taken_from(writers, position)
+
+
+def taken_from(writers: Writers, position: Position) -> Position | None:
+    """Return where an element is that an instruction only takes out of a tuple, or that a fusion computes within it or
+    gets from outside. None for other instructions, and if the module lacks it.
+    """
+    own, index, callers = writers.read(position.row).own, position.index, position.callers
+    match own.opcode:
+        case b"tuple" if index:
+            return writers.operand(position, index[0], index[1:])
+        case b"get-tuple-element":
+            element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
+            return writers.operand(position, 0, (integer(element[1]), *index)) if element else None
+        case b"fusion":
+            roots = [writers.module.root(called) for called in writers.called(position.row, b"calls")]
+            return Position(roots[0], index, (*callers, position.row)) if roots and NONE not in roots else None
+        case b"parameter" if callers and own.parameter_number is not None:
+            return writers.operand(Position(callers[-1], (), callers[:-1]), own.parameter_number, index)
+    return None
 
 
 def computed(writers: Writers, position: Position | None) -> Position | None:
@@ -148,14 +153,24 @@ def users(writers: Writers, row: int) -> list[int]:
     """Return the instructions of its computation that have an instruction as an operand. Views of it count for what
     uses these.
     """
-    module, found = writers.module, dict[int, None]()
-    end = module.computation_span(module.computation_of(row))[1]
-    for place in module.words_like(module.place(row), module.span(row)[1], end):
-        user = module.instruction_at(place)
-        if user != NONE and module.name(row) in writers.read(user).operands:
-            is_view = writers.read(user).own.opcode == b"bitcast"
-            found.update(dict.fromkeys(users(writers, user) if is_view else [user]))
+    found = dict[int, None]()
+    for user in reading_operands(writers, row):
+        is_view = writers.read(user).own.opcode == b"bitcast"
+        found.update(dict.fromkeys(users(writers, user) if is_view else [user]))
     return list(found)
+
+
+def reading_operands(writers: Writers, row: int) -> dict[int, list[int]]:
+    """Return the instructions of its computation that have an instruction as operands, with the numbers of these."""
+    module = writers.module
+    end = module.computation_span(module.computation_of(row))[1]
+    places = module.words_like(module.place(row), module.span(row)[1], end)
+    rows = dict.fromkeys(module.instruction_at(place) for place in places)
+    found = {user: writers.read(user).operands for user in rows if user != NONE}
+    numbers = {
+        user: [number for number, name in enumerate(names) if name == module.name(row)] for user, names in found.items()
+    }
+    return {user: each for user, each in numbers.items() if each}
 
 
 def value_of(facts: Facts, writers: Writers, position: Position) -> int:
