@@ -303,6 +303,13 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
             "Block.__call__ = equinox.filter_checkpoint(Block.__call__)",
         ),
         ("Block.__call__", "haiku.remat", "y = haiku.remat(block)(x)  # where block is the Block that is called"),
+        # As a function of the class, it would take the object for an argument.
+        (
+            "make.<locals>.Net.decode",
+            "jax.checkpoint",
+            "y = jax.checkpoint(net.decode)(x)  # where net is the Net whose decode is called",
+        ),
+        ("Net.decode", "flax.linen.remat", "Net.decode = flax.linen.remat(Net.decode)"),
     ],
 )
 def test_the_code_wraps_what_the_framework_can_wrap(function: str, checkpoint: str, code: str) -> None:

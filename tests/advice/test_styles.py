@@ -74,8 +74,9 @@ def _text(advice: Advice, rule: str) -> str:
         ),
         # The layers are in a Python loop within a net, which is called once.
         ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
-        # All that matters is computed in layers, and all else in the loss around them.
-        ("experts_two", "rematerialize", "Wrap layer (called at compared.py:"),
+        # All that matters is computed in layers, and all else in the loss around them. The module also has a call of
+        # another function of this name.
+        ("experts_two", "rematerialize", "Wrap layer of compared.py:179 (called at compared.py:190)"),
         # More than the new count depends on the count, which starts anew.
         ("every_fourth", "donate", "donate_argnames=('params', 'state'))"),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.

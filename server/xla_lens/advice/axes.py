@@ -56,7 +56,8 @@ class Array(NamedTuple):
     bits. `is_trained` says that it depends on arguments that the program returns anew. `is_index` says that it is
     computed from integer arguments without any floating-point number, `is_device` that it depends on the device that
     computes it, `is_drawn` that it is computed from random numbers. `is_one_hot` says that it is zero but where numbers
-    equal those of elements, as in one-hot vectors.
+    equal those of elements, as in one-hot vectors. Of a mask that a TPU packs, `packed` is the dimension whose elements
+    are the bits of each number; empty for all else.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -68,6 +69,7 @@ class Array(NamedTuple):
     is_device: bool = False
     is_one_hot: bool = False
     is_drawn: bool = False
+    packed: Dimension = ()
 
     @property
     def axes(self) -> int:
@@ -453,7 +455,8 @@ class Axes:
         if joining is operands:
             self.others.update(total(operand.dimensions) for operand in operands)
         joined = reduce(or_, (operand.axes for operand in joining), 0)
-        return self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
+        found = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
+        return _unpacked(found) if own.opcode == b"and" and found.packed else found
 
     def _of_kernel(self, shape: bytes, operands: Sequence[Array], count: int) -> Result:
         """What a kernel computes. Only along the first dimensions, over which it is mapped, is each element its own."""
@@ -474,9 +477,13 @@ class Axes:
     def _reduced(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """What is left of arrays that are reduced along some dimensions: the first half of the operands."""
         dropped, dimensions = _numbers(text, b"dimensions"), operands[0].dimensions
-        gone, is_sum = all_axes(dimensions[number] for number in dropped), self._adds(own)
+        reduction = self._reduction(own)
+        gone, is_sum = all_axes(dimensions[number] for number in dropped), reduction == b"add"
         kept = [dimension for number, dimension in enumerate(dimensions) if number not in dropped]
         arrays = operands[: len(operands) // 2]
+        if reduction == b"or" and own.op_name is None and len(dropped) == 1:
+            # A TPU packs a mask that it keeps for the backward pass: the bits of a number are examples of the batch.
+            return self._joint(kept, arrays)._replace(packed=dimensions[dropped[0]])
         added, joined = (gone, 0) if is_sum else (0, gone)
         self.trained_sums |= gone * any(array.is_trained for array in arrays)
         if _is_forward(own):
@@ -536,6 +543,7 @@ class Axes:
             is_index and any(operand.is_index for operand in operands),
             any(operand.is_device for operand in operands),
             is_drawn=any(operand.is_drawn for operand in operands),
+            packed=next((operand.packed for operand in operands if operand.packed), ()),
         )
 
     def _paired(self, dimensions: Sequence[Dimension]) -> int:
@@ -585,14 +593,14 @@ class Axes:
             found[number] += [factor for factor in part if factor[1] != 1]
         return tuple(tuple(factors) or ((0, 1),) for factors in found)
 
-    def _adds(self, own: InstructionText) -> bool:
-        """Whether a reduction is a sum."""
+    def _reduction(self, own: InstructionText) -> bytes | None:
+        """The opcode by which a reduction combines elements, None if that is unknown."""
         calls = [
             row for attribute, _, row in self._module.called(own.operands_end, own.end) if attribute == b"to_apply"
         ]
         root = self._module.root(calls[0]) if calls and calls[0] != NONE else NONE
         read = self._module.instruction(root) if root != NONE else None
-        return read is not None and read.opcode == b"add"
+        return read.opcode if read else None
 
     def _cut(self, operand: Array, lengths: Lengths) -> int:
         """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
@@ -790,7 +798,7 @@ class Axes:
         window, added, joined = _window(text), 0, 0
         lengths, elements = _lengths(own.shape) or _lengths_of_first(own.shape), len(_elements(own.shape))
         sizes, strides = window.get(b"size", []), window.get(b"stride", [])
-        is_sum = own.opcode == b"reduce-window" and self._adds(own)
+        is_sum = own.opcode == b"reduce-window" and self._reduction(own) == b"add"
         dimensions = list[Dimension]()
         for number, (dimension, size) in enumerate(zip(operand.dimensions, sizes, strict=True)):
             is_beside = is_sum and strides[number : number + 1] == [size]
@@ -858,6 +866,15 @@ def _is_forward(own: InstructionText) -> bool:
 def _counted(array: Array) -> int:
     """How many dimensions of an array have the numbers of their elements, also as factors of others."""
     return sum(bool(axes & COUNTED) for dimension in array.dimensions for axes, _ in dimension)
+
+
+def _unpacked(array: Array) -> Array:
+    """A mask that was packed, where each number meets the bits by which to read it: the powers of two by the numbers of
+    its elements.
+    """
+    bits = ((COUNTED, length_of(array.packed)),)
+    dimensions = tuple(array.packed if dimension == bits else dimension for dimension in array.dimensions)
+    return array._replace(dimensions=dimensions, packed=())
 
 
 def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
@@ -947,6 +964,7 @@ def _union(one: Result, other: Result) -> Result:
             one.is_device or other.is_device,
             one.is_one_hot and other.is_one_hot,
             one.is_drawn or other.is_drawn,
+            one.packed or other.packed,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one

@@ -17,7 +17,7 @@ from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import axes_of
 from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_differentiated, is_in_checkpoint, unmarked
 from xla_lens.advice.provenance import updated_arguments
-from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject
+from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject, name_of
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_of, says_nothing, told_path
@@ -710,7 +710,22 @@ class Facts:
             # What Haiku transforms is a function.
             is_transformed = any(self._is_within_haiku(effect.source_value, function) for effect in owned)
             checkpoints -= _OF_METHODS - ({_HAIKU} if is_transformed else set())
-        return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"))
+        inside = self._line_of(function, owned) if self._same_names[name_of(function)] > 1 else None
+        return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"), inside)
+
+    def _line_of(self, function: str, effects: Sequence[Effect]) -> StackFrame | None:
+        """A line of a function that computes changed values, None without any."""
+        frames = (frame for effect in effects for frame in self.origins.of_value(effect.source_value).frames)
+        return next((frame for frame in frames if frame.function == function), None)
+
+    @cached_property
+    def _same_names(self) -> Counter[str]:
+        """How many functions in the call stacks of the module have each name for people."""
+        module = self.origins.module
+        ids: list[int] = module.columns.file_locations.id.tolist() if module else []
+        frames = filter(None, map(module.file_location, ids)) if module else ()
+        functions = {(frame.file, frame.function) for frame in frames if frame.function}
+        return Counter(name_of(function) for _, function in functions)
 
     @cached_property
     def _called_once(self) -> "_CalledOnce":

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from xla_lens.blocks.blocks import Inlines, Name, Role, joined
+from xla_lens.blocks.blocks import Inline, Inlines, Name, Role, joined
 from xla_lens.model.attribution.parameters import told_path
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
@@ -32,25 +32,41 @@ class Buffers(Struct, frozen=True):
     op_name: str | None
 
 
+def name_of(function: str) -> str:
+    """Return the name of a function without those around it, of a method with its class: ``Block.attend``. What calling
+    an object does has that of the class.
+    """
+    return function.rpartition("<locals>.")[2].removesuffix(f".{_CALL}")
+
+
+_CALL: Final = "__call__"
+
+
 class Call(Struct, frozen=True):
     """The innermost function of the program that computes most bytes of some buffers, where the program calls it, None
-    if that is unknown, and what wraps it to have its values computed again.
+    if that is unknown, and what wraps it to have its values computed again. `inside` is a line of the function, where
+    another one has the same name.
     """
 
     function: str
     frame: StackFrame | None
     checkpoint: str = "jax.checkpoint"
+    inside: StackFrame | None = None
 
     @property
     def name(self) -> str:
-        """The name of the function without those around it. That of its class if its objects are called."""
-        *around, name = self.function.split(".")
-        return around[-1] if self.is_object and around else name
+        """The name of the function for people."""
+        return name_of(self.function)
+
+    @property
+    def is_method(self) -> bool:
+        """Whether the function is a method, but not what calling an object of its class does."""
+        return "." in self.name and not self.is_object
 
     @property
     def is_object(self) -> bool:
         """Whether the function is what calling an object of a class does."""
-        return self.function.split(".")[-1] == "__call__"
+        return self.function.split(".")[-1] == _CALL
 
 
 class Batch(Struct, frozen=True):
@@ -124,18 +140,25 @@ class Subject(Struct, frozen=True):
 
     @property
     def function(self) -> Inlines:
-        """The function that most of the buffers come from, and the line that calls it, empty if it is unknown."""
+        """The function that most of the buffers come from, and the line that calls it, empty if it is unknown: ``layer
+        (called at train.py:31)``, or ``layer of model.py:7`` if others have its name.
+        """
         if self.call is None:
             return ()
-        name = Name(self.call.name)
-        if self.call.frame is None:
-            return (name,)
-        return name, " (called at ", Name(frame_text(self.call.frame), self.call.frame, Role.SOURCE), ")"
+        function: Inlines = (Name(self.call.name),)
+        if self.call.inside:
+            function = *function, " of ", _place(self.call.inside)
+        return (*function, " (called at ", _place(self.call.frame), ")") if self.call.frame else function
 
     @property
     def in_function(self) -> Inlines:
         """The function for the end of a sentence: `` in loss (called at train.py:31)``. Empty if it is unknown."""
         return (" in ", *self.function) if self.call else ()
+
+
+def _place(frame: StackFrame) -> Inline:
+    """A source line as a link."""
+    return Name(frame_text(frame), frame, Role.SOURCE)
 
 
 def listed(names: Sequence[str]) -> Inlines:

@@ -223,6 +223,11 @@ def _snippet(subject: Subject) -> str:
 
 def _wrapped(subject: Subject) -> str:
     checkpoint, is_object = subject.checkpoint, subject.call.is_object if subject.call else False
+    if subject.call and subject.call.is_method and checkpoint not in (*_OF_CLASSES, *_OF_METHODS):
+        # As a function of the class, it would take the object for an argument, which is no array.
+        scope, _, method = subject.call.name.rpartition(".")
+        own = scope.lower()
+        return f"y = {checkpoint}({own}.{method})(x)  # where {own} is the {scope} whose {method} is called"
     if subject.call is None and checkpoint in (*_OF_CLASSES, *_OF_METHODS):
         name, is_object = "Layer", True
     else:
