@@ -1,6 +1,7 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
 - `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
+- `clustered_by_products`, `values_first`, `masked_layers` and `pulled` are of `proving/parts.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `plain_net` and `advantages` are of
@@ -61,6 +62,17 @@ def _text(advice: Advice, rule: str) -> str:
         ("translation", "microbatches", "because each part is divided by sums over it, such as its number of targets"),
         # Two tables and what computes the logits, each with two moments.
         ("translation", "logits", "Compute logits and loss in 8 chunks"),
+        # In each iteration, the centres are complete. The next ones are sums over the points.
+        (
+            "clustered_by_products",
+            "mapped-batch",
+            "Compute f32[65536,1024] in sums_of (called at parts.py:71) for 8,192 examples at a time instead of all, "
+            "and add up the sums sums, _ = jax.lax.scan(add_part",
+        ),
+        # Nothing that is differentiated reads what the values are computed from.
+        ("values_first", "mapped-batch", "Compute f32[32768,1024] in value (called at parts.py:128) for 16 examples"),
+        # The bits of each number of a mask are examples.
+        ("masked_layers", "microbatches", "Split the batch (y and x) into 4 microbatches"),
         # Nothing mixes the models, which are trained side by side.
         ("trained_models", "mapped-batch", "Train 2 models at a time instead of all"),
         # A second `jax.checkpoint` around the one that is there would save nothing.
@@ -102,13 +114,15 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("smoothed", "optimizer-state"),
         # Each example has a gradient of the table, as large as the logits of sequences that are as long as it is wide.
         ("private_sequences", "logits"),
+        # The gradient of the logarithm of a sum over all others.
+        ("pulled", "microbatches"),
         # After the loop over layers, the caches are held twice as well. One of them is in VMEM.
         ("beams_in_vmem", "loop-state"),
     ],
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
-    assert advice.actions or program in ("beams_in_vmem", "deviations", "linked", "sharpness", "smoothed")
+    assert advice.actions or program in ("beams_in_vmem", "deviations", "linked", "pulled", "sharpness", "smoothed")
     assert not _text(advice, rule)
 
 

@@ -53,11 +53,12 @@ class Array(NamedTuple):
     from.
 
     `added` are the axes that sums have added up, `joined` those whose elements were mixed otherwise; both are sets of
-    bits. `is_trained` says that it depends on arguments that the program returns anew. `is_index` says that it is
-    computed from integer arguments without any floating-point number, `is_device` that it depends on the device that
-    computes it, `is_drawn` that it is computed from random numbers. `is_one_hot` says that it is zero but where numbers
-    equal those of elements, as in one-hot vectors. Of a mask that a TPU packs, `packed` is the dimension whose elements
-    are the bits of each number; empty for all else.
+    bits. `recent` are those of both for which that was in the same iteration of the innermost loop, or outside of
+    loops: what a loop computes is complete when it has ended. `is_trained` says that it depends on arguments that the
+    program returns anew. `is_index` says that it is computed from integer arguments without any floating-point number,
+    `is_device` that it depends on the device that computes it, `is_drawn` that it is computed from random numbers.
+    `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors. Of a mask that a
+    TPU packs, `packed` is the dimension whose elements are the bits of each number; empty for all else.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -70,6 +71,7 @@ class Array(NamedTuple):
     is_one_hot: bool = False
     is_drawn: bool = False
     packed: Dimension = ()
+    recent: int = 0
 
     @property
     def axes(self) -> int:
@@ -130,7 +132,11 @@ class Axes:
       of what is carried by loops, or read by a sort, a decomposition and the like.
     - `with_weights` are the names of its products of what depends on the batch with weights, by how many elements they
       sum over; not those with one-hot vectors, which select elements.
-    - `of_count` has the axes of the arrays with each number of elements.
+    - `of_count` has the axes of the arrays with each number of elements, `dependent` those of their `recent` axes that
+      they have, so that their elements depend on each other along these, and `parted` those of which they have a part.
+    - `totals` has the axes over which the program sums arrays with each number of elements, by whatever instruction.
+    - `whole` are the numbers of elements of arrays of which something needs more than one element along an axis, other
+      than sums and maxima of them: what sorts them, gathers from them or cuts them into parts. Loops carry others.
     - `results` are the arrays that the program returns.
     - `random` are the axes of arrays that it combines with random numbers, such as those of dropout, and
       `is_random_input` says that it multiplies these with matrices, as models do that make something of noise.
@@ -148,7 +154,9 @@ class Axes:
         self.reductions, self.summed = Counter[int](), Counter[int]()
         self.products, self.others = set[int](), set[int]()
         self.with_weights = dict[int, set[bytes]]()
-        self.of_count = Counter[int]()
+        self.of_count, self.dependent = Counter[int](), Counter[int]()
+        self.parted, self.totals = Counter[int](), Counter[int]()
+        self.whole = set[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self.random, self.is_random_input = 0, False
@@ -221,7 +229,10 @@ class Axes:
             axes = array.axes
             self.random |= axes * array.is_drawn
             if axes:
-                self.of_count[total(array.dimensions)] |= axes
+                count = total(array.dimensions)
+                self.of_count[count] |= axes
+                self.dependent[count] |= axes & array.recent
+                self.parted[count] |= self._parted(array.dimensions)
             self.added |= axes & array.added
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
@@ -230,6 +241,12 @@ class Axes:
         if self._form[row] != NONE and own.opcode not in (b"parameter", b"async-update"):
             self._known[self._is_prefetching][key] = known
         return known
+
+    def _parted(self, dimensions: Sequence[Dimension]) -> int:
+        """The axes of which dimensions have only a part."""
+        factors = [factor for dimension in dimensions for factor in dimension if factor[0] & ~COUNTED]
+        own = reduce(or_, (axes for axes, _ in factors), 0) & ~COUNTED
+        return sum(bit for bit in bits_of(own) if axis_length(factors, bit) < self._lengths.get(bit, 0))
 
     def _number(self, result: Result) -> int:
         """The number of a result, which gets one if it has none."""
@@ -339,9 +356,12 @@ class Axes:
 
     def _loop(self, body: int, carried: Result) -> Result:
         """What a loop carries, once another iteration adds nothing to it."""
-        self.others.update(total(array.dimensions) for array in _arrays(carried))
+        carried = _complete(carried)
+        counts = {total(array.dimensions) for array in _arrays(carried)}
+        self.others |= counts
+        self.whole |= counts
         for _ in range(_MOST_ITERATIONS):
-            after = _union(carried, self._computation(body, [carried]))
+            after = _union(carried, _complete(self._computation(body, [carried])))
             if after == carried:
                 return carried
             carried = after
@@ -394,8 +414,11 @@ class Axes:
                         self.looked_up.update(map(length_of, counted))
             case ((b"rsqrt" | b"sqrt" | b"power"), [operand, *_]) if is_of_loss:
                 self._normalize(operand)
-            case b"divide", [_, divisor] if is_of_loss:
-                self._normalize(divisor)
+            case b"divide", [dividend, divisor] if is_of_loss:
+                # The derivative of a logarithm of a sum divides by it, too, whatever the sum is of.
+                is_quotient = (dividend.axes | dividend.added | dividend.joined) & divisor.added
+                if is_quotient or not divisor.is_trained:
+                    self._normalize(divisor)
             case b"exponential", [operand] if operand.is_data:
                 self.exponentials.add(total(operand.dimensions))
 
@@ -433,7 +456,9 @@ class Axes:
                 is_of_device = any(operand.is_device for operand in operands[1:])
                 is_part = self._is_prefetching or is_of_device or own.op_name is None
                 if not is_part and own.opcode != b"reduce-scatter":
-                    self.joined |= self._cut(first, lengths)
+                    cut = self._cut(first, lengths)
+                    self.joined |= cut
+                    self.whole |= {total(first.dimensions)} if cut else set()
                 return shrunk(first.dimensions, lengths, is_padded=is_of_device)
             case b"custom-call" if _SAME_CALLS.search(text):
                 return grown(first.dimensions, lengths)
@@ -453,7 +478,9 @@ class Axes:
         dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
         joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
         if joining is operands:
-            self.others.update(total(operand.dimensions) for operand in operands)
+            counts = {total(operand.dimensions) for operand in operands}
+            self.others |= counts
+            self.whole |= counts
         joined = reduce(or_, (operand.axes for operand in joining), 0)
         found = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
         return _unpacked(found) if own.opcode == b"and" and found.packed else found
@@ -463,7 +490,9 @@ class Axes:
         if shape.startswith(b"("):
             return tuple(self._of_kernel(shape[slice(*span)], operands, count) for span in _elements(shape))
         lengths = _lengths(shape)
-        self.others.update(total(operand.dimensions) for operand in operands)
+        counts = {total(operand.dimensions) for operand in operands}
+        self.others |= counts
+        self.whole |= counts
         mapped = list(plain(lengths[:count]))
         for number, length in enumerate(lengths[:count]):
             for operand in operands:
@@ -486,6 +515,7 @@ class Axes:
             return self._joint(kept, arrays)._replace(packed=dimensions[dropped[0]])
         added, joined = (gone, 0) if is_sum else (0, gone)
         self.trained_sums |= gone * any(array.is_trained for array in arrays)
+        self.totals[total(dimensions)] |= gone * is_sum
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
@@ -499,6 +529,7 @@ class Axes:
             is_whole = length_of(dimension) == length
             found.append(dimension if is_whole else ((0, length),))
             joined |= 0 if is_whole else axes_of(dimension)
+        self.whole |= {total(operand.dimensions)} if joined else set()
         return (self._joint(found, [operand], joined=joined),) * len(_elements(own.shape))
 
     def _rearranged(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
@@ -507,6 +538,7 @@ class Axes:
         if own.opcode == b"sort":
             self.others.add(total(dimensions))
         joined = 0 if _is_of_scatter(own) else all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
+        self.whole |= {total(dimensions)} if joined else set()
         if own.opcode == b"all-to-all":
             dimensions = grown(shrunk(dimensions, lengths), lengths) if lengths else dimensions
         rearranged = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
@@ -525,10 +557,12 @@ class Axes:
         found = tuple(dimensions)
         seen = all_axes(found)
         joined |= self._paired(found)
+        own_added, own_joined = added, joined
         for operand in operands:
             added |= operand.added
             joined |= operand.joined
         added, joined = added & ~COUNTED, joined & ~COUNTED
+        recent = reduce(or_, (operand.recent for operand in operands), (own_added | own_joined) & ~COUNTED)
         is_trained = any(operand.is_trained for operand in operands)
         # A loss that is no sum over the batch depends on all of it: a root, or a logarithm of one.
         if is_trained and total(found) == 1:
@@ -544,6 +578,7 @@ class Axes:
             any(operand.is_device for operand in operands),
             is_drawn=any(operand.is_drawn for operand in operands),
             packed=next((operand.packed for operand in operands if operand.packed), ()),
+            recent=recent,
         )
 
     def _paired(self, dimensions: Sequence[Dimension]) -> int:
@@ -654,6 +689,7 @@ class Axes:
         self.is_random_input |= left.is_drawn or right.is_drawn
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
+            self.totals[total(factor.dimensions)] |= all_axes(over)
             is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
             self.updated |= (factor.added | factor.joined) & ~factor.axes * is_changed
         if _is_forward(own) and (left.is_data or right.is_data):
@@ -735,6 +771,7 @@ class Axes:
             else:
                 # Elements beside each other depend on each other now.
                 self.joined |= axes_of(here) & ~COUNTED
+                self.whole |= {total(left.dimensions)} if axes_of(here) & ~COUNTED else set()
                 found[name] = resized(here, after)
                 parts.left_free.append(found[name])
         return self._of_parts(own, left, right, parts, [found[name] for name in labels[2]])
@@ -752,6 +789,7 @@ class Axes:
         is_aligned = own & indices.axes and (len(by) > 1 or is_sorting)
         joined = own & ~indices.axes if is_aligned else own
         self.joined |= joined
+        self.whole |= {total(table.dimensions)} if joined else set()
         kept = [number for number in range(len(table.dimensions)) if number not in (*collapsed, *common)]
         slices = [resized(table.dimensions[number], sizes[number]) for number in kept]
         batch = list(_others(indices.dimensions, vector))
@@ -779,6 +817,7 @@ class Axes:
             dimensions[here] = together(dimensions[here], dimension)
         spread = all_axes(places) & ~all_axes(dimensions) & ~COUNTED
         self.trained_sums |= spread * updates.is_trained
+        self.totals[total(updates.dimensions)] |= spread
         # An update of an element by its own number, as in the gradient of `take_along_axis`, stays with it.
         if len(by) > 1 and indices.axes & spread:
             left = [factor for place in places for factor in place if factor[0] & spread]
@@ -806,6 +845,7 @@ class Axes:
                 self.trained_sums |= axes_of(dimension) * operand.is_trained
                 added |= axes_of(dimension) * is_beside
                 joined |= axes_of(dimension) * (not is_beside)
+                self.whole |= set() if is_beside else {total(operand.dimensions)}
             is_gone = size > 1 and is_beside
             dimensions.append(((0, lengths[number]),) if is_gone else resized(dimension, lengths[number]))
         found = self._joint(dimensions, [operand], added, joined)
@@ -929,7 +969,13 @@ def _unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) 
         any(array.is_data for array in operands),
         any(array.is_trained for array in operands),
         is_drawn=any(array.is_drawn for array in operands),
+        recent=reduce(or_, (array.recent for array in operands), axes),
     )
+
+
+def _complete(result: Result) -> Result:
+    """What an iteration of a loop begins with, or what the loop returns."""
+    return result._replace(recent=0) if isinstance(result, Array) else tuple(map(_complete, result))
 
 
 def _drawn(result: Result) -> Result:
@@ -965,6 +1011,7 @@ def _union(one: Result, other: Result) -> Result:
             one.is_one_hot and other.is_one_hot,
             one.is_drawn or other.is_drawn,
             one.packed or other.packed,
+            one.recent | other.recent,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one

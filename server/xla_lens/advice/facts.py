@@ -21,6 +21,7 @@ from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject, na
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.attribution.parameters import argument_of, says_nothing, told_path
+from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -360,6 +361,55 @@ class Facts:
                 return Batch(names, size, is_trained=is_training, is_summed=is_summed)
         return None
 
+    @cached_property
+    def apart(self) -> Batch | None:
+        """The batch of a part of the program that is not differentiated, and computes something of each example from
+        that example alone: the distances of points from centres in each iteration of a loop, or the values of all
+        observations, before a loop trains with them. Of several, it is the one whose values take most of the peak. None
+        without one, and where several devices share it.
+        """
+        likely = [value for value in self.computed if value in self.owned and self._is_undifferentiated(value)]
+        if self._is_sharded or sum(map(self.owned.__getitem__, likely)) * _LARGE_PART < self.space.peak_live_bytes:
+            return None
+        sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - self._in_place
+        values = {size: found for size in sizes if (found := [value for value in likely if self.is_apart(value, size)])}
+        if not values or not self.axes:
+            return None
+        size = max(values, key=lambda size: (sum(map(self.owned.__getitem__, values[size])), size))
+        counts = {prod(self.computed[value].lengths) for value in values[size]}
+        is_summed = any(self.axes.totals[count] & self.axis(size) for count in counts)
+        return Batch(self._names_of_batch(size, 0), size, is_summed=is_summed, is_apart=True)
+
+    def is_apart(self, value: int, size: int) -> bool:
+        """Whether each element of a value is computed from one element of a batch of a size, and nothing needs more
+        than sums of them. Where something almost as large depends on all elements, as deviations from a mean do, a part
+        of the program would be hard to tell from the rest.
+        """
+        shape, axis, axes = self.computed.get(value), self.axis(size), self.axes
+        # What XLA copies has no op_name of its own.
+        if shape is None or axes is None or not is_path(self.origins.of_value(value).op_name):
+            return False
+        count = prod(shape.lengths)
+        is_separable = axes.of_count[count] & ~axes.dependent[count] & ~axes.parted[count] & axis
+        is_mixed = any(others & axis and other * _MUCH_LARGER > count for other, others in axes.dependent.items())
+        is_whole = is_mixed or count in axes.whole or count in self._argument_counts
+        return bool(is_separable) and not is_whole and self._is_undifferentiated(value)
+
+    @cached_property
+    def _argument_counts(self) -> set[int]:
+        """The numbers of elements of the arguments, of which a value of the same number may be a conversion."""
+        shapes = map(self.dimensions, self.all_arguments)
+        return {prod(shape.lengths) for shape in shapes if shape}
+
+    def _is_undifferentiated(self, value: int) -> bool:
+        """Whether neither a value nor what reads it belongs to what the program differentiates, or comes later, as the
+        update of the weights does.
+        """
+        if self.backward_step is not None and self.end[value] > self.backward_step:
+            return False
+        op_names = [self.origins.of_value(value).op_name, *(self.op_name(read.name) for read in self.reads(value))]
+        return not any(map(is_differentiated, op_names))
+
     @property
     def _in_place(self) -> set[int]:
         """The leading lengths of what is updated in place, such as a cache. A loop over it would hold it twice."""
@@ -538,8 +588,9 @@ class Facts:
             checkpoint,
             self._jit,
             self.program,
-            self.batch or self.mapped,
+            self.batch,
             self.optimizer,
+            self.mapped or self.apart,
             is_wrapped=is_part and self._are_wrapped(effects),
             is_training=self.backward_step is not None or _TRANSPOSED in self._text,
             is_unrolled=is_part and self._are_unrolled(effects),
@@ -879,7 +930,10 @@ its first part does.
 
 _SHARDED: Final = re.compile(rb"num_partitions=(?!1\b)")
 _LARGE_PART: Final = 16
-"""Arguments that could be donated are large from this part of the peak on."""
+"""Arguments that could be donated, and values, are large from this part of the peak on."""
+
+_MUCH_LARGER: Final = 8
+"""How many times as many elements what is computed of each example has as what all examples have in common."""
 
 _KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
 """A part of the paths of Keras, and of the name of its step in TensorFlow."""

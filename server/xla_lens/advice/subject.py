@@ -75,7 +75,8 @@ class Batch(Struct, frozen=True):
     examples, `is_divided` that it divides by other sums over them, such as the number of targets, and `is_random` that
     it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
     two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
-    trained for each of them, and `is_summed` that a program without a backward pass adds up what it computes of each.
+    trained for each of them, `is_summed` that what a program without a backward pass computes of each is added up, and
+    `is_apart` that only a part of the program computes something of each.
     """
 
     names: tuple[str, ...]
@@ -87,6 +88,7 @@ class Batch(Struct, frozen=True):
     dimension: int = 0
     is_trained: bool = False
     is_summed: bool = False
+    is_apart: bool = False
 
 
 class Framework(Enum):
@@ -103,7 +105,8 @@ class Subject(Struct, frozen=True):
     """The buffers that an action concerns, most bytes first, and the function that computes most of them, None if that
     is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
-    `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `is_wrapped` says that
+    `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
+    part of the program can be mapped over. `is_wrapped` says that
     `checkpoint` is around what computes most of the buffers already, with a policy that saves them, `is_training` that
     the program has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop, which may be
     around the function or in it.
@@ -117,6 +120,7 @@ class Subject(Struct, frozen=True):
     program: str
     batch: Batch | None
     optimizer: str | None
+    mapped: Batch | None = None
     is_wrapped: bool = False
     is_training: bool = False
     is_unrolled: bool = False

@@ -1,4 +1,6 @@
-"""`mapped-batch`: the program computes all examples at once, and no backward pass needs their intermediate values."""
+"""`mapped-batch`: the program computes all examples at once, and no backward pass needs their intermediate values. Or a
+part of it does, such as an iteration of a loop.
+"""
 
 import re
 from collections import Counter
@@ -13,7 +15,7 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
-from xla_lens.blocks.blocks import Inlines
+from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.syntax.columns import NONE, Kind
 
 _MOST_PARTS: Final = 8
@@ -23,8 +25,8 @@ _SMALLEST_BATCH: Final = 16
 
 
 def mapped_batch(facts: Facts) -> Iterator[Effect]:
-    """Yield what a program computes of its batch, for a part of the batch: what `vmap` does without a backward pass, or
-    all that the examples take, if each is computed on its own.
+    """Yield what a program computes of its batch, for a part of the batch: what `vmap` does without a backward pass,
+    all that the examples take, if each is computed on its own, or what a part of the program computes of them.
     """
     if facts.mapped and facts.axes:
         axis, parts = facts.axis(facts.mapped.size), _parts(facts.mapped.size)
@@ -35,6 +37,12 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
             # The loop writes the trained models beside those that it reads, whether these are donated or not.
             updated = {*facts.updated.values(), *(value for value in facts.arguments if facts.kind[value] & _DONATED)}
             yield Effect(NONE, (facts.whole_time(sum(facts.size[value] for value in updated)),))
+        return
+    if facts.apart:
+        size, parts = facts.apart.size, _parts(facts.apart.size)
+        yield from (
+            facts.divided(value, parts) for value in facts.computed if parts > 1 and facts.is_apart(value, size)
+        )
         return
     if facts.backward_step is not None:
         return
@@ -87,8 +95,8 @@ _VMAP: Final = re.compile(r"(?:^|/)vmap\(")
 
 def _size(subject: Subject) -> int:
     """The batch size to map with, 0 if it is unknown."""
-    if subject.batch:
-        return subject.batch.size // _parts(subject.batch.size)
+    if subject.mapped:
+        return subject.mapped.size // _parts(subject.mapped.size)
     lengths = (re.match(r"\w+\[(\d+)", group.shape) for group in subject.groups)
     batch = next((int(match[1]) for match in lengths if match), 0)
     return batch // _parts(batch)
@@ -96,15 +104,24 @@ def _size(subject: Subject) -> int:
 
 def _what(subject: Subject) -> Inlines:
     size = f"{_size(subject):,}"
-    if subject.batch and subject.batch.is_trained:
+    if subject.mapped and subject.mapped.is_trained:
         return (f"Train {size} models at a time instead of all",)
-    and_add = " and add up the results" if subject.batch and subject.batch.is_summed else ""
+    if subject.mapped and subject.mapped.is_apart:
+        shape = Name(subject.groups[0].shape, role=Role.SHAPE)
+        and_add = ", and add up the sums" if subject.mapped.is_summed else ""
+        return ("Compute ", shape, *subject.in_function, f" for {size} examples at a time instead of all{and_add}")
+    and_add = " and add up the results" if subject.mapped and subject.mapped.is_summed else ""
     return (f"Map over {size} examples at a time instead of all{and_add}", *subject.in_function)
 
 
 def _snippet(subject: Subject) -> str:
-    results = f"results = jax.lax.map(function, xs, batch_size={_size(subject)})"
-    return f"{results}  # of one example; then add them up" if subject.batch and subject.batch.is_summed else results
+    batch, size = subject.mapped, _size(subject)
+    is_summed, is_apart = (batch.is_summed, batch.is_apart) if batch else (False, False)
+    if is_summed and is_apart:
+        return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {size:,} examples"
+    results = f"results = jax.lax.map(function, xs, batch_size={size})"
+    more = "  # of one example; then add them up" if is_summed else "  # only this array and what reads it" * is_apart
+    return f"{results}{more}"
 
 
 ROW: Final = RuleRow(rule=Rule.MAPPED_BATCH, find=mapped_batch, what=_what, snippet=_snippet, cost=Cost.TIME)

@@ -1,0 +1,268 @@
+"""Programs that compute of all points or examples at once what they could compute of some at a time, and programs
+that return some of their state as it was, each as it is and as a piece of advice changes it. The traps look like them,
+and must not get the advice.
+
+Each function returns what to compile, its arguments, and the numbers of those that are donated. Imported by
+`programs.py`, which sets the environment of jax first.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+Compiled = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
+
+FULL = jnp.float32
+
+
+def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+# ---------------------------------------------------------------- clusters
+
+
+def clustered(is_changed: bool, count: int = 1 << 17, width: int = 32, clusters: int = 512) -> Compiled:
+    """Lloyd's algorithm: the distances of all points from all centres in each iteration."""
+
+    def f(points: Any, centres: Any) -> Any:
+        def one_more(_: Any, centres: Any) -> Any:
+            def nearest(points: Any) -> Any:
+                squares = (points**2).sum(-1)[:, None] - 2 * points @ centres.T + (centres**2).sum(-1)
+                return jnp.argmin(squares, -1)
+
+            parts = points.reshape(8, -1, width)
+            own = lax.map(nearest, parts).reshape(-1) if is_changed else nearest(points)
+            sums = jnp.zeros_like(centres).at[own].add(points)
+            return sums / jnp.maximum(1, jnp.bincount(own, length=clusters))[:, None]
+
+        return lax.fori_loop(0, 20, one_more, centres)
+
+    return f, (of(count, width), of(clusters, width)), ()
+
+
+def clustered_by_products(is_changed: bool, count: int = 1 << 16, width: int = 64, clusters: int = 1024) -> Compiled:
+    """Soft clusters, whose new centres are means of all points."""
+
+    def f(points: Any, centres: Any) -> Any:
+        def sums_of(centres: Any, points: Any) -> Any:
+            apart = jnp.sum(points**2, 1, keepdims=True) - 2 * points @ centres.T + jnp.sum(centres**2, 1)
+            own = jax.nn.softmax(-apart / 2)
+            return own.T @ points, own.sum(0), -jnp.sum(jax.nn.logsumexp(-apart / 2, 1))
+
+        def one_more(centres: Any, _: Any) -> Any:
+            if is_changed:
+                parts = lax.map(partial(sums_of, centres), points.reshape(8, -1, width))
+                sums, sizes, loss = jax.tree.map(lambda part: part.sum(0), parts)
+            else:
+                sums, sizes, loss = sums_of(centres, points)
+            return sums / sizes[:, None], loss
+
+        return lax.scan(one_more, centres, None, length=10)
+
+    return f, (of(count, width), of(clusters, width)), ()
+
+
+# ---------------------------------------------------------------- reinforcement
+
+
+def values_first(is_changed: bool, steps: int = 128, actors: int = 256, width: int = 1024) -> Compiled:
+    """PPO: the values of all observations, then advantages, then minibatches."""
+
+    def value(params: Any, x: Any) -> Any:
+        for weights in params["layers"]:
+            x = jnp.tanh(x @ weights)
+        return (x @ params["value"])[..., 0]
+
+    def step(params: Any, observations: Any, rewards: Any) -> Any:
+        of_all = partial(value, params)
+        values = lax.map(of_all, observations) if is_changed else of_all(observations)
+
+        def backwards(after: Any, one: Any) -> Any:
+            reward, value, following = one
+            after = reward + 0.99 * following - value + 0.95 * 0.99 * after
+            return after, after
+
+        following = jnp.concatenate([values[1:], values[-1:]])
+        _, advantages = lax.scan(backwards, jnp.zeros(actors), (rewards, values, following), reverse=True)
+        targets = advantages + values
+
+        def one_more(params: Any, part: Any) -> Any:
+            gradients = jax.grad(lambda params: jnp.mean((value(params, part[0]) - part[1]) ** 2))(params)
+            return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients), None
+
+        parts = jax.tree.map(lambda array: array.reshape(32, -1, *array.shape[2:]), (observations, targets))
+        return lax.scan(one_more, params, parts)[0]
+
+    params = {"layers": [of(64, width)] + [of(width, width)] * 3, "value": of(width, 1)}
+    return step, (params, of(steps, actors, 64), of(steps, actors)), (0,)
+
+
+# ---------------------------------------------------------------- a queue of negatives
+
+
+def queued(is_changed: bool, batch: int = 512, entries: int = 65536, width: int = 128) -> Compiled:
+    """MoCo: each example is compared with a long queue of earlier ones."""
+
+    def encoder(params: Any, x: Any) -> Any:
+        z = jax.nn.gelu(x @ params["in"]) @ params["out"]
+        return z * lax.rsqrt(jnp.sum(z * z, -1, keepdims=True) + 1e-6)
+
+    def step(params: Any, average: Any, queue: Any, x: Any, other: Any) -> Any:
+        average = jax.tree.map(lambda a, p: 0.99 * a + 0.01 * p, average, params)
+        keys = encoder(average, other)
+
+        def loss(params: Any) -> Any:
+            z = encoder(params, x)
+            logits = jnp.concatenate([jnp.sum(z * keys, -1, keepdims=True), z @ queue.T], 1) / 0.07
+            return jnp.mean(jax.nn.logsumexp(logits, 1) - logits[:, 0])
+
+        gradients = jax.grad(loss)(params)
+        params = jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+        return params, average, jnp.concatenate([queue[batch:], keys])
+
+    params = {"in": of(256, 512), "out": of(512, width)}
+    return (
+        step,
+        (params, params, of(entries, width), of(batch, 256), of(batch, 256)),
+        (0, 1, 2) if is_changed else (0, 1),
+    )
+
+
+# ---------------------------------------------------------------- state that is returned as it was
+
+
+def waved(is_changed: bool, size: int = 4096) -> Compiled:
+    """A step of the wave equation, which returns the field that it got as the one before."""
+
+    def step(field: Any, before: Any) -> Any:
+        rolled = [jnp.roll(field, one, axis) for axis in (0, 1) for one in (-1, 1)]
+        return 2 * field - before + 0.1 * (sum(rolled) - 4 * field), field
+
+    return step, (of(size, size),) * 2, (0, 1) if is_changed else ()
+
+
+def remembered(is_changed: bool, width: int = 2048, batch: int = 512) -> Compiled:
+    """A step of gradient descent that also returns the weights as they were."""
+
+    def step(state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = jnp.tanh(h @ weights)
+            return jnp.mean((h - y) ** 2)
+
+        gradients = jax.grad(loss)(state["params"])
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, state["momentum"], gradients)
+        params = jax.tree.map(lambda p, m: p - 1e-3 * m, state["params"], momentum)
+        return {"params": params, "momentum": momentum, "before": state["params"]}
+
+    params = [of(width, width)] * 6
+    state = {"params": params, "momentum": params, "before": params}
+    return step, (state, of(batch, width), of(batch, width)), (0,) if is_changed else ()
+
+
+def reverted(is_changed: bool, width: int = 2048, batch: int = 512) -> Compiled:
+    """A step with Adam that keeps the old state where a gradient is not finite."""
+
+    def step(params: Any, state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = jnp.tanh(h @ weights)
+            return jnp.mean((h - y) ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(params)
+        is_fine = jnp.isfinite(value)
+        mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mean"], gradients)
+        square = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state["square"], gradients)
+        new = jax.tree.map(lambda p, m, v: p - 1e-3 * m * lax.rsqrt(v + 1e-8), params, mean, square)
+        old = params, state
+        return *jax.tree.map(lambda a, b: jnp.where(is_fine, a, b), (new, {"mean": mean, "square": square}), old), value
+
+    params = [of(width, width)] * 6
+    state = {"mean": params, "square": params}
+    return step, (params, state, of(batch, width), of(batch, width)), (0, 1) if is_changed else ()
+
+
+def compared(is_changed: bool, width: int = 2048, batch: int = 512) -> Compiled:
+    """A step that returns the new state and the old one beside it, for its caller to choose from."""
+
+    def step(state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = jnp.tanh(h @ weights)
+            return jnp.mean((h - y) ** 2)
+
+        gradients = jax.grad(loss)(state["params"])
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, state["momentum"], gradients)
+        params = jax.tree.map(lambda p, m: p - 1e-3 * m, state["params"], momentum)
+        return {"params": params, "momentum": momentum}, state
+
+    params = [of(width, width)] * 6
+    return step, ({"params": params, "momentum": params}, of(batch, width), of(batch, width)), (0,) * is_changed
+
+
+# ---------------------------------------------------------------- masks
+
+
+def masked_layers(is_changed: bool, batch: int = 16, length: int = 512, width: int = 512, layers: int = 4) -> Compiled:
+    """Layers with relu, of which the backward pass needs a bit for each element."""
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for weights in params:
+            x = x + jax.nn.relu(x @ weights["up"]) @ weights["down"]
+        return jnp.mean((x - y) ** 2)
+
+    def step(params: Any, x: Any, y: Any) -> Any:
+        def one_more(total: Any, part: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
+
+        if is_changed:
+            parts = jax.tree.map(lambda array: array.reshape(4, -1, *array.shape[1:]), (x, y))
+            gradients = lax.scan(one_more, jax.tree.map(jnp.zeros_like, params), parts)[0]
+        else:
+            gradients = jax.grad(loss)(params, x, y)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    params = [{"up": of(width, 8 * width), "down": of(8 * width, width)}] * layers
+    return step, (params, of(batch, length, width), of(batch, length, width)), (0,)
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def pulled(_: bool, count: int = 16384, others: int = 4096, width: int = 16) -> Compiled:
+    """A trap: the gradient with respect to points, whose energies are logarithms of sums over the others."""
+
+    def energy(points: Any, others: Any, weights: Any) -> Any:
+        squares = (points**2).sum(-1, keepdims=True) - 2 * points @ others.T + (others**2).sum(-1)
+        return jnp.sum(jnp.log1p(jnp.exp(-squares / 2) @ weights))
+
+    return jax.grad(energy), (of(count, width), of(others, width), of(others)), ()
+
+
+BOTH = ("cpu", "tpu")
+
+CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
+    "clustered": ("mapped-batch", clustered, BOTH),
+    "clustered_by_products": ("mapped-batch", clustered_by_products, BOTH),
+    "values_first": ("mapped-batch", values_first, BOTH),
+    "queued": ("donate", queued, BOTH),
+    "waved": ("donate", waved, BOTH),
+    "remembered": ("donate", remembered, BOTH),
+    "reverted": ("donate", reverted, BOTH),
+    "compared": ("donate", compared, BOTH),
+    "masked_layers": ("microbatches", masked_layers, BOTH),
+}
+"""What advises a change, the program, and where it is compiled."""
+
+TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
+    "pulled": ("microbatches", pulled, BOTH),
+}
+"""What must not be advised, the program, and where it is compiled."""
