@@ -25,6 +25,7 @@ PyObject *differences(PyObject *self, PyObject *args);
 PyObject *read_quotes(PyObject *self, PyObject *args);
 PyObject *report_rows_agree(PyObject *self, PyObject *args);
 PyObject *split_lists(PyObject *self, PyObject *args);
+PyObject *instruction_sources(PyObject *self, PyObject *args);
 PyObject *instruction_forms(PyObject *self, PyObject *args);
 
 // sweep.c
@@ -62,6 +63,7 @@ static PyMethodDef METHODS[] = {
   {"read_quotes", read_quotes, METH_VARARGS, "The parts of quoted instructions, as columns."},
   {"report_rows_agree", report_rows_agree, METH_VARARGS, "Which rows of a memory usage report surely have the right numbers."},
   {"split_lists", split_lists, METH_VARARGS, "The elements of lists, as columns."},
+  {"instruction_sources", instruction_sources, METH_VARARGS, "What instructions are, and where they come from, as columns."},
   {"instruction_forms", instruction_forms, METH_VARARGS, "What the instructions of an HLO module compute, as columns of hashes."},
   {"covered_changes", covered_changes, METH_VARARGS, "How many more bytes are covered after each start and end of a slot."},
   {"next_peaks", next_peaks, METH_VARARGS, "The peak of the live bytes without each of some slots."},

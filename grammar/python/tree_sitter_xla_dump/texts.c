@@ -192,12 +192,23 @@ static bool is_text(Text text, const char *expected) {
   return starts_with(text, expected) && length_of(text) == strlen(expected);
 }
 
-static int64_t parameter_number(const Head *head, const uint8_t *end) {
-  if (!is_text(head->opcode, "parameter")) return NONE;
-  const uint8_t *at = head->opcode.end + 1, *digits = at;
+static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+
+static bool is_no_digit(uint8_t c) { return !is_digit(c); }
+
+// The number that a text consists of, NONE if it is none.
+static int64_t number_in(Text text) {
   int64_t number = 0;
-  for (; at < end && *at >= '0' && *at <= '9' && at - digits < MAX_DIGITS; at++) number = number * 10 + (*at - '0');
-  return at > digits && at < end && *at == ')' ? number : NONE;
+  if (is_empty(text) || length_of(text) > MAX_DIGITS || after(is_digit, text.at, text.end) < text.end) return NONE;
+  for (; text.at < text.end; text.at++) number = number * 10 + (*text.at - '0');
+  return number;
+}
+
+static int64_t parameter_number(const Head *head, const uint8_t *end) {
+  const uint8_t *start = head->opcode.end + 1;
+  const Text digits = {start, after(is_digit, start, end)};
+  const bool is_parameter = is_text(head->opcode, "parameter") && digits.end < end && *digits.end == ')';
+  return is_parameter ? number_in(digits) : NONE;
 }
 
 static int64_t known_number(const Numbers *names, Text name) {
@@ -206,12 +217,13 @@ static int64_t known_number(const Numbers *names, Text name) {
 
 static bool has_byte(Text text, int wanted) { return memchr(text.at, wanted, length_of(text)) != NULL; }
 
-static bool contains(Text text, const char *wanted) {
-  for (; text.at < text.end; text.at++) {
-    if (starts_with(text, wanted)) return true;
-  }
-  return false;
+// Where a text contains another one, `end` if it does not.
+static const uint8_t *find(Text text, const char *wanted) {
+  while (!is_empty(text) && (text.at = memchr(text.at, *wanted, length_of(text))) && !starts_with(text, wanted)) text.at++;
+  return text.at ? text.at : text.end;
 }
+
+static bool contains(Text text, const char *wanted) { return find(text, wanted) != text.end; }
 
 // The list of operands without its brackets. It ends at `end` if the closing one is missing.
 static Text operands_of(const Head *head, const uint8_t *end) {
@@ -397,6 +409,87 @@ PyObject *differences(PyObject *Py_UNUSED(self), PyObject *args) {
   return result;
 }
 
+// ---------------------------------------------------------------- the sources of instructions
+
+// The quotation mark that ends a string, `end` if there is none. `at` is behind the one that starts it.
+static const uint8_t *string_end(const uint8_t *at, const uint8_t *end) {
+  for (;;) {
+    const uint8_t *quote = at < end ? memchr(at, '"', end - at) : NULL;
+    if (!quote) return end;
+    const uint8_t *escape = quote;
+    while (escape > at && escape[-1] == '\\') escape--;
+    if ((quote - escape) % 2 == 0) return quote;
+    at = quote + 1;
+  }
+}
+
+// Where a value ends: at a comma or a closing bracket that it has not opened.
+static const uint8_t *value_end(const uint8_t *at, const uint8_t *end) {
+  for (int64_t depth = 0; at < end; at++) {
+    if (*at == '"') at = string_end(at + 1, end);
+    else if (!depth && (*at == ',' || nesting(*at) < 0)) return at;
+    else depth += nesting(*at);
+  }
+  return end;
+}
+
+static const char METADATA[] = ", metadata={";
+
+// The fields of the metadata among the attributes of an instruction, up to the end of the text; empty if there are none. Strings and
+// backend configurations may contain metadata, too.
+static Text metadata_of(Text attributes) {
+  while (!is_empty(attributes) && !starts_with(attributes, METADATA)) attributes.at = value_end(attributes.at + 1, attributes.end);
+  return (Text){Py_MIN(attributes.at + strlen(METADATA), attributes.end), attributes.end};
+}
+
+static bool is_key_character(uint8_t c) { return isalnum(c) || c == '_' || c == '.' || c == '-'; }
+
+// The value of a field of metadata, a string with its quotation marks; empty if there is none.
+static Text field_of(Text metadata, const char *wanted) {
+  for (;;) {
+    Text key = {after(is_space, metadata.at, metadata.end), NULL}, value;
+    key.end = value.at = after(is_key_character, key.at, metadata.end);
+    if (value.at == metadata.end || *value.at++ != '=') return (Text){metadata.end, metadata.end};
+    if (value.at < metadata.end && *value.at == '"') value.end = string_end(value.at + 1, metadata.end) + 1;
+    else if (value.at < metadata.end && *value.at == '{') value.end = find((Text){value.at, metadata.end}, "}") + 1;
+    else value.end = after(is_name_character, value.at, metadata.end);
+    // What is cut off has no value.
+    if (value.end > metadata.end || value.end == value.at) return (Text){metadata.end, metadata.end};
+    if (length_of(key) == strlen(wanted) && starts_with(key, wanted)) return value;
+    metadata.at = value.end;
+  }
+}
+
+// instruction_sources(data, spans): for each instruction the start and the end of its opcode, and those of its op_name with quotation
+// marks, and its `stack_frame_id`. NONE for what it lacks, and for an instruction that is not of the usual form.
+PyObject *instruction_sources(PyObject *Py_UNUSED(self), PyObject *args) {
+  Spans spans;
+  if (!PyArg_ParseTuple(args, "y*y*:instruction_sources", &spans.data, &spans.cells)) return NULL;
+  const uint8_t *start = spans.data.buf;
+  Rows sources = rows_of(5, size_for(spans.data.len));
+  Py_BEGIN_ALLOW_THREADS
+  for (Py_ssize_t i = 0; i < count_of(&spans); i++) {
+    Text text = span_of(&spans, i), op_name = {text.end, text.end}, frame = op_name;
+    Head head;
+    const bool is_usual = read_head(text, &head);
+    if (is_usual) {
+      const Text metadata = metadata_of((Text){Py_MIN(operands_of(&head, text.end).end + 1, text.end), text.end});
+      op_name = field_of(metadata, "op_name");
+      frame = field_of(metadata, "stack_frame_id");
+    }
+    add_row(&sources, (const int64_t[]){
+      is_usual ? head.opcode.at - start : NONE,
+      is_usual ? head.opcode.end - start : NONE,
+      is_empty(op_name) ? NONE : op_name.at - start,
+      is_empty(op_name) ? NONE : op_name.end - start,
+      is_empty(frame) ? NONE : number_in(frame),
+    });
+  }
+  Py_END_ALLOW_THREADS
+  release_spans(&spans);
+  return columns_of(&sources);
+}
+
 // ---------------------------------------------------------------- the forms of instructions
 
 enum { MODULE_CELLS = 4 };
@@ -428,28 +521,6 @@ static uint64_t with_number(uint64_t hash, uint64_t number) {
 
 static uint64_t with_text(uint64_t hash, Text text) { return with_number(mixed(hash, text), length_of(text)); }
 
-// The quotation mark that ends a string, `end` if there is none. `at` is behind the one that starts it.
-static const uint8_t *string_end(const uint8_t *at, const uint8_t *end) {
-  for (;;) {
-    const uint8_t *quote = at < end ? memchr(at, '"', end - at) : NULL;
-    if (!quote) return end;
-    const uint8_t *escape = quote;
-    while (escape > at && escape[-1] == '\\') escape--;
-    if ((quote - escape) % 2 == 0) return quote;
-    at = quote + 1;
-  }
-}
-
-// Where a value ends: at a comma or a closing bracket that it has not opened.
-static const uint8_t *value_end(const uint8_t *at, const uint8_t *end) {
-  for (int64_t depth = 0; at < end; at++) {
-    if (*at == '"') at = string_end(at + 1, end);
-    else if (!depth && (*at == ',' || nesting(*at) < 0)) return at;
-    else depth += nesting(*at);
-  }
-  return end;
-}
-
 // A shape without the layouts in it.
 static uint64_t with_dimensions(uint64_t hash, Text shape) {
   for (const uint8_t *at = shape.at; at < shape.end;) {
@@ -460,20 +531,14 @@ static uint64_t with_dimensions(uint64_t hash, Text shape) {
   return hash;
 }
 
-// The op_name of metadata without its digits, which are the numbers of layers.
-static uint64_t with_op_name(uint64_t hash, Text metadata) {
-  static const char START[] = "op_name=\"";
-  while (!is_empty(metadata) && !starts_with(metadata, START)) metadata.at++;
-  if (is_empty(metadata)) return hash;
-  metadata.at += strlen(START);
-  for (const uint8_t *end = string_end(metadata.at, metadata.end); metadata.at < end;) {
-    Text part = {metadata.at, metadata.at};
-    while (part.end < end && !isdigit(*part.end)) part.end++;
+// An op_name without its digits, which are the numbers of layers.
+static uint64_t with_op_name(uint64_t hash, Text op_name) {
+  while (!is_empty(op_name)) {
+    const Text part = {op_name.at, after(is_no_digit, op_name.at, op_name.end)};
     hash = mixed(hash, part);
-    metadata.at = part.end;
-    while (metadata.at < end && isdigit(*metadata.at)) metadata.at++;
+    op_name.at = after(is_digit, part.end, op_name.end);
   }
-  return with_byte(hash, '"');
+  return hash;
 }
 
 // An attribute that may name computations, with their forms.
@@ -496,7 +561,7 @@ static uint64_t with_attributes(uint64_t hash, Text text, const Head *head, cons
     const Text attribute = {text.at, value_end(text.at + 1, text.end)};
     bool is_other = !is_call && starts_with(attribute, ", backend_config=");
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) is_other = is_other || starts_with(attribute, OTHERS[i]);
-    if (starts_with(attribute, ", metadata=")) hash = with_op_name(hash, attribute);
+    if (starts_with(attribute, METADATA)) hash = with_op_name(hash, field_of(metadata_of(attribute), "op_name"));
     else if (head->is_bare || has_byte(attribute, '%')) hash = is_other ? hash : with_computations(hash, attribute, module);
     else hash = is_other ? hash : with_text(hash, attribute);
     text.at = attribute.end;

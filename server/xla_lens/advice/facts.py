@@ -15,7 +15,14 @@ import numpy as np
 
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import axes_of
-from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_differentiated, is_in_checkpoint, unmarked
+from xla_lens.advice.op_names import (
+    KEPT_BY_POLICY,
+    is_backward,
+    is_differentiated,
+    is_forward,
+    is_in_checkpoint,
+    unmarked,
+)
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject, name_of
 from xla_lens.model.attribution.frames import Origin, Origins
@@ -24,7 +31,7 @@ from xla_lens.model.attribution.parameters import argument_of, says_nothing, tol
 from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.donation import outputs_of, parameters_of
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
@@ -32,6 +39,7 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
 from xla_lens.syntax.hlo.module import Strings
+from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 3000
@@ -284,9 +292,8 @@ class Facts:
             return None
         if first := self._batch_in(self.axes, 0):
             return first
-        text = self._text
         # A loop goes through time. One with a backward pass in each iteration takes the batch in parts already.
-        is_time_first = _LOOP_IN_BACKWARD.search(text) and not _BACKWARD_IN_LOOP.search(text)
+        is_time_first = self._has_op_name(_LOOP_IN_BACKWARD) and not self._has_op_name(_BACKWARD_IN_LOOP)
         return self._batch_in(self.axes, 1) if is_time_first else None
 
     def _batch_in(self, axes: Axes, number: int) -> Batch | None:
@@ -592,7 +599,7 @@ class Facts:
             self.optimizer,
             self.mapped or self.apart,
             is_wrapped=is_part and self._are_wrapped(effects),
-            is_training=self.backward_step is not None or _TRANSPOSED in self._text,
+            is_training=self.backward_step is not None or self._has_op_name(_TRANSPOSED),
             is_unrolled=is_part and self._are_unrolled(effects),
         )
 
@@ -618,10 +625,10 @@ class Facts:
         """The unmarked op_names of the backward pass of functions that `jax.checkpoint` wraps, if a policy keeps some
         of what they compute. Those of their forward pass have no mark.
         """
-        if KEPT_BY_POLICY.encode() not in self._text:
+        names = self._sources.op_names if self._sources else ()
+        if not any(name.endswith(KEPT_BY_POLICY) for name in names):
             return frozenset()
-        names = {name.decode("utf-8", "replace") for name in {*_OP_NAME.findall(self._text)}}
-        return frozenset(unmarked(name) for name in names if is_backward(name) and is_in_checkpoint(name))
+        return frozenset(unmarked(name) for name in names if is_in_checkpoint(name) and is_backward(name))
 
     @property
     def _is_sharded(self) -> bool:
@@ -633,6 +640,15 @@ class Facts:
     def _text(self) -> bytes:
         """The text of the HLO module, empty without one."""
         return self.origins.module.data if self.origins.module else b""
+
+    @property
+    def _sources(self) -> Sources | None:
+        """What the instructions of the HLO module are, None without one."""
+        return self.origins.module.sources if self.origins.module else None
+
+    def _has_op_name(self, pattern: re.Pattern[str]) -> bool:
+        """Whether an op_name of the HLO module has a pattern."""
+        return self._sources is not None and any(map(pattern.search, self._sources.op_names))
 
     @cached_property
     def framework(self) -> Framework:
@@ -698,7 +714,7 @@ class Facts:
         stacks = [
             frozenset(frame.function for frame in origin.frames)
             for origin in origins
-            if origin.frames and is_differentiated(origin.op_name) and not is_backward(origin.op_name)
+            if origin.frames and is_forward(origin.op_name)
         ]
         return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
 
@@ -707,11 +723,22 @@ class Facts:
         """The functions that compute all of the forward pass, by all instructions of the module, not only those whose
         values matter. Empty if it does not show call stacks.
         """
-        module = self.origins.module
-        found = {(op_name, int(frame_id)) for op_name, frame_id in _FRAME_OF_FORWARD.findall(self._text)}
-        forward = {frame_id for op_name, frame_id in found if not is_backward(op_name.decode("utf-8", "replace"))}
-        stacks = [frozenset(frame.function for frame in module.stack(each)) for each in forward] if module else []
-        return frozenset[str | None]().union(*stacks[:1]).intersection(*filter(None, stacks))
+        stacks = [frozenset(frame.function for frame in frames) for frames, _ in self._forward_calls() if frames]
+        return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
+
+    def _forward_calls(self, *opcodes: bytes) -> Iterator[tuple[Frames, int]]:
+        """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the
+        number of the instructions: of all, or of those with some opcodes.
+        """
+        module, sources = self.origins.module, self._sources
+        if module is None or sources is None:
+            return
+        is_wanted = np.array([*map(is_forward, sources.op_names)], np.bool_)[sources.op_name]
+        if opcodes:
+            is_wanted &= np.isin(sources.opcode, [row for row, each in enumerate(sources.opcodes) if each in opcodes])
+        ids, counts = np.unique(sources.stack_frame_id[is_wanted], return_counts=True)
+        for frame_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
+            yield module.stack(frame_id), count
 
     @cached_property
     def _outside(self) -> frozenset[str | None]:
@@ -783,16 +810,13 @@ class Facts:
         """The functions of whose lines half compute just one product of the forward pass, as the text has it: a loop of
         XLA counts once.
         """
-        module, counts, totals = self.origins.module, Counter[tuple[str, str, int | None]](), Counter[str]()
-        products = 0
-        for match in _PRODUCT.finditer(self._text):
-            own = module.instruction(module.instruction_at(match.start())) if module else None
-            if own and module and is_differentiated(own.op_name) and not is_backward(own.op_name):
-                products += 1
-                # Of a function that calls itself, the outermost call counts.
-                frames = {frame.function: frame for frame in module.frames(own.metadata()) if frame.function}
-                totals.update(frames.keys())
-                counts.update((name, frame.file, frame.line) for name, frame in frames.items())
+        counts, totals, products = Counter[tuple[str, str, int | None]](), Counter[str](), 0
+        for calls, count in self._forward_calls(b"dot", b"convolution"):
+            products += count
+            # Of a function that calls itself, the outermost call counts.
+            frames = {frame.function: frame for frame in calls if frame.function}
+            totals.update(dict.fromkeys(frames, count))
+            counts.update({(name, frame.file, frame.line): count for name, frame in frames.items()})
         # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
         lines, single = (
             Counter(name for (name, _, _), count in counts.items() if count <= most) for most in (products, 1)
@@ -878,20 +902,13 @@ _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """Files of what programs are written with: nobody changes these."""
 
-_BACKWARD_IN_LOOP: Final = re.compile(rb'op_name="[^"]*/while/body/[^"]*transpose\(')
+_BACKWARD_IN_LOOP: Final = re.compile(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""
 
-_TRANSPOSED: Final = b"/transpose(jvp("
+_TRANSPOSED: Final = re.compile(r"/transpose\(jvp\(")
 """A part of the op_names of a backward pass of JAX."""
 
-_FRAME_OF_FORWARD: Final = re.compile(rb'op_name="([^"]*jvp\([^"]*)"[^}\n]* stack_frame_id=([0-9]{1,9})')
-"""The op_name and the stack frame of an instruction of what is differentiated."""
-
-_PRODUCT: Final = re.compile(rb" (?:dot|convolution)\(")
-
-_OP_NAME: Final = re.compile(rb'op_name="([^"]*)"')
-
-_LOOP_IN_BACKWARD: Final = re.compile(rb'op_name="[^"]*transpose\([^"]*while')
+_LOOP_IN_BACKWARD: Final = re.compile(r"transpose\(.*while")
 """The backward pass of a loop."""
 
 

@@ -133,10 +133,8 @@ class ForwardReads:
         """The instructions with a source that read some operands of a fusion."""
         writers = self.writers
         for called in writers.called(fusion.row, b"calls"):
-            for row in writers.module.instructions_of(called) if called != NONE else ():
-                # Reads less of each instruction than `writers.read`: most of them are no parameters.
-                own = writers.module.instruction(row)
-                if own and own.opcode == b"parameter" and own.parameter_number in numbers:
+            for row in writers.module.parameters_of(called) if called != NONE else ():
+                if writers.read(row).own.parameter_number in numbers:
                     yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
 
     def _reads_within(self, position: Position) -> Iterator[tuple[int, int]]:

@@ -17,6 +17,11 @@ def is_differentiated(op_name: str | None) -> bool:
     return op_name is not None and _DIFFERENTIATED.search(op_name) is not None
 
 
+def is_forward(op_name: str | None) -> bool:
+    """Return whether an op_name of JAX belongs to the forward pass of what it differentiates."""
+    return is_differentiated(op_name) and not is_backward(op_name)
+
+
 def is_computed_again(op_name: str | None) -> bool:
     """Return whether an op_name belongs to what `jax.checkpoint` computes again in the backward pass."""
     return op_name is not None and _AGAIN in op_name

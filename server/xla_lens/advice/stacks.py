@@ -183,8 +183,7 @@ def value_of(facts: Facts, writers: Writers, position: Position) -> int:
 def values_of(facts: Facts, writers: Writers, stack: Stack) -> set[int]:
     """Return the values that are a stack: its result, and what the loop carries as that element before it."""
     called = [body for body in writers.called(stack.row, b"body", b"condition") if body != NONE]
-    parameters = (row for each in called for row in writers.module.instructions_of(each) if is_parameter(writers, row))
-    carried = [Position(row, (stack.element,)) for row in parameters]
+    carried = [Position(row, (stack.element,)) for each in called for row in writers.module.parameters_of(each)]
     stored = way_back(writers, Position(stack.root, (stack.element,)))
     initial = way_back(writers, writers.operand(Position(stack.row, ()), 0, (stack.element,)))
     positions = (position for position in (*carried, *stored, *initial) if not position.callers)

@@ -19,10 +19,11 @@ from xla_lens.model.hlo.stack_frames import MAX_DIGITS, CallStacks, Frames, Stac
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
-from xla_lens.syntax.columns import NONE, Column, rows_of
+from xla_lens.syntax.columns import NONE, Column, Mask, rows_of
 from xla_lens.syntax.hlo.instruction import InstructionText, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
+from xla_lens.syntax.hlo.source_columns import Sources, read_sources
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import IsCancelled, Span
 
@@ -182,6 +183,17 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
         table = self.columns.computations
         return rows_of(table.first_instruction, table.instruction_count, computation)
 
+    def parameters_of(self, computation: int) -> list[int]:
+        """Return the instructions of a computation that are its parameters."""
+        rows = self.instructions_of(computation)
+        found: list[int] = (np.flatnonzero(self._is_parameter[rows.start : rows.stop]) + rows.start).tolist()
+        return found
+
+    @cached_property
+    def _is_parameter(self) -> Mask:
+        """Whether each instruction is a parameter."""
+        return np.array([opcode == b"parameter" for opcode in self.sources.opcodes], np.bool_)[self.sources.opcode]
+
     def computation_of(self, row: int) -> int:
         """Return the computation of an instruction."""
         return bisect_right(self._first_instructions, row) - 1
@@ -215,6 +227,11 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
         return b" while(" in self.data
 
     # ------------------------------------------------------------ texts
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What all instructions are, and where they come from."""
+        return read_sources(self.data, self.columns.instructions)
 
     def span(self, row: int) -> Span:
         """Return the span of an instruction."""
