@@ -12,7 +12,7 @@ from xla_lens.advice.actions import Action, Advice, Certainty
 from xla_lens.advice.advise import RULES, SUGGESTIONS, advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.rules import microbatches, rematerialize
+from xla_lens.advice.rules import cpu_scheduler, microbatches, rematerialize
 from xla_lens.advice.subject import Batch, Call, Subject
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.disk.loading import load_files
@@ -324,6 +324,20 @@ def test_the_batch_has_no_name_if_equinox_gives_all_arguments_the_same() -> None
         analysis_of(next(DUMPS.glob(_MLP))).dump, (), None, "jax.checkpoint", "equinox.filter_jit", "step", batch, None
     )
     assert plain_text(microbatches.ROW.what(subject)).startswith("Split the batch into 4 microbatches")
+
+
+@pytest.mark.parametrize(
+    ("jit", "code"),
+    [
+        ("jax.jit", "step = jax.jit(step, compiler_options={"),
+        # `nnx.jit` takes no such options, and `jax.jit` in its place would stop the training without any error.
+        ("nnx.jit", 'os.environ["XLA_FLAGS"] = "--xla_cpu_scheduler_type='),
+        ("equinox.filter_jit", 'os.environ["XLA_FLAGS"] = "--xla_cpu_scheduler_type='),
+    ],
+)
+def test_the_schedule_is_set_where_the_framework_takes_it(jit: str, code: str) -> None:
+    subject = Subject(analysis_of(next(DUMPS.glob(_MLP))).dump, (), None, "jax.checkpoint", jit, "step", None, None)
+    assert cpu_scheduler.ROW.snippet(subject).startswith(code)
 
 
 def test_no_advice_on_an_incomplete_dump() -> None:

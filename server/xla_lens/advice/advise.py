@@ -123,7 +123,14 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
         argument_bytes=argument_bytes,
         budget=search.budget(actions, together, budget_bytes, argument_bytes) if budget_bytes is not None else None,
         suggestions=tuple(
-            Suggestion(row.rule, row.cost, (row.what,), row.snippet(search.facts.program), row.measured, row.flag)
+            Suggestion(
+                row.rule,
+                row.cost,
+                (row.what,),
+                row.snippet(search.facts.subject((), is_part=False)),
+                row.measured,
+                row.flag,
+            )
             for row in SUGGESTIONS
             if search.facts.framework is Framework.JAX and row.applies(search.facts)
         ),

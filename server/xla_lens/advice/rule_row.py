@@ -54,14 +54,14 @@ class SuggestionRow(Struct, frozen=True, kw_only=True):
 
     - `applies` says whether the dump shows the condition under which it was measured.
     - `flag` is the flag of the compiler that does it, ``NAME=VALUE``; None if a change of the code does.
-    - `snippet` is code that does it for a program of JAX of a name: elsewhere, the change was not measured.
+    - `snippet` is code that does it for a program of JAX: elsewhere, the change was not measured.
     - `measured` says what it saved in other programs. The others are those of `RuleRow`.
     """
 
     rule: Rule
     applies: Callable[[Facts], bool]
     what: str
-    snippet: Callable[[str], str]
+    snippet: Callable[[Subject], str]
     flag: str | None
     measured: str
     cost: Cost
