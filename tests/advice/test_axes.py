@@ -62,3 +62,22 @@ def test_arguments_in_a_tuple_are_followed(tmp_path: Path) -> None:
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     assert [action.rule for action in advice.actions] == [Rule.MICROBATCHES, Rule.REMATERIALIZE]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "is_joined"),
+    [
+        ("c64[8,4,3]{2,1,0} fft(%x), fft_type=RFFT, fft_length={4}", False),
+        ("c64[8,4,3]{2,1,0} fft(%x), fft_type=RFFT, fft_length={8,4,4}", True),
+        ("f32[8,4,4]{2,1,0} cholesky(%x), lower=true", False),
+        ('(f32[8,4,4]{2,1,0}, s32[8]{0}) custom-call(%x), custom_call_target="lapack_spotrf_ffi"', False),
+        ('(f32[8,4,4]{2,1,0}, s32[8]{0}) custom-call(%x), custom_call_target="unknown"', True),
+    ],
+)
+def test_transforms_and_decompositions_are_of_each_example(instruction: str, is_joined: bool) -> None:
+    lines = "  %x = f32[8,4,4]{2,1,0} parameter(0)\n  ROOT %end = " + instruction
+    module = module_of_text(f"HloModule f\n\nENTRY %main {{\n{lines}\n}}\n\n".encode())
+    batch = Parameter((_BATCH, 0, 0), is_data=True, is_trained=False)
+    axes = Axes(module, {(0,): batch}, {_BATCH: 8})
+    assert axes.is_complete
+    assert bool(axes.results[0].joined & _BATCH) == is_joined

@@ -397,6 +397,41 @@ def image_pairs(_: bool, batch: int = 2048) -> Compiled:
     return trained(loss, params, of(batch, 16, 16, 3), of(batch, 16, 16, 3))
 
 
+# ---------------------------------------------------------------- operators
+
+
+def fourier(is_changed: bool, batch: int = 32, size: int = 64, width: int = 32, modes: int = 12) -> Compiled:
+    """A neural operator: layers that multiply the low frequencies of fields by weights. Each field is an example."""
+
+    def layer(weights: Any, x: Any) -> Any:
+        spectrum = jnp.fft.rfft2(x, axes=(1, 2))
+        low = jnp.einsum("bxyi,xyio->bxyo", spectrum[:, :modes, :modes], weights["re"] + 1j * weights["im"])
+        spectrum = jnp.zeros_like(spectrum).at[:, :modes, :modes].set(low)
+        return jax.nn.gelu(jnp.fft.irfft2(spectrum, s=(size, size), axes=(1, 2)) + x @ weights["here"])
+
+    def loss(params: Any, fields: Any, targets: Any) -> Any:
+        x = fields[..., None] @ params["in"]
+        for weights in params["layers"]:
+            x = layer(weights, x)
+        errors = jnp.sum(((x @ params["out"])[..., 0] - targets) ** 2, (1, 2))
+        return jnp.mean(jnp.sqrt(errors / jnp.sum(targets**2, (1, 2))))
+
+    def accumulated(params: Any, *rows: Any) -> Any:
+        parts = jax.tree.map(lambda array: array.reshape(4, -1, *array.shape[1:]), rows)
+
+        def add(total: Any, part: Any) -> tuple[Any, Any]:
+            value, gradients = jax.value_and_grad(loss)(params, *part)
+            return jax.tree.map(lambda t, g: t + g / 4, total, gradients), value
+
+        gradients, values = lax.scan(add, jax.tree.map(jnp.zeros_like, params), parts)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients), jnp.mean(values)
+
+    spectral = {"re": of(modes, modes, width, width), "im": of(modes, modes, width, width), "here": of(width, width)}
+    params = {"in": of(1, width), "layers": [spectral] * 3, "out": of(width, 1)}
+    step, arguments, donated = trained(loss, params, of(batch, size, size), of(batch, size, size))
+    return accumulated if is_changed else step, arguments, donated
+
+
 BOTH = ("cpu", "tpu")
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
@@ -414,6 +449,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "blocks": ("rematerialize", blocks, ("tpu",)),
     "residuals": ("rematerialize", residuals, ("tpu",)),
     "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
+    "fourier": ("microbatches", fourier, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
 }
 """What advises a change, the program, and where it is compiled."""

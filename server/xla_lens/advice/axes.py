@@ -467,7 +467,7 @@ class Axes:
     def _of_elements(self, own: InstructionText, operands: Sequence[Array]) -> Result:
         """What is computed from the elements in the same place of each operand, or from all if that is unknown."""
         is_reducing = own.opcode in _REDUCING
-        if own.opcode == b"custom-call" and (count := _mapped_dimensions(own)):
+        if operands and (count := _mapped_dimensions(own, len(operands[0].dimensions))):
             return self._of_kernel(own.shape, operands, count)
         if own.shape.startswith(b"("):
             # An all-reduce of several arrays keeps each as it is.
@@ -486,7 +486,9 @@ class Axes:
         return _unpacked(found) if own.opcode == b"and" and found.packed else found
 
     def _of_kernel(self, shape: bytes, operands: Sequence[Array], count: int) -> Result:
-        """What a kernel computes. Only along the first dimensions, over which it is mapped, is each element its own."""
+        """What a kernel or a transform computes. Only along the first dimensions, over which it is mapped, is each
+        element its own.
+        """
         if shape.startswith(b"("):
             return tuple(self._of_kernel(shape[slice(*span)], operands, count) for span in _elements(shape))
         lengths = _lengths(shape)
@@ -942,10 +944,22 @@ def _is_of_scatter(own: InstructionText) -> bool:
     return (own.op_name or "").rpartition("/")[2].startswith("scatter")
 
 
-def _mapped_dimensions(own: InstructionText) -> int:
-    """Over how many dimensions `jax.vmap` maps a kernel of Pallas. It puts them first, in operands and results."""
-    op_name = own.op_name or ""
-    return op_name.count("vmap(") if op_name.endswith("/pallas_call") else 0
+def _mapped_dimensions(own: InstructionText, rank: int) -> int:
+    """Over how many dimensions of its first operand, which has so many in all, an instruction computes the same: of
+    a Fourier transform those before the last, which it transforms, of a decomposition those before its matrices. They
+    are the first ones, in operands and results. So are those over which `jax.vmap` maps a kernel of Pallas.
+    """
+    match own.opcode:
+        case b"fft":
+            return max(0, rank - len(_numbers(own.text[own.operands_end : own.end], b"fft_length")))
+        case b"cholesky" | b"triangular-solve":
+            return max(0, rank - _MATRIX)
+        case b"custom-call" if own.has_text(_DECOMPOSING):
+            return max(0, rank - _MATRIX)
+        case b"custom-call":
+            op_name = own.op_name or ""
+            return op_name.count("vmap(") if op_name.endswith("/pallas_call") else 0
+    return 0
 
 
 def _is_integer(shape: bytes) -> bool:
@@ -1110,6 +1124,10 @@ _SAME_CALLS: Final = re.compile(
     rb'|annotate_device_placement|MoveToHost|MoveToDevice|LayoutConstraint)"'
 )
 """Calls whose result has the elements of their operands."""
+
+_DECOMPOSING: Final = b'custom_call_target="lapack_'
+_MATRIX: Final = 2
+"""The number of dimensions of a matrix, which are the last ones."""
 
 _TOP: Final = b'custom_call_target="TopK"'
 _MARK: Final = b"jvp("
