@@ -4,8 +4,8 @@
 - `clustered_by_products`, `values_first`, `masked_layers` and `pulled` are of `proving/parts.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
-  `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `plain_net` and `advantages` are of
-  `proving/traps.py`.
+  `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `keyed`, `with_rate`, `plain_net` and
+  `advantages` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
@@ -91,6 +91,10 @@ def _text(advice: Advice, rule: str) -> str:
         ("experts_two", "rematerialize", "Wrap layer of compared.py:179 (called at compared.py:190)"),
         # More than the new count depends on the count, which starts anew.
         ("every_fourth", "donate", "donate_argnames=('params', 'state'))"),
+        # Beside the weights, the state has a key, which is drawn anew, and a rate, which stays as it is.
+        ("keyed", "donate", "keyed = jax.jit(keyed, donate_argnames=('state',))"),
+        # A rate that is not returned has the place of the loss.
+        ("with_rate", "donate", "Donate state['params'][0]['down'], state['params'][1]['down']"),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.
         ("denoised", "donate", "donate_argnames=('x',))  # if nothing uses x after the call"),
     ],

@@ -853,6 +853,43 @@ def every_fourth(batch: int = 2048, width: int = 512) -> Made:
     return function, (params, {"added": params, "count": of(dtype=INT)}, of(batch, width), of(batch, width)), ()
 
 
+def keyed(batch: int = 2048, width: int = 512) -> Made:
+    """A state that is returned as a whole, with a key, which is drawn anew, and a rate, which stays as it is."""
+
+    def step(state: Any, x: Any) -> Any:
+        key, drawn = jax.random.split(state["key"])
+
+        def loss(params: Any) -> Any:
+            h = x + 0.1 * jax.random.normal(drawn, x.shape)
+            for weights in params:
+                h = residual(weights, h)
+            return jnp.mean((h - x) ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(state["params"])
+        params = jax.tree.map(lambda p, g: p - state["rate"] * g, state["params"], gradients)
+        return {"key": key, "params": params, "rate": state["rate"]}, value
+
+    state = {"key": of(2, dtype=jnp.uint32), "params": mlp_layers(4, width), "rate": of()}
+    return named(step, "state", "x"), (state, of(batch, width)), ()
+
+
+def with_rate(batch: int = 2048, width: int = 512) -> Made:
+    """A rate beside the weights, which only are returned anew. The loss has the place among the outputs that it has."""
+
+    def step(state: Any, x: Any, y: Any) -> Any:
+        def loss(params: Any) -> Any:
+            h = x
+            for weights in params:
+                h = residual(weights, h)
+            return jnp.mean((h - y) ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(state["params"])
+        return jax.tree.map(lambda p, g: p - state["rate"] * g, state["params"], gradients), value
+
+    state = {"params": mlp_layers(4, width), "rate": of()}
+    return named(step, "state", "x", "y"), (state, of(batch, width), of(batch, width)), ()
+
+
 def plain_net(batch: int = 32768, width: int = 512) -> Made:
     """A net whose layers are in a Python loop in it. `jax.checkpoint` around the whole net saves nothing."""
 
@@ -940,6 +977,8 @@ TRAPS: dict[str, Trap] = {
     "plain_net": Trap(plain_net, ("rematerialize:Wrap net", "rematerialize:Wrap loss")),
     "smoothed": Trap(smoothed, ("optimizer-state",)),
     "every_fourth": Trap(every_fourth, (), ("donate:donate_argnames=('params', 'state')",)),
+    "keyed": Trap(keyed, (), ("donate:donate_argnames=('state',)",)),
+    "with_rate": Trap(with_rate, ("donate:donate_argnames=('state',)",), ("donate:state['params']",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),
 }
 """The programs by name. Some are no traps at all but what the rules are about, unlike the base programs."""

@@ -10,17 +10,21 @@ An argument is *kept* in an output if it is a summand of it, with a constant fac
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from xla_lens.advice.op_names import is_backward
 from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.attribution.parameters import parameter_path, root_of
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX, Position, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.donation import ELEMENTWISE, candidates, may_write_over
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.numbers import integer
 
 
@@ -32,6 +36,9 @@ def updated_arguments(origins: Origins) -> dict[int, int]:
     Without an HLO module, which shows what fusions compute, those arguments count that the instruction reads that makes
     the output, if it may write over them. It might add a part of them to a gradient: only its op_name tells that it
     does not.
+
+    Keys of random numbers are drawn anew, and some numbers stay as they are. In a state that is returned as a whole,
+    their place tells which outputs are their updates.
     """
     dump, writers = origins.dump, origins.writers
     flow = _Flow(dump, writers) if writers else None
@@ -48,7 +55,8 @@ def updated_arguments(origins: Origins) -> dict[int, int]:
             sources = flow.sources(output)
             kept[output] = sources.kept.intersection(arguments)
             scaled[output] = sources.scaled.intersection(arguments) if not kept[output] else frozenset()
-    return _certain(scaled, _certain(kept, {}))
+    updates = _certain(scaled, _certain(kept, {}))
+    return updates | _in_their_place(dump, writers, updates) if writers else updates
 
 
 def elementwise_sources(origins: Origins, output: int) -> frozenset[int]:
@@ -81,6 +89,71 @@ def _certain(arguments: Mapping[int, frozenset[int]], known: Mapping[int, int]) 
         if group is None:
             return updates
         updates.update(zip(groups[group], sorted(group), strict=False))
+
+
+def _in_their_place(dump: DumpSet, writers: Writers, updates: Mapping[int, int]) -> dict[int, int]:
+    """Return the updates of what else is in states that are returned as a whole: for each array of such an argument,
+    there is an output of its shape, as far from its place as the known updates of the others are from theirs.
+    """
+    place_of = _places_of_outputs(dump, writers) if updates else {}
+    output_at = {place: output for output, place in place_of.items()}
+    number_of, allocation_of = dump.allocations.parameter, dump.values.allocation
+    arguments = {number_of.item(allocation_of.item(value)): value for value in _undonated(dump)} if place_of else {}
+    known = {argument: place_of[output] for output, argument in updates.items() if output in place_of}
+    name_of = cache(lambda number: _argument_name(dump, allocation_of.item(arguments[number])))
+    # Other arguments have nothing of their name beside them that is updated.
+    left = (number for number, argument in arguments.items() if argument not in known)
+    beside = [(number, other) for number in left for other in (number - 1, number + 1) if arguments.get(other) in known]
+    found = dict[int, int]()
+    for name in {name_of(number) for number, other in beside if name_of(number) == name_of(other)} - {None}:
+        parts = {number: argument for number, argument in arguments.items() if name_of(number) == name}
+        updated = [number for number, argument in parts.items() if argument in known]
+        distances = {known[parts[number]] - number for number in updated}
+        outputs = {number: output_at.get(number + min(distances), NONE) for number in parts}
+        shapes = [(dump.shape(output) if output != NONE else None) for output in outputs.values()]
+        if len(distances) > 1 or shapes != [dump.shape(argument) for argument in parts.values()]:
+            continue
+        for number, output in outputs.items():
+            is_new = parts[number] not in known and output not in updates
+            if is_new and _may_be_returned(dump, output, is_last=number > max(updated)):
+                found[output] = parts[number]
+    return found
+
+
+def _may_be_returned(dump: DumpSet, output: int, *, is_last: bool) -> bool:
+    """Whether an output may be that of a state at its place. A loss may follow a state and look like a part of it, but
+    is no copy. If large arrays are copies, the program may swap two of them.
+    """
+    if dump.opcode(dump.name_of(output)) == b"copy":
+        return dump.values.size_bytes.item(output) <= _SMALL
+    return not (is_last and _LOSS.match(dump.shape(output) or b""))
+
+
+def _undonated(dump: DumpSet) -> list[int]:
+    """The arguments that are not donated."""
+    table = dump.allocations
+    rows = ((table.parameter != NONE) & (table.kind & int(Kind.MAYBE_LIVE_OUT) == 0)).nonzero()[0]
+    values = [value for row in rows.tolist() for value in dump.values_of_allocation(row).tolist()]
+    return [value for value in values if dump.opcode(dump.name_of(value)) == b"parameter"]
+
+
+def _argument_name(dump: DumpSet, allocation: int) -> str | None:
+    """The name of the whole argument whose part is in an allocation, such as ``state``."""
+    path = parameter_path(dump, allocation)
+    return root_of(path) if path else None
+
+
+def _places_of_outputs(dump: DumpSet, writers: Writers) -> dict[int, int]:
+    """The places of the values that the program returns in a tuple."""
+    module = writers.module
+    entry = next(iter(module.columns.computations.is_entry.nonzero()[0].tolist()), NONE)
+    root = module.root(entry) if entry != NONE else NONE
+    if root == NONE or writers.read(root).own.opcode != b"tuple" or not writers.read(root).operands:
+        return {}
+    places = range(len(writers.read(root).operands))
+    indices = np.array([dump.index_number(b"{%d}" % place) for place in places], np.int64)
+    values = dump.values_at(np.full(len(indices), dump.name_number(module.name(root))), indices).tolist()
+    return {value: place for place, value in enumerate(values) if value != NONE}
 
 
 class _Sources(NamedTuple):
@@ -266,6 +339,11 @@ _MOST_TO_CONSTANT: Final = 20
 
 _LEAST_KEPT: Final = 0.5
 """An average that keeps less than this of an argument is not the update of it."""
+
+_LOSS: Final = re.compile(rb"b?f[0-9]+\[\]")
+
+_SMALL: Final = 512
+"""The most bytes of a key or a number, which a TPU gives a tile."""
 
 _COUNT: Final = re.compile(rb"[su](?:32|64)\[\]")
 

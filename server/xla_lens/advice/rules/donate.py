@@ -1,6 +1,5 @@
 """`donate`: arguments that the caller keeps could hold outputs."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,7 +9,7 @@ from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines, plain_text
-from xla_lens.model.attribution.parameters import parameter_paths
+from xla_lens.model.attribution.parameters import parameter_paths, root_of
 from xla_lens.model.memory.donation import Fit, missed_donations
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
@@ -38,18 +37,18 @@ def donate(facts: Facts) -> Iterator[Effect]:
 
 
 def _what(subject: Subject) -> Inlines:
-    names = subject.argument_names(_root_of)
+    names = subject.argument_names(root_of)
     # Equinox gives one name to all arguments.
     if not names or _EQUINOX in names:
         return ("Donate the arguments that are updated",)
     whole = _whole_arguments(subject)
-    parts = subject.argument_names(lambda path: root if (root := _root_of(path)) in whole else path)
+    parts = subject.argument_names(lambda path: root if (root := root_of(path)) in whole else path)
     others = () if subject.has_all_names else (" and the other arguments that are updated",)
     return ("Donate ", *listed(parts), *others)
 
 
 def _snippet(subject: Subject) -> str | None:
-    names, compiled = subject.argument_names(_root_of), f"{subject.program} = {subject.jit}({subject.program}"
+    names, compiled = subject.argument_names(root_of), f"{subject.program} = {subject.jit}({subject.program}"
     if not names or not subject.has_all_names:
         return None
     if _EQUINOX in names:
@@ -58,7 +57,7 @@ def _snippet(subject: Subject) -> str | None:
     whole = _whole_arguments(subject)
     donated = tuple(name for name in names if name in whole)
     # What is updated beside what stays has to be apart from it.
-    parts = subject.argument_names(lambda path: "" if _root_of(path) in whole else path)
+    parts = subject.argument_names(lambda path: "" if root_of(path) in whole else path)
     apart = [part for part in parts if part]
     more = f"  # and {plain_text(listed(apart))} as arguments of their own" if apart else ""
     if not subject.is_training and not apart:
@@ -76,16 +75,11 @@ def _whole_arguments(subject: Subject) -> set[str]:
     advised = {dump.values.allocation.item(value) for group in subject.groups for value in group.values}
     kept, roots = set[str](), set[str]()
     for allocation, path in parameter_paths(dump).items():
-        roots.add(_root_of(path))
+        roots.add(root_of(path))
         is_donated = dump.allocations.kind[allocation] & int(Kind.MAYBE_LIVE_OUT)
         if not is_donated and allocation not in advised and NNX_STATE not in path:
-            kept.add(_root_of(path))
+            kept.add(root_of(path))
     return roots - kept
-
-
-def _root_of(path: str) -> str:
-    """The name of the whole argument of a path, which is donated as one."""
-    return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 _EQUINOX: Final = "dynamic_nodonate"

@@ -93,6 +93,11 @@ def argument_of(path: str) -> str:
     return match[0] if match else path
 
 
+def root_of(path: str) -> str:
+    """Return the name of the whole argument of a path, which is donated as one: ``state``."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
 _COMPUTED: Final = re.compile(r"p?jit\([^)/]*\)/")
 """The start of the op_names of what JAX computes."""
 
