@@ -12,6 +12,7 @@ from xla_lens.advice.actions import Action, Advice, Certainty
 from xla_lens.advice.advise import RULES, SUGGESTIONS, advise
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.functions import Functions
 from xla_lens.advice.rules import cpu_scheduler, microbatches, rematerialize
 from xla_lens.advice.subject import Batch, Call, Subject
 from xla_lens.blocks.blocks import plain_text
@@ -285,7 +286,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
     value = next(iter(facts.owned))
     stack = tuple(StackFrame(file, 7, None, function) for file, function in frames)
     monkeypatch.setattr(facts.origins, "of_value", lambda _: Origin(None, stack, None, is_unresolved=False))
-    found = facts.call([Effect(value)])
+    found = Functions(facts).call([Effect(value)], facts.owned, is_part=False)
     assert found == call
     assert found.name == call.function.removesuffix(".__call__").rpartition(".")[2]
 

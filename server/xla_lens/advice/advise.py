@@ -24,6 +24,7 @@ from xla_lens.advice.actions import (
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.measured import with_measured
+from xla_lens.advice.program import Program
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules import (
     associative_scan,
@@ -105,6 +106,7 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
     if space is None or space.peak_step is None or not is_exact:
         return None
     search = _Search(Facts(origins, space), EditableSpace(analysis.dump, space))
+    program = search.facts.kept(Program)
     actions, together = search.actions()
     everything = search.after([actions[row] for row in together])
     argument_bytes = program_bytes(analysis.dump, color).argument_bytes
@@ -127,12 +129,12 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
                 row.rule,
                 row.cost,
                 (row.what,),
-                row.snippet(search.facts.subject((), is_part=False)),
+                row.snippet(program.subject((), space.peak_step, is_part=False)),
                 row.measured,
                 row.flag,
             )
             for row in SUGGESTIONS
-            if search.facts.framework is Framework.JAX and row.applies(search.facts)
+            if program.framework is Framework.JAX and row.applies(search.facts)
         ),
     )
     # The trials are about the main memory.
@@ -253,15 +255,15 @@ class _Search(Struct, frozen=True, eq=False):
         """The action of a change, compared with all of `others` but without it. They are actions of these `numbers`."""
         before = self.after(others) if others else self._now
         after = self.after([*others, change]) if others else change.alone
-        facts = self.facts.at(before.peak_step) if others else self.facts
-        row, is_jax = change.row, facts.framework is Framework.JAX
-        subject = facts.subject(change.effects, is_part=row.is_about_layers)
+        row, program = change.row, self.facts.kept(Program)
+        is_jax = program.framework is Framework.JAX
+        subject = program.subject(change.effects, before.peak_step or 0, is_part=row.is_about_layers)
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
             cost=row.cost,
             what=row.what(subject),
-            snippet=_snippet(row, subject, facts.framework),
+            snippet=_snippet(row, subject, program.framework),
             measured_by=row.measured_by(subject.program) if row.measured_by and is_jax else None,
             groups=subject.groups,
             edit=change.edit,

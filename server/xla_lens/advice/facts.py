@@ -5,41 +5,31 @@ to the backward pass.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from copy import copy
 from functools import cache, cached_property, lru_cache
-from itertools import zip_longest
 from math import prod
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import axes_of
 from xla_lens.advice.op_names import (
-    KEPT_BY_POLICY,
     is_backward,
     is_differentiated,
-    is_forward,
-    is_in_checkpoint,
-    unmarked,
 )
 from xla_lens.advice.provenance import updated_arguments
-from xla_lens.advice.subject import Batch, Buffers, Call, Framework, Subject, name_of
-from xla_lens.model.attribution.frames import Origin, Origins
+from xla_lens.advice.subject import Batch
+from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import argument_of, says_nothing, told_path
+from xla_lens.model.attribution.parameters import argument_of, told_path
 from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.dataflow import index_path
-from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.donation import outputs_of, parameters_of
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
-from xla_lens.syntax.hlo.module import Strings
-from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.syntax.numbers import integer
 
 MOST_CANDIDATES: Final = 3000
@@ -49,6 +39,8 @@ SMALLEST_SHARE: Final = 1024
 """Sizes whose values take less of the peak than one part in so many are not looked at."""
 
 FLOATS: Final = ("f32", "bf16", "f16")
+
+_Kept = TypeVar("_Kept")
 
 
 class Dimensions(NamedTuple):
@@ -93,15 +85,6 @@ class Read(NamedTuple):
     name: int
 
 
-class _CalledOnce(NamedTuple):
-    """Functions that the forward pass calls once. Where they have several layers, these are in a Python loop within
-    them. `models` compute all products.
-    """
-
-    functions: set[str | None]
-    models: set[str | None]
-
-
 class Facts:
     """A memory space of a dump set that has a peak, and the origins of the values.
 
@@ -114,7 +97,7 @@ class Facts:
     def __init__(self, origins: Origins, space: MemorySpace) -> None:
         dump = origins.dump
         values, kind = dump.values, taken(dump.allocations.kind, dump.values.allocation)
-        self.dump, self.origins, self.space, self.peak_step = dump, origins, space, space.peak_step or 0
+        self.dump, self.origins, self.space = dump, origins, space
         self.name: list[int] = values.name.tolist()
         self.start: list[int] = values.start_step.tolist()
         self.end: list[int] = values.end_step.tolist()
@@ -125,18 +108,13 @@ class Facts:
         self.dimensions = cache(self._dimensions)
         self.op_name = cache(self._op_name)
         self.is_backward = cache(is_backward)
+        self.owned_at = cache(self._owned_at)
         self._is_view = cache(lambda name: _VIEW.match(dump.names[name]) is not None)
         self._users: list[int] = dump.uses.name.tolist()
         self._steps: list[int] = taken(dump.schedule.step, dump.schedule_row_of_name).tolist()
         self._for_backward: dict[int, bool] = {}
+        self._kept: dict[Callable[[Facts], Any], Any] = {}
         self._found: dict[Callable[[Facts], Iterator[Effect]], tuple[Effect, ...]] = {}
-
-    def at(self, step: int | None) -> "Facts":
-        """Return the same facts about what is live at another step than the peak."""
-        other = copy(self)
-        other.peak_step = step or 0
-        other.__dict__.pop("owned", None)
-        return other
 
     def found(self, rule: "Callable[[Facts], Iterator[Effect]]") -> tuple[Effect, ...]:
         """What a rule finds, which others may ask for, too."""
@@ -144,10 +122,21 @@ class Facts:
             self._found[rule] = tuple(rule(self))
         return self._found[rule]
 
-    @cached_property
+    def kept(self, make: "Callable[[Facts], _Kept]") -> _Kept:
+        """What is made of the facts, once."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        kept: _Kept = self._kept[make]
+        return kept
+
+    @property
     def owned(self) -> dict[int, int]:
         """The bytes that each value owns at the peak, without those that own none."""
-        values, sizes = owned_bytes(self.dump, self.peak_step, self.space.color)
+        return self.owned_at(self.space.peak_step or 0)
+
+    def _owned_at(self, step: int) -> dict[int, int]:
+        """The bytes that each value owns at a step, without those that own none."""
+        values, sizes = owned_bytes(self.dump, step, self.space.color)
         return {value: size for value, size in cells(values, sizes) if size}
 
     @cached_property
@@ -288,12 +277,13 @@ class Facts:
         that a loss compares with each other, are no batch. It is the first dimension of arguments, or the second one
         of those with the time first.
         """
-        if self.backward_step is None or self.axes is None or _NUMPYRO in _files(self.origins.module):
+        module = self.origins.module
+        if self.backward_step is None or self.axes is None or module is None or _NUMPYRO in module.up_to_files:
             return None
         if first := self._batch_in(self.axes, 0):
             return first
         # A loop goes through time. One with a backward pass in each iteration takes the batch in parts already.
-        is_time_first = self._has_op_name(_LOOP_IN_BACKWARD) and not self._has_op_name(_BACKWARD_IN_LOOP)
+        is_time_first = self.has_op_name(_LOOP_IN_BACKWARD) and not self.has_op_name(_BACKWARD_IN_LOOP)
         return self._batch_in(self.axes, 1) if is_time_first else None
 
     def _batch_in(self, axes: Axes, number: int) -> Batch | None:
@@ -581,299 +571,16 @@ class Facts:
             members.setdefault((self.shape(effect.value, effect.layers), source), []).append(effect)
         return list(members.values())
 
-    def subject(self, effects: Sequence[Effect], *, is_part: bool) -> Subject:
-        """What effects are about: their buffers at the peak, and the function that computes most of these. If
-        `is_part`, it is a part of the forward pass.
-        """
-        call = self.call(effects, is_part=is_part)
-        checkpoint = call.checkpoint if call else min(self._checkpoints(effects), default="jax.checkpoint")
-        groups = self._groups(effects)
-        return Subject(
-            self.dump,
-            groups,
-            call,
-            checkpoint,
-            self._jit,
-            self.program,
-            self.batch,
-            self.optimizer,
-            self.mapped or self.apart,
-            is_wrapped=is_part and self._are_wrapped(effects),
-            is_training=self.backward_step is not None or self._has_op_name(_TRANSPOSED),
-            is_unrolled=is_part and self._are_unrolled(effects),
-        )
-
-    def _are_unrolled(self, effects: Iterable[Effect]) -> bool:
-        """Whether effects change values of several layers, which no loop stacks and no op_name tells apart."""
-        unrolled = [effect for effect in effects if effect.layers == 1 and effect.value in self.owned]
-        return any(
-            len({self.origins.of_value(effect.source_value).op_name for effect in group}) < len(group)
-            for group in self.grouped(unrolled)
-        )
-
-    def _are_wrapped(self, effects: Iterable[Effect]) -> bool:
-        """Whether `jax.checkpoint` with a policy saves most bytes of what effects change: the function is wrapped."""
-        sizes = Counter[bool]()
-        for effect in effects:
-            op_name = self.origins.of_value(effect.source_value).op_name
-            is_kept = op_name is not None and (op_name.endswith(KEPT_BY_POLICY) or unmarked(op_name) in self._wrapped)
-            sizes[is_kept] += self.owned.get(effect.value, 0)
-        return sizes[True] > sizes[False]
-
-    @cached_property
-    def _wrapped(self) -> frozenset[str]:
-        """The unmarked op_names of the backward pass of functions that `jax.checkpoint` wraps, if a policy keeps some
-        of what they compute. Those of their forward pass have no mark.
-        """
-        names = self._sources.op_names if self._sources else ()
-        if not any(name.endswith(KEPT_BY_POLICY) for name in names):
-            return frozenset()
-        return frozenset(unmarked(name) for name in names if is_in_checkpoint(name) and is_backward(name))
-
     @property
     def _is_sharded(self) -> bool:
         """Whether the program is for several devices."""
         module = self.origins.module
         return module is not None and _SHARDED.search(module.data, *module.header_line) is not None
 
-    @property
-    def _text(self) -> bytes:
-        """The text of the HLO module, empty without one."""
-        return self.origins.module.data if self.origins.module else b""
-
-    @property
-    def _sources(self) -> Sources | None:
-        """What the instructions of the HLO module are, None without one."""
-        return self.origins.module.sources if self.origins.module else None
-
-    def _has_op_name(self, pattern: re.Pattern[str]) -> bool:
+    def has_op_name(self, pattern: re.Pattern[str]) -> bool:
         """Whether an op_name of the HLO module has a pattern."""
-        return self._sources is not None and any(map(pattern.search, self._sources.op_names))
-
-    @cached_property
-    def framework(self) -> Framework:
-        """The framework of the program, known from the names of its arguments and of its module, and from the files on
-        its call stacks. JAX if nothing speaks against that.
-        """
-        if any(mark in _files(self.origins.module) for mark in _KERAS):
-            return Framework.KERAS
-        paths = (self.op_name(self.name[value]) for value in self.all_arguments)
-        if any(path and says_nothing(path) for path in paths):
-            return Framework.OTHER
-        return Framework.JAX if not self._text or _OF_JAX.search(self._text) else Framework.OTHER
-
-    @cached_property
-    def _jit(self) -> str:
-        """What compiles a program of JAX, by the files on its call stacks, or by the names of its arguments."""
-        text = _files(self.origins.module)
-        paths = (self.op_name(self.name[value]) or "" for value in self.all_arguments)
-        by_name = "nnx.jit" if any(NNX_STATE in path for path in paths) else "jax.jit"
-        return next((jit for file, jit in _JITS.items() if file in text), by_name)
-
-    @cached_property
-    def optimizer(self) -> str | None:
-        """The function of Optax that makes the optimizer, by the functions on its call stacks. None if unknown."""
-        functions = _functions(self.origins.module)
-        return next((name for part, name in _OPTIMIZERS.items() if part in functions), None)
-
-    @cached_property
-    def program(self) -> str:
-        """The name of the function that JAX compiles, `step` if it has none or it is unknown."""
-        found = _PROGRAM.search(_files(self.origins.module))
-        return found[1].decode() if found else "step"
-
-    def _groups(self, effects: Sequence[Effect]) -> tuple[Buffers, ...]:
-        """The changed values that own bytes at the peak, grouped by source and shape. All of them if none does, as
-        where the program needs less because buffers are smaller at other steps.
-        """
-        sizes = self.owned
-        owned = {effect.value: effect for effect in effects if effect.value in sizes}
-        if not owned:
-            owned = {effect.value: effect for effect in effects if effect.value != NONE}
-            sizes = {value: self.size[value] for value in owned}
-        by_size = sorted(owned, key=lambda value: (-sizes[value], value))
-        groups = list[Buffers]()
-        for rows in self.grouped(owned[value] for value in by_size):
-            origin = self.origins.of_value(rows[0].source_value)
-            groups.append(
-                Buffers(
-                    values=tuple(effect.value for effect in rows),
-                    count=sum(effect.layers for effect in rows),
-                    shape=self.shape(rows[0].value, rows[0].layers),
-                    size_bytes=sum(sizes[effect.value] for effect in rows),
-                    line=origin.line,
-                    op_name=common_name([self.origins.of_value(row.source_value).op_name for row in rows]),
-                )
-            )
-        return tuple(sorted(groups, key=lambda group: -group.size_bytes))
-
-    @cached_property
-    def _whole_pass(self) -> frozenset[str | None]:
-        """The functions that compute all of the forward pass. What the backward pass computes may have fewer frames."""
-        origins = (self.origins.of_name(self.name[value]) for value in self.candidates)
-        stacks = [
-            frozenset(frame.function for frame in origin.frames)
-            for origin in origins
-            if origin.frames and is_forward(origin.op_name)
-        ]
-        return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
-
-    @cached_property
-    def _all_forward(self) -> frozenset[str | None]:
-        """The functions that compute all of the forward pass, by all instructions of the module, not only those whose
-        values matter. Empty if it does not show call stacks.
-        """
-        stacks = [frozenset(frame.function for frame in frames) for frames, _ in self._forward_calls() if frames]
-        return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
-
-    def _forward_calls(self, *opcodes: bytes) -> Iterator[tuple[Frames, int]]:
-        """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the
-        number of the instructions: of all, or of those with some opcodes.
-        """
-        module, sources = self.origins.module, self._sources
-        if module is None or sources is None:
-            return
-        is_wanted = np.array([*map(is_forward, sources.op_names)], np.bool_)[sources.op_name]
-        if opcodes:
-            is_wanted &= np.isin(sources.opcode, [row for row, each in enumerate(sources.opcodes) if each in opcodes])
-        ids, counts = np.unique(sources.stack_frame_id[is_wanted], return_counts=True)
-        for frame_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
-            yield module.stack(frame_id), count
-
-    @cached_property
-    def _outside(self) -> frozenset[str | None]:
-        """The functions that compute something that is not differentiated, such as the update of the weights."""
-        values = {*outputs_of(self.dump), *self.candidates}
-        origins = map(self.origins.of_value, values)
-        others = (origin for origin in origins if origin.op_name and not is_differentiated(origin.op_name))
-        return frozenset(frame.function for origin in others for frame in origin.frames)
-
-    def call(self, effects: Sequence[Effect], *, is_part: bool = False) -> Call | None:
-        """The innermost function that computes most bytes of the changed values at the peak, and where it is called;
-        None if no function does. If `is_part`, none that is the whole forward pass or more, and none that returns most
-        of them: to compute its results again saves nothing.
-        """
-        totals, returned, all_bytes = Counter[str](), Counter[str](), 0
-        callers_of_changes: list[dict[str, StackFrame | None]] = []
-        owned = [effect for effect in effects if effect.value in self.owned]
-        is_unrolled = is_part and self._are_unrolled(owned)
-        for effect in sorted(owned, key=lambda effect: -self.owned[effect.value]):
-            origin = self.origins.of_value(effect.source_value)
-            functions = _callers(origin)
-            if is_part:
-                # To wrap a function around a loop frees nothing of what the loop saves.
-                around = self._around_loop(effect.value)
-                if effect.layers == 1:
-                    # Nor what a function saves that computes a whole model, or several layers.
-                    around |= self._called_once.models | (self._called_once.functions if is_unrolled else set())
-                parts = self._parts_of_pass(functions)
-                functions = {name: functions[name] for name in parts[: _first_of(parts, around)]}
-                # The loop around a function stacks what it saves.
-                if effect.layers == 1:
-                    returned.update(dict.fromkeys(self._returning(effect.value, functions), self.owned[effect.value]))
-            all_bytes += self.owned[effect.value]
-            totals.update(dict.fromkeys(functions, self.owned[effect.value]))
-            callers_of_changes.append(functions)
-        # The caller of the largest value counts.
-        callers: dict[str, StackFrame | None] = {}
-        for functions in reversed(callers_of_changes):
-            callers.update(functions)
-        most = (name for name in callers if totals[name] >= all_bytes * _MOST_OF_A_CALL)
-        function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
-        if function is None:
-            return None
-        # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
-        checkpoints, scope = self._checkpoints(owned), function.rpartition(".")[0]
-        if not scope or scope.endswith(">"):
-            # What Haiku transforms is a function.
-            is_transformed = any(self._is_within_haiku(effect.source_value, function) for effect in owned)
-            checkpoints -= _OF_METHODS - ({_HAIKU} if is_transformed else set())
-        inside = self._line_of(function, owned) if self._same_names[name_of(function)] > 1 else None
-        return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"), inside)
-
-    def _line_of(self, function: str, effects: Sequence[Effect]) -> StackFrame | None:
-        """A line of a function that computes changed values, None without any."""
-        frames = (frame for effect in effects for frame in self.origins.of_value(effect.source_value).frames)
-        return next((frame for frame in frames if frame.function == function), None)
-
-    @cached_property
-    def _same_names(self) -> Counter[str]:
-        """How many functions in the call stacks of the module have each name for people."""
         module = self.origins.module
-        ids: list[int] = module.columns.file_locations.id.tolist() if module else []
-        frames = filter(None, map(module.file_location, ids)) if module else ()
-        functions = {(frame.file, frame.function) for frame in frames if frame.function}
-        return Counter(name_of(function) for _, function in functions)
-
-    @cached_property
-    def _called_once(self) -> "_CalledOnce":
-        """The functions of whose lines half compute just one product of the forward pass, as the text has it: a loop of
-        XLA counts once.
-        """
-        counts, totals, products = Counter[tuple[str, str, int | None]](), Counter[str](), 0
-        for calls, count in self._forward_calls(b"dot", b"convolution"):
-            products += count
-            # Of a function that calls itself, the outermost call counts.
-            frames = {frame.function: frame for frame in calls if frame.function}
-            totals.update(dict.fromkeys(frames, count))
-            counts.update({(name, frame.file, frame.line): count for name, frame in frames.items()})
-        # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
-        lines, single = (
-            Counter(name for (name, _, _), count in counts.items() if count <= most) for most in (products, 1)
-        )
-        functions: set[str | None] = {name for name, count in single.items() if count * 2 >= lines[name]}
-        models: set[str | None] = {name for name in single if totals[name] == products > 1}
-        return _CalledOnce(functions, models)
-
-    def _parts_of_pass(self, functions: Iterable[str]) -> list[str]:
-        """Those of some functions, innermost first, that compute a part of the forward pass."""
-        names = [*functions]
-        if self._all_forward:
-            return names[: _first_of(names, self._all_forward)]
-        # Without call stacks, where all values that matter are of layers, the outermost function of these alone is the
-        # whole pass.
-        parts = [name for name in names if name not in self._whole_pass]
-        return parts or [name for name in names if name not in self._outside][:-1]
-
-    def part_of_pass(self, effect: Effect) -> str | None:
-        """The outermost function that makes the content of a value and is a part of the forward pass, such as a layer:
-        one that is called several times, if there is any. None if it is unknown.
-        """
-        parts = self._parts_of_pass(_callers(self.origins.of_value(effect.source_value)))
-        several = [name for name in parts if name not in self._called_once.functions]
-        return next(reversed(several or parts), None)
-
-    def _is_within_haiku(self, value: int, function: str) -> bool:
-        """Whether functions of Haiku call a function that computes a value."""
-        frames = self.origins.of_value(value).frames
-        names = [frame.function for frame in frames]
-        return function in names and any(
-            _CHECKPOINTS[_HAIKU] in frame.file for frame in frames[names.index(function) :]
-        )
-
-    def _checkpoints(self, effects: Iterable[Effect]) -> set[str]:
-        """What wraps the modules of a framework that compute changed values, empty if none do."""
-        origins = (self.origins.of_value(effect.source_value) for effect in effects if effect.value in self.owned)
-        files = {frame.file for origin in origins for frame in origin.frames}
-        return {name for name, part in _CHECKPOINTS.items() if any(part in file for file in files)}
-
-    def _around_loop(self, value: int) -> set[str | None]:
-        """The functions that a loop is in, for a result of it; none for other values."""
-        is_of_loop = self.opcode(value) == b"while"
-        frames = self.origins.of_name(self.name[value]).frames if is_of_loop else ()
-        return {frame.function for frame in frames}
-
-    def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
-        """The functions that return a value: the forward pass reads it outside of them."""
-        forward = (read.name for read in self.reads(value) if not self.is_for_backward(read.name))
-        stacks = [frames for name in forward if (frames := self.origins.of_name(name).frames)]
-        around = set[str | None](functions).intersection(*({frame.function for frame in stack} for stack in stacks))
-        return {*functions} - around
-
-
-def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
-    """The place of the first name that is one of some others. What calls that function is beyond it."""
-    return next((place for place, name in enumerate(names) if name in others), len(names))
+        return module is not None and any(map(pattern.search, module.sources.op_names))
 
 
 def _places(shape: Dimensions) -> list[tuple[int, int, bool]]:
@@ -882,68 +589,19 @@ def _places(shape: Dimensions) -> list[tuple[int, int, bool]]:
     return [(number, length, is_bias) for number, length in enumerate(shape.lengths)]
 
 
-def _callers(origin: Origin) -> dict[str, StackFrame | None]:
-    """The functions of the program that make a value, innermost first, and where each is called."""
-    frames = tuple(frame for frame in origin.frames if not _FRAMEWORK.search(frame.file)) or origin.frames
-    callers = zip_longest(frames, frames[1:])
-    # ``f.<locals>.<lambda>`` has no name to wrap.
-    return {
-        frame.function: caller
-        for frame, caller in callers
-        if frame and frame.function and not frame.function.endswith(">")
-    }
-
-
 _MOST_READERS: Final = 500
 """Maximum number of instructions to follow from one."""
 
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
-_FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
-"""Files of what programs are written with: nobody changes these."""
-
 _BACKWARD_IN_LOOP: Final = re.compile(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""
-
-_TRANSPOSED: Final = re.compile(r"/transpose\(jvp\(")
-"""A part of the op_names of a backward pass of JAX."""
 
 _LOOP_IN_BACKWARD: Final = re.compile(r"transpose\(.*while")
 """The backward pass of a loop."""
 
-
-def _files(module: HloModule | None) -> bytes:
-    """The part of a module that has its name and the files of its call stacks: up to the table of these, in old
-    releases all.
-    """
-    return _through(module.data, module.columns.file_names) if module else b""
-
-
-def _functions(module: HloModule | None) -> bytes:
-    """The part of a module that has its name and the files and functions of its call stacks, in old releases all."""
-    return _through(module.data, module.columns.function_names) if module else b""
-
-
-def _through(data: bytes, table: Strings) -> bytes:
-    """A text up to the end of a table in it, or all of it if the table is empty."""
-    return data[: table.end.max()] if len(table) else data
-
-
-_JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
-"""The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
-
 NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
-
-_OPTIMIZERS: Final = {
-    b'"scale_by_lion.': "lion",
-    b'"scale_by_trust_ratio.': "scale_by_adam",
-    b'"add_decayed_weights.': "adamw",
-    b'"scale_by_adam.': "adam",
-}
-"""What makes an optimizer of Optax, by a function that it calls: the first one that fits. LAMB has no `mu_dtype`, but
-its first part does.
-"""
 
 _SHARDED: Final = re.compile(rb"num_partitions=(?!1\b)")
 _LARGE_PART: Final = 16
@@ -952,32 +610,8 @@ _LARGE_PART: Final = 16
 _MUCH_LARGER: Final = 8
 """How many times as many elements what is computed of each example has as what all examples have in common."""
 
-_KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
-"""A part of the paths of Keras, and of the name of its step in TensorFlow."""
-
-_OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xmap)\(")
-"""The name of a module of JAX, or a part of its op_names."""
-
 _NUMPYRO: Final = b"/numpyro/infer/svi.py"
 """A part of the path of the step of NumPyro. Its loss has terms without examples, which each microbatch would add."""
-
-_PROGRAM: Final = re.compile(rb"(?m)^HloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
-"""The name of a module of JAX with that of its function. A lambda has none, and its name begins with a line."""
-
-_HAIKU: Final = "haiku.remat"
-_CHECKPOINTS: Final = {
-    "equinox.filter_checkpoint": "/equinox/",
-    "flax.linen.remat": "/flax/linen/",
-    "flax.nnx.remat": "/flax/nnx/",
-    _HAIKU: "/haiku/",
-}
-"""What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
-
-_OF_METHODS: Final = frozenset(("flax.linen.remat", _HAIKU))
-"""Those that work only in modules."""
-
-_MOST_OF_A_CALL: Final = 0.9
-"""The share of the bytes that a function has to compute."""
 
 
 @lru_cache(maxsize=1 << 12)

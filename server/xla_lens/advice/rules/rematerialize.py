@@ -23,6 +23,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
+from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import is_computed_again
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
@@ -88,16 +89,16 @@ def _made_within(facts: Facts, effects: list[Effect]) -> list[Effect] | None:
     makes, but for its inputs and results. Where there is no such function, each value counts for the one that is a part
     of the forward pass. None if the functions are unknown.
     """
-    writers, left = facts.origins.writers, effects
+    writers, functions, left = facts.origins.writers, facts.kept(Functions), effects
     if writers is None:
         return None
     reads = ForwardReads(facts, writers)
     # What is left may be made by a function within the one that was wrapped first.
     for _ in range(_MOST_FUNCTIONS):
-        call, by_function = facts.call(left, is_part=True), dict[str, list[Effect]]()
+        call, by_function = functions.call(left, facts.owned, is_part=True), dict[str, list[Effect]]()
         for effect in left:
             if call is None:
-                function = facts.part_of_pass(effect)
+                function = functions.part_of_pass(effect)
             else:
                 frames = facts.origins.of_value(effect.source_value).frames
                 function = call.function if any(frame.function == call.function for frame in frames) else None

@@ -22,7 +22,7 @@ from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
 from xla_lens.syntax.columns import NONE, Column, Mask, rows_of
 from xla_lens.syntax.hlo.instruction import InstructionText, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
-from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
+from xla_lens.syntax.hlo.module import HEADER, ModuleColumns, Strings
 from xla_lens.syntax.hlo.source_columns import Sources, read_sources
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import IsCancelled, Span
@@ -227,6 +227,20 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
         return b" while(" in self.data
 
     # ------------------------------------------------------------ texts
+
+    @property
+    def up_to_files(self) -> bytes:
+        """The part of the text that has the module's name and the files of its call stacks, in old releases all."""
+        return self._up_to(self.columns.file_names)
+
+    @property
+    def up_to_functions(self) -> bytes:
+        """The part of the text that also has the functions of its call stacks, in old releases all."""
+        return self._up_to(self.columns.function_names)
+
+    def _up_to(self, table: Strings) -> bytes:
+        """The text up to the end of a table in it, or all of it if the table is empty."""
+        return self.data[: table.end.max()] if len(table) else self.data
 
     @cached_property
     def sources(self) -> Sources:

@@ -1,0 +1,241 @@
+"""Which functions of the program make values, and which of them to wrap in `jax.checkpoint`."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.op_names import is_differentiated, is_forward
+from xla_lens.advice.subject import Call, name_of
+from xla_lens.model.attribution.frames import Origin
+from xla_lens.model.hlo.stack_frames import Frames, StackFrame
+from xla_lens.model.memory.donation import outputs_of
+
+
+class _CalledOnce(NamedTuple):
+    """Functions that the forward pass calls once. Where they have several layers, these are in a Python loop within
+    them. `models` compute all products.
+    """
+
+    functions: set[str | None]
+    models: set[str | None]
+
+
+class Functions:
+    """The functions of a program, by the calls that made its instructions."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self._origins = facts, facts.origins
+
+    def call(self, effects: Iterable[Effect], sizes: Mapping[int, int], *, is_part: bool) -> Call | None:
+        """The innermost function that computes most bytes of the changed values, and where it is called; None if no
+        function does. `sizes` has the bytes that values own. If `is_part`, none that is the whole forward pass or more,
+        and none that returns most of them: to compute its results again saves nothing.
+        """
+        totals, returned, all_bytes = Counter[str](), Counter[str](), 0
+        callers_of_changes: list[dict[str, StackFrame | None]] = []
+        owned = [effect for effect in effects if effect.value in sizes]
+        is_unrolled = is_part and self.are_unrolled(owned)
+        for effect in sorted(owned, key=lambda effect: -sizes[effect.value]):
+            origin = self._origins.of_value(effect.source_value)
+            functions = _callers(origin)
+            if is_part:
+                # To wrap a function around a loop frees nothing of what the loop saves.
+                around = self._around_loop(effect.value)
+                if effect.layers == 1:
+                    # Nor what a function saves that computes a whole model, or several layers.
+                    around |= self._called_once.models | (self._called_once.functions if is_unrolled else set())
+                parts = self._parts_of_pass(functions)
+                functions = {name: functions[name] for name in parts[: _first_of(parts, around)]}
+                # The loop around a function stacks what it saves.
+                if effect.layers == 1:
+                    returned.update(dict.fromkeys(self._returning(effect.value, functions), sizes[effect.value]))
+            all_bytes += sizes[effect.value]
+            totals.update(dict.fromkeys(functions, sizes[effect.value]))
+            callers_of_changes.append(functions)
+        # The caller of the largest value counts.
+        callers: dict[str, StackFrame | None] = {}
+        for functions in reversed(callers_of_changes):
+            callers.update(functions)
+        most = (name for name in callers if totals[name] >= all_bytes * _MOST_OF_A_CALL)
+        function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
+        if function is None:
+            return None
+        # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
+        checkpoints, scope = self.checkpoints(owned), function.rpartition(".")[0]
+        if not scope or scope.endswith(">"):
+            # What Haiku transforms is a function.
+            is_transformed = any(self._is_within_haiku(effect.source_value, function) for effect in owned)
+            checkpoints -= _OF_METHODS - ({_HAIKU} if is_transformed else set())
+        inside = self._line_of(function, owned) if self._same_names[name_of(function)] > 1 else None
+        return Call(function, callers[function], min(checkpoints, default="jax.checkpoint"), inside)
+
+    def part_of_pass(self, effect: Effect) -> str | None:
+        """The outermost function that makes the content of a value and is a part of the forward pass, such as a layer:
+        one that is called several times, if there is any. None if it is unknown.
+        """
+        parts = self._parts_of_pass(_callers(self._origins.of_value(effect.source_value)))
+        several = [name for name in parts if name not in self._called_once.functions]
+        return next(reversed(several or parts), None)
+
+    def _parts_of_pass(self, functions: Iterable[str]) -> list[str]:
+        """Those of some functions, innermost first, that compute a part of the forward pass."""
+        names = [*functions]
+        if self._all_forward:
+            return names[: _first_of(names, self._all_forward)]
+        # Without call stacks, where all values that matter are of layers, the outermost function of these alone is the
+        # whole pass.
+        parts = [name for name in names if name not in self._whole_pass]
+        return parts or [name for name in names if name not in self._outside][:-1]
+
+    def are_unrolled(self, effects: Iterable[Effect]) -> bool:
+        """Whether effects change values of several layers, which no loop stacks and no op_name tells apart."""
+        return any(
+            len({self._origins.of_value(effect.source_value).op_name for effect in group}) < len(group)
+            for group in self._facts.grouped(effect for effect in effects if effect.layers == 1)
+        )
+
+    @cached_property
+    def _whole_pass(self) -> frozenset[str | None]:
+        """The functions that compute all of the forward pass. What the backward pass computes may have fewer frames."""
+        origins = (self._origins.of_name(self._facts.name[value]) for value in self._facts.candidates)
+        stacks = [
+            frozenset(frame.function for frame in origin.frames)
+            for origin in origins
+            if origin.frames and is_forward(origin.op_name)
+        ]
+        return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
+
+    @cached_property
+    def _all_forward(self) -> frozenset[str | None]:
+        """The functions that compute all of the forward pass, by all instructions of the module, not only those whose
+        values matter. Empty if it does not show call stacks.
+        """
+        stacks = [frozenset(frame.function for frame in frames) for frames, _ in self._forward_calls() if frames]
+        return frozenset[str | None]().union(*stacks[:1]).intersection(*stacks)
+
+    @cached_property
+    def _called_once(self) -> "_CalledOnce":
+        """The functions of whose lines half compute just one product of the forward pass, as the text has it: a loop of
+        XLA counts once.
+        """
+        counts, totals, products = Counter[tuple[str, str, int | None]](), Counter[str](), 0
+        for calls, count in self._forward_calls(b"dot", b"convolution"):
+            products += count
+            # Of a function that calls itself, the outermost call counts.
+            frames = {frame.function: frame for frame in calls if frame.function}
+            totals.update(dict.fromkeys(frames, count))
+            counts.update({(name, frame.file, frame.line): count for name, frame in frames.items()})
+        # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
+        lines, single = (
+            Counter(name for (name, _, _), count in counts.items() if count <= most) for most in (products, 1)
+        )
+        functions: set[str | None] = {name for name, count in single.items() if count * 2 >= lines[name]}
+        models: set[str | None] = {name for name in single if totals[name] == products > 1}
+        return _CalledOnce(functions, models)
+
+    def _forward_calls(self, *opcodes: bytes) -> Iterator[tuple[Frames, int]]:
+        """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the
+        number of the instructions: of all, or of those with some opcodes.
+        """
+        module = self._origins.module
+        if module is None:
+            return
+        sources = module.sources
+        is_wanted = np.array([*map(is_forward, sources.op_names)], np.bool_)[sources.op_name]
+        if opcodes:
+            is_wanted &= np.isin(sources.opcode, [row for row, each in enumerate(sources.opcodes) if each in opcodes])
+        ids, counts = np.unique(sources.stack_frame_id[is_wanted], return_counts=True)
+        for frame_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
+            yield module.stack(frame_id), count
+
+    @cached_property
+    def _outside(self) -> frozenset[str | None]:
+        """The functions that compute something that is not differentiated, such as the update of the weights."""
+        values = {*outputs_of(self._facts.dump), *self._facts.candidates}
+        origins = map(self._origins.of_value, values)
+        others = (origin for origin in origins if origin.op_name and not is_differentiated(origin.op_name))
+        return frozenset(frame.function for origin in others for frame in origin.frames)
+
+    def _around_loop(self, value: int) -> set[str | None]:
+        """The functions that a loop is in, for a result of it; none for other values."""
+        is_of_loop = self._facts.opcode(value) == b"while"
+        frames = self._origins.of_name(self._facts.name[value]).frames if is_of_loop else ()
+        return {frame.function for frame in frames}
+
+    def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
+        """The functions that return a value: the forward pass reads it outside of them."""
+        forward = (read.name for read in self._facts.reads(value) if not self._facts.is_for_backward(read.name))
+        stacks = [frames for name in forward if (frames := self._origins.of_name(name).frames)]
+        around = set[str | None](functions).intersection(*({frame.function for frame in stack} for stack in stacks))
+        return {*functions} - around
+
+    def _line_of(self, function: str, effects: Sequence[Effect]) -> StackFrame | None:
+        """A line of a function that computes changed values, None without any."""
+        frames = (frame for effect in effects for frame in self._origins.of_value(effect.source_value).frames)
+        return next((frame for frame in frames if frame.function == function), None)
+
+    @cached_property
+    def _same_names(self) -> Counter[str]:
+        """How many functions in the call stacks of the module have each name for people."""
+        module = self._origins.module
+        ids: list[int] = module.columns.file_locations.id.tolist() if module else []
+        frames = filter(None, map(module.file_location, ids)) if module else ()
+        functions = {(frame.file, frame.function) for frame in frames if frame.function}
+        return Counter(name_of(function) for _, function in functions)
+
+    def checkpoints(self, effects: Iterable[Effect]) -> set[str]:
+        """What wraps the modules of a framework that compute changed values, empty if none do."""
+        origins = (self._origins.of_value(effect.source_value) for effect in effects)
+        files = {frame.file for origin in origins for frame in origin.frames}
+        return {name for name, part in _CHECKPOINTS.items() if any(part in file for file in files)}
+
+    def _is_within_haiku(self, value: int, function: str) -> bool:
+        """Whether functions of Haiku call a function that computes a value."""
+        frames = self._origins.of_value(value).frames
+        names = [frame.function for frame in frames]
+        return function in names and any(
+            _CHECKPOINTS[_HAIKU] in frame.file for frame in frames[names.index(function) :]
+        )
+
+
+def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
+    """The place of the first name that is one of some others. What calls that function is beyond it."""
+    return next((place for place, name in enumerate(names) if name in others), len(names))
+
+
+def _callers(origin: Origin) -> dict[str, StackFrame | None]:
+    """The functions of the program that make a value, innermost first, and where each is called."""
+    frames = tuple(frame for frame in origin.frames if not _FRAMEWORK.search(frame.file)) or origin.frames
+    callers = zip_longest(frames, frames[1:])
+    # ``f.<locals>.<lambda>`` has no name to wrap.
+    return {
+        frame.function: caller
+        for frame, caller in callers
+        if frame and frame.function and not frame.function.endswith(">")
+    }
+
+
+_FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
+"""Files of what programs are written with: nobody changes these."""
+
+_HAIKU: Final = "haiku.remat"
+
+_CHECKPOINTS: Final = {
+    "equinox.filter_checkpoint": "/equinox/",
+    "flax.linen.remat": "/flax/linen/",
+    "flax.nnx.remat": "/flax/nnx/",
+    _HAIKU: "/haiku/",
+}
+"""What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
+
+_OF_METHODS: Final = frozenset(("flax.linen.remat", _HAIKU))
+"""Those that work only in modules."""
+
+_MOST_OF_A_CALL: Final = 0.9
+"""The share of the bytes that a function has to compute."""

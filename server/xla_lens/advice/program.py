@@ -1,0 +1,150 @@
+"""What the code of the advice is about: the framework, what compiles the program, its optimizer, and the functions and
+buffers of each action.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from xla_lens.advice.facts import NNX_STATE, Effect, Facts, common_name
+from xla_lens.advice.functions import Functions
+from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_in_checkpoint, unmarked
+from xla_lens.advice.subject import Buffers, Framework, Subject
+from xla_lens.model.attribution.parameters import says_nothing
+from xla_lens.syntax.columns import NONE
+
+
+class Program:
+    """The program of a dump, as its code names things."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self._origins, self._module = facts, facts.origins, facts.origins.module
+
+    def subject(self, effects: Sequence[Effect], step: int, *, is_part: bool) -> Subject:
+        """What effects are about: the buffers that they change, and the function that computes most of these at a step.
+        If `is_part`, it is a part of the forward pass.
+        """
+        facts, sizes = self._facts, self._facts.owned_at(step)
+        functions, owned = facts.kept(Functions), [effect for effect in effects if effect.value in sizes]
+        call = functions.call(owned, sizes, is_part=is_part)
+        return Subject(
+            facts.dump,
+            self._groups(effects, sizes),
+            call,
+            call.checkpoint if call else min(functions.checkpoints(owned), default="jax.checkpoint"),
+            self._jit,
+            self.name,
+            facts.batch,
+            self.optimizer,
+            facts.mapped or facts.apart,
+            is_wrapped=is_part and self._are_wrapped(owned, sizes),
+            is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),
+            is_unrolled=is_part and functions.are_unrolled(owned),
+        )
+
+    def _groups(self, effects: Sequence[Effect], sizes: Mapping[int, int]) -> tuple[Buffers, ...]:
+        """The changed values that own bytes, grouped by source and shape. All of them if none does, as where the
+        program needs less because buffers are smaller at other steps.
+        """
+        owned = {effect.value: effect for effect in effects if effect.value in sizes}
+        if not owned:
+            owned = {effect.value: effect for effect in effects if effect.value != NONE}
+            sizes = {value: self._facts.size[value] for value in owned}
+        by_size = sorted(owned, key=lambda value: (-sizes[value], value))
+        groups = list[Buffers]()
+        for rows in self._facts.grouped(owned[value] for value in by_size):
+            origin = self._origins.of_value(rows[0].source_value)
+            groups.append(
+                Buffers(
+                    values=tuple(effect.value for effect in rows),
+                    count=sum(effect.layers for effect in rows),
+                    shape=self._facts.shape(rows[0].value, rows[0].layers),
+                    size_bytes=sum(sizes[effect.value] for effect in rows),
+                    line=origin.line,
+                    op_name=common_name([self._origins.of_value(row.source_value).op_name for row in rows]),
+                )
+            )
+        return tuple(sorted(groups, key=lambda group: -group.size_bytes))
+
+    def _are_wrapped(self, effects: Iterable[Effect], sizes: Mapping[int, int]) -> bool:
+        """Whether `jax.checkpoint` with a policy saves most bytes of what effects change: the function is wrapped."""
+        kept_bytes = Counter[bool]()
+        for effect in effects:
+            op_name = self._origins.of_value(effect.source_value).op_name
+            is_kept = op_name is not None and (op_name.endswith(KEPT_BY_POLICY) or unmarked(op_name) in self._wrapped)
+            kept_bytes[is_kept] += sizes[effect.value]
+        return kept_bytes[True] > kept_bytes[False]
+
+    @cached_property
+    def _wrapped(self) -> frozenset[str]:
+        """The unmarked op_names of the backward pass of functions that `jax.checkpoint` wraps, if a policy keeps some
+        of what they compute. Those of their forward pass have no mark.
+        """
+        names = self._module.sources.op_names if self._module else ()
+        if not any(name.endswith(KEPT_BY_POLICY) for name in names):
+            return frozenset()
+        return frozenset(unmarked(name) for name in names if is_in_checkpoint(name) and is_backward(name))
+
+    @property
+    def _up_to_files(self) -> bytes:
+        return self._module.up_to_files if self._module else b""
+
+    @cached_property
+    def framework(self) -> Framework:
+        """The framework of the program, known from the names of its arguments and of its module, and from the files on
+        its call stacks. JAX if nothing speaks against that.
+        """
+        if any(mark in self._up_to_files for mark in _KERAS):
+            return Framework.KERAS
+        paths = (self._facts.op_name(self._facts.name[value]) for value in self._facts.all_arguments)
+        if any(path and says_nothing(path) for path in paths):
+            return Framework.OTHER
+        is_of_jax = self._module is None or _OF_JAX.search(self._module.data)
+        return Framework.JAX if is_of_jax else Framework.OTHER
+
+    @cached_property
+    def _jit(self) -> str:
+        """What compiles a program of JAX, by the files on its call stacks, or by the names of its arguments."""
+        paths = (self._facts.op_name(self._facts.name[value]) or "" for value in self._facts.all_arguments)
+        by_name = "nnx.jit" if any(NNX_STATE in path for path in paths) else "jax.jit"
+        return next((jit for file, jit in _JITS.items() if file in self._up_to_files), by_name)
+
+    @cached_property
+    def optimizer(self) -> str | None:
+        """The function of Optax that makes the optimizer, by the functions on its call stacks. None if unknown."""
+        functions = self._module.up_to_functions if self._module else b""
+        return next((name for part, name in _OPTIMIZERS.items() if part in functions), None)
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the function that JAX compiles, `step` if it has none or it is unknown."""
+        found = _PROGRAM.search(self._up_to_files)
+        return found[1].decode() if found else "step"
+
+
+_JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
+"""The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
+
+_OPTIMIZERS: Final = {
+    b'"scale_by_lion.': "lion",
+    b'"scale_by_trust_ratio.': "scale_by_adam",
+    b'"add_decayed_weights.': "adamw",
+    b'"scale_by_adam.': "adam",
+}
+"""What makes an optimizer of Optax, by a function that it calls: the first one that fits. LAMB has no `mu_dtype`, but
+its first part does.
+"""
+
+_KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
+"""A part of the paths of Keras, and of the name of its step in TensorFlow."""
+
+_OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xmap)\(")
+"""The name of a module of JAX, or a part of its op_names."""
+
+_PROGRAM: Final = re.compile(rb"(?m)^HloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
+"""The name of a module of JAX with that of its function. A lambda has none, and its name begins with a line."""
+
+_TRANSPOSED: Final = re.compile(r"/transpose\(jvp\(")
+"""A part of the op_names of a backward pass of JAX."""
