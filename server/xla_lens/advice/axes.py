@@ -11,12 +11,29 @@ Where an array that still has the axis was computed from what has joined it, the
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from math import prod
 from operator import or_
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
+from xla_lens.advice.arrays import (
+    NOTHING,
+    Array,
+    Result,
+    arrays_of,
+    complete,
+    counted_dimensions,
+    drawn,
+    element_of,
+    elements_of,
+    is_like,
+    lengths_of,
+    union,
+    unknown,
+    unknown_array,
+    unpacked,
+)
 from xla_lens.advice.dimensions import (
     COUNTED,
     Dimension,
@@ -46,48 +63,6 @@ from xla_lens.syntax.hlo.forms import read_forms
 from xla_lens.syntax.hlo.instruction import InstructionText
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
-
-
-class Array(NamedTuple):
-    """What is known of an array: the axes of each dimension, as factors, the major one first, and what it was computed
-    from.
-
-    `added` are the axes that sums have added up, `joined` those whose elements were mixed otherwise; both are sets of
-    bits. `recent` are those of both for which that was in the same iteration of the innermost loop, or outside of
-    loops: what a loop computes is complete when it has ended. `is_trained` says that it depends on arguments that the
-    program returns anew. `is_index` says that it is computed from integer arguments without any floating-point number,
-    `is_device` that it depends on the device that computes it, `is_drawn` that it is computed from random numbers.
-    `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors. Of a mask that a
-    TPU packs, `packed` is the dimension whose elements are the bits of each number; empty for all else.
-    """
-
-    dimensions: tuple[Dimension, ...]
-    added: int = 0
-    joined: int = 0
-    is_data: bool = False
-    is_trained: bool = False
-    is_index: bool = False
-    is_device: bool = False
-    is_one_hot: bool = False
-    is_drawn: bool = False
-    packed: Dimension = ()
-    recent: int = 0
-
-    @property
-    def axes(self) -> int:
-        """The axes that it has."""
-        return reduce(or_, map(axes_of, self.dimensions), 0)
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """The lengths of its dimensions."""
-        return tuple(map(length_of, self.dimensions))
-
-
-Result: TypeAlias = "Array | tuple[Result, ...]"
-"""What an instruction computes: an array, or a tuple."""
-
-_NOTHING: Final = Array(())
 
 
 class Parameter(NamedTuple):
@@ -182,7 +157,7 @@ class Axes:
         self.is_complete = entry != NONE
         if self.is_complete:
             try:
-                self.results = tuple(_arrays(self._computation(entry, None)))
+                self.results = tuple(arrays_of(self._computation(entry, None)))
             except (IndexError, KeyError, ValueError, ZeroDivisionError):
                 # A damaged module, or one of an unknown form, may name dimensions that its arrays lack.
                 self.is_complete = False
@@ -206,7 +181,7 @@ class Axes:
                 self.reductions.update(known.reductions)
             numbers[row] = known.number
         self._depth -= 1
-        return self._found[numbers[root]] if root in numbers else _NOTHING
+        return self._found[numbers[root]] if root in numbers else NOTHING
 
     def _follow(
         self, row: int, key: tuple[int, ...], numbers: Mapping[int, int], parameters: Sequence[Result] | None
@@ -216,16 +191,16 @@ class Axes:
         self._left -= 1
         if own is None or self._left < 0:
             self.is_complete = False
-            return _Known(self._number(_NOTHING))
+            return _Known(self._number(NOTHING))
         is_drawn = own.opcode in _DRAWING or any(map(own.has_text, _RANDOM))
         self.reductions = Counter()
         if self._form[row] == NONE or own.has_text(b"#"):
             operands = [self._operand(reference.name, numbers) for reference in own.operands()]
         else:
-            operands = [self._found[number] if number != NONE else _NOTHING for number in key[1:]]
+            operands = [self._found[number] if number != NONE else NOTHING for number in key[1:]]
         result = self._result(own, operands, parameters)
-        result = _drawn(result) if is_drawn else result
-        for array in _arrays(result):
+        result = drawn(result) if is_drawn else result
+        for array in arrays_of(result):
             axes = array.axes
             self.random |= axes * array.is_drawn
             if axes:
@@ -261,16 +236,18 @@ class Axes:
             number = own.parameter_number or 0
             if parameters is None:
                 return self._argument(own.shape, (number,))
-            return parameters[number] if number < len(parameters) else _unknown(own.shape, ())
+            return parameters[number] if number < len(parameters) else unknown(own.shape, ())
         if opcode == b"tuple":
             return tuple(operands)
         if opcode == b"get-tuple-element":
             element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
-            return _element(operands[0], integer(element[1])) if element and operands else _unknown(own.shape, operands)
+            return (
+                element_of(operands[0], integer(element[1])) if element and operands else unknown(own.shape, operands)
+            )
         called = self._called(own)
         match opcode:
             case b"custom-call" | b"topk" if operands and (opcode == b"topk" or own.has_text(_TOP)):
-                return self._top(own, next(_arrays(operands[0]), _NOTHING))
+                return self._top(own, next(arrays_of(operands[0]), NOTHING))
             case b"fusion" | b"call" | b"async-start" | b"custom-call" if called:
                 before, self._is_prefetching = self._is_prefetching, self._is_prefetching or opcode == b"async-start"
                 result = self._computation(called[0], operands)
@@ -283,21 +260,21 @@ class Axes:
                 return self._loop(called[0], operands[0])
             case b"conditional" if called:
                 pairs = zip(called, operands[1:], strict=False)
-                return reduce(_union, (self._computation(branch, [operand]) for branch, operand in pairs))
+                return reduce(union, (self._computation(branch, [operand]) for branch, operand in pairs))
             case b"copy-start":
                 return operands[0], operands[0]
         if opcode.endswith(b"-done") or opcode == b"async-update":
-            done = operands[0] if operands else _NOTHING
+            done = operands[0] if operands else NOTHING
             is_started = isinstance(done, tuple) and opcode not in (b"async-update", b"all-reduce-done")
-            return _element(done, 1) if is_started else done
+            return element_of(done, 1) if is_started else done
         if opcode in _PASSING:
             return operands[0] if len(operands) == 1 else tuple(operands)
-        arrays = [next(_arrays(operand), _NOTHING) for operand in operands]
-        if opcode in _STARTS and (spans := _elements(own.shape)):
+        arrays = [next(arrays_of(operand), NOTHING) for operand in operands]
+        if opcode in _STARTS and (spans := elements_of(own.shape)):
             # The result has the operand, the result and more, in this order.
-            return arrays[0], self._like(arrays[0], _lengths(own.shape[slice(*spans[1])]))
+            return arrays[0], self._like(arrays[0], lengths_of(own.shape[slice(*spans[1])]))
         result = self._array(own, arrays)
-        if isinstance(result, Array) and _is_one_hot(own, arrays) and (numbers := _counted(result)):
+        if isinstance(result, Array) and _is_one_hot(own, arrays) and (numbers := counted_dimensions(result)):
             count = total(result.dimensions)
             self.one_hot[count] = max(numbers, self.one_hot.get(count, 0))
             return result._replace(is_one_hot=True)
@@ -309,7 +286,7 @@ class Axes:
         row = self._module.row_of(reference.name) if reference else NONE
         start = self._module.instruction(row) if row != NONE else None
         called = self._called(start) if start else []
-        return self._computation(called[0], operands) if called else _unknown(own.shape, operands)
+        return self._computation(called[0], operands) if called else unknown(own.shape, operands)
 
     def _like(self, operand: Array, lengths: Lengths) -> Array:
         """What devices gather or exchange of an array."""
@@ -334,21 +311,22 @@ class Axes:
 
     def _operand(self, name: bytes, numbers: Mapping[int, int]) -> Result:
         row, index = self._module.operand(name)
-        result = self._found[numbers[row]] if row in numbers else _NOTHING
+        result = self._found[numbers[row]] if row in numbers else NOTHING
         for number in re.findall(rb"\d+", index):
-            result = _element(result, integer(number))
+            result = element_of(result, integer(number))
         return result
 
     def _argument(self, shape: bytes, place: tuple[int, ...]) -> Result:
         """A parameter of the program, or an element of one: JAX passes thousands of arguments to a TPU as one tuple."""
         if shape.startswith(b"("):
             return tuple(
-                self._argument(shape[slice(*span)], (*place, element)) for element, span in enumerate(_elements(shape))
+                self._argument(shape[slice(*span)], (*place, element))
+                for element, span in enumerate(elements_of(shape))
             )
         known = self._arguments.get(place)
         if known is None:
-            return _unknown(shape, ())
-        lengths = _lengths(shape)
+            return unknown(shape, ())
+        lengths = lengths_of(shape)
         axes = known.axes if len(known.axes) == len(lengths) else (0,) * len(lengths)
         dimensions = tuple(((bits, length),) for bits, length in zip(axes, lengths, strict=True))
         is_index = known.is_data and _is_integer(shape)
@@ -356,12 +334,12 @@ class Axes:
 
     def _loop(self, body: int, carried: Result) -> Result:
         """What a loop carries, once another iteration adds nothing to it."""
-        carried = _complete(carried)
-        counts = {total(array.dimensions) for array in _arrays(carried)}
+        carried = complete(carried)
+        counts = {total(array.dimensions) for array in arrays_of(carried)}
         self.others |= counts
         self.whole |= counts
         for _ in range(_MOST_ITERATIONS):
-            after = _union(carried, _complete(self._computation(body, [carried])))
+            after = union(carried, complete(self._computation(body, [carried])))
             if after == carried:
                 return carried
             carried = after
@@ -371,8 +349,8 @@ class Axes:
 
     def _array(self, own: InstructionText, operands: Sequence[Array]) -> Result:
         """The result of an instruction that computes arrays."""
-        text, lengths = own.text[own.operands_end : own.end].partition(b", metadata={")[0], _lengths(own.shape)
-        first = operands[0] if operands else _NOTHING
+        text, lengths = own.text[own.operands_end : own.end].partition(b", metadata={")[0], lengths_of(own.shape)
+        first = operands[0] if operands else NOTHING
         # Optimizers divide gradients, too.
         is_other = self._has_marks and own.op_name is not None and not is_differentiated(own.op_name)
         self._note(own.opcode, text, operands, is_of_loss=not is_other)
@@ -383,11 +361,11 @@ class Axes:
                 counted = _numbers(text, b"iota_dimension")
                 return Array(tuple(((COUNTED * (number in counted), length),) for number, length in enumerate(lengths)))
             case b"constant" | b"rng" | b"rng-bit-generator" | b"after-all":
-                return _unknown(own.shape, operands)
+                return unknown(own.shape, operands)
             case b"dot" | b"convolution" | b"custom-call" if len(operands) > 1 and (
                 product := self._product(own, operands)
             ):
-                return (product, _NOTHING) if own.shape.startswith(b"(") else product
+                return (product, NOTHING) if own.shape.startswith(b"(") else product
             case b"reduce":
                 return self._reduced(own, text, operands)
             case b"reduce-window" | b"select-and-scatter":
@@ -429,7 +407,7 @@ class Axes:
 
     def _moved(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> tuple[Dimension, ...] | None:
         """The dimensions of what has the elements of its operands in other places, None for other instructions."""
-        lengths, first = _lengths(own.shape), operands[0] if operands else _NOTHING
+        lengths, first = lengths_of(own.shape), operands[0] if operands else NOTHING
         match own.opcode:
             case b"broadcast":
                 places = dict(zip(_numbers(text, b"dimensions"), first.dimensions, strict=False))
@@ -471,10 +449,10 @@ class Axes:
             return self._of_kernel(own.shape, operands, count)
         if own.shape.startswith(b"("):
             # An all-reduce of several arrays keeps each as it is.
-            return tuple(operands) if is_reducing else _unknown(own.shape, operands, joins=True)
-        lengths = _lengths(own.shape)
-        like = [operand for operand in operands if _is_like(operand, lengths)]
-        others = [operand for operand in operands if operand.dimensions and not _is_like(operand, lengths)]
+            return tuple(operands) if is_reducing else unknown(own.shape, operands, joins=True)
+        lengths = lengths_of(own.shape)
+        like = [operand for operand in operands if is_like(operand, lengths)]
+        others = [operand for operand in operands if operand.dimensions and not is_like(operand, lengths)]
         dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
         joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
         if joining is operands:
@@ -483,15 +461,15 @@ class Axes:
             self.whole |= counts
         joined = reduce(or_, (operand.axes for operand in joining), 0)
         found = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
-        return _unpacked(found) if own.opcode == b"and" and found.packed else found
+        return unpacked(found) if own.opcode == b"and" and found.packed else found
 
     def _of_kernel(self, shape: bytes, operands: Sequence[Array], count: int) -> Result:
         """What a kernel or a transform computes. Only along the first dimensions, over which it is mapped, is each
         element its own.
         """
         if shape.startswith(b"("):
-            return tuple(self._of_kernel(shape[slice(*span)], operands, count) for span in _elements(shape))
-        lengths = _lengths(shape)
+            return tuple(self._of_kernel(shape[slice(*span)], operands, count) for span in elements_of(shape))
+        lengths = lengths_of(shape)
         counts = {total(operand.dimensions) for operand in operands}
         self.others |= counts
         self.whole |= counts
@@ -532,11 +510,11 @@ class Axes:
             found.append(dimension if is_whole else ((0, length),))
             joined |= 0 if is_whole else axes_of(dimension)
         self.whole |= {total(operand.dimensions)} if joined else set()
-        return (self._joint(found, [operand], joined=joined),) * len(_elements(own.shape))
+        return (self._joint(found, [operand], joined=joined),) * len(elements_of(own.shape))
 
     def _rearranged(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """Arrays whose elements change places along some dimensions."""
-        dimensions, lengths = operands[0].dimensions, _lengths(own.shape)
+        dimensions, lengths = operands[0].dimensions, lengths_of(own.shape)
         if own.opcode == b"sort":
             self.others.add(total(dimensions))
         joined = 0 if _is_of_scatter(own) else all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
@@ -607,8 +585,8 @@ class Axes:
         # The operand may be an element of a tuple.
         before = parse_shape(shape[slice(*subshape_spans(shape).get(index, (0, 0)))] if index else shape)
         if after is None or before is None or len(before.dimensions) != len(operand.dimensions):
-            return regrouped(operand.dimensions, _lengths(own.shape))
-        if total(operand.dimensions) != prod(lengths := _lengths(own.shape)) and len(after.dimensions) == len(
+            return regrouped(operand.dimensions, lengths_of(own.shape))
+        if total(operand.dimensions) != prod(lengths := lengths_of(own.shape)) and len(after.dimensions) == len(
             before.dimensions
         ):
             # A TPU leaves out elements within the last tile.
@@ -664,7 +642,7 @@ class Axes:
         if own.opcode == b"dot":
             return self._of_dimensions(own, left, right, [_numbers(text, name) for name in _DOT])
         if b"dim_labels=" in text:
-            return self._convolution(own, left, right, _lengths(own.shape) or _lengths_of_first(own.shape))
+            return self._convolution(own, left, right, lengths_of(own.shape) or _lengths_of_first(own.shape))
         if transposed := _ONEDNN.search(text):
             return self._of_dimensions(own, left, right, _onednn_numbers(left, right, transposed))
         if b"dot_dimension_numbers" in text:
@@ -736,7 +714,7 @@ class Axes:
         arrays = left.dimensions, right.dimensions, lengths
         labels = [name.decode() for name in match.groups()] if match else []
         if list(map(len, labels)) != list(map(len, arrays)):
-            return _unknown_array(lengths, (left, right), joins=True)
+            return unknown_array(lengths, (left, right), joins=True)
         one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
         dilations, found = _window(text).get(b"lhs_dilate", []), {"b": one["b"], "f": other["o"]}
         parts = _Parts([], [one["b"]], [other["o"]], [one["f"]], [other["i"]])
@@ -837,7 +815,7 @@ class Axes:
         long sum.
         """
         window, added, joined = _window(text), 0, 0
-        lengths, elements = _lengths(own.shape) or _lengths_of_first(own.shape), len(_elements(own.shape))
+        lengths, elements = lengths_of(own.shape) or _lengths_of_first(own.shape), len(elements_of(own.shape))
         sizes, strides = window.get(b"size", []), window.get(b"stride", [])
         is_sum = own.opcode == b"reduce-window" and self._reduction(own) == b"add"
         dimensions = list[Dimension]()
@@ -867,28 +845,9 @@ class _Parts(NamedTuple):
     right_over: list[Dimension]
 
 
-def _lengths(shape: bytes) -> Lengths:
-    parsed = parse_shape(shape)
-    return tuple(length or 0 for length in parsed.dimensions) if parsed else ()
-
-
 def _lengths_of_first(shape: bytes) -> Lengths:
-    spans = _elements(shape)
-    return _lengths(shape[slice(*spans[0])]) if spans else ()
-
-
-def _elements(shape: bytes) -> list[tuple[int, int]]:
-    """The spans of the elements of a tuple."""
-    spans = subshape_spans(shape)
-    return [span for index, span in spans.items() if index != b"{}" and b"," not in index]
-
-
-def _is_like(array: Array, lengths: Lengths) -> bool:
-    """Whether an array has some lengths, padding aside."""
-    return len(array.dimensions) == len(lengths) and all(
-        length_of(dimension) == length or (len(dimension) > 1 and length_of(dimension) < length)
-        for dimension, length in zip(array.dimensions, lengths, strict=True)
-    )
+    spans = elements_of(shape)
+    return lengths_of(shape[slice(*spans[0])]) if spans else ()
 
 
 def _onednn_numbers(left: Array, right: Array, transposed: re.Match[bytes]) -> list[Lengths]:
@@ -905,26 +864,14 @@ def _is_forward(own: InstructionText) -> bool:
     return own.op_name is not None and not is_backward(own.op_name)
 
 
-def _counted(array: Array) -> int:
-    """How many dimensions of an array have the numbers of their elements, also as factors of others."""
-    return sum(bool(axes & COUNTED) for dimension in array.dimensions for axes, _ in dimension)
-
-
-def _unpacked(array: Array) -> Array:
-    """A mask that was packed, where each number meets the bits by which to read it: the powers of two by the numbers of
-    its elements.
-    """
-    bits = ((COUNTED, length_of(array.packed)),)
-    dimensions = tuple(array.packed if dimension == bits else dimension for dimension in array.dimensions)
-    return array._replace(dimensions=dimensions, packed=())
-
-
 def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
     """Whether an instruction compares numbers with those of elements, or computes zeros wherever that has zeros."""
     match own.opcode, operands:
         case b"compare", [left, right]:
             is_equal = own.text.find(b"direction=EQ", own.operands_end, own.end) != NONE
-            is_counted = any(one.is_data and not other.is_data and _counted(other) for one, other in _both(left, right))
+            is_counted = any(
+                one.is_data and not other.is_data and counted_dimensions(other) for one, other in _both(left, right)
+            )
             return is_equal and is_counted
         case ((b"multiply" | b"and"), [left, right]):
             return left.is_one_hot or right.is_one_hot
@@ -964,72 +911,6 @@ def _mapped_dimensions(own: InstructionText, rank: int) -> int:
 
 def _is_integer(shape: bytes) -> bool:
     return shape[:1] in (b"s", b"u")
-
-
-def _unknown(shape: bytes, operands: Sequence[Result], *, joins: bool = False) -> Result:
-    """What is known of a result whose dimensions are not: what it depends on."""
-    if shape.startswith(b"("):
-        return tuple(_unknown(shape[slice(*span)], operands, joins=joins) for span in _elements(shape))
-    arrays = [array for operand in operands for array in _arrays(operand)]
-    return _unknown_array(_lengths(shape), arrays, joins=joins)
-
-
-def _unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) -> Array:
-    axes = reduce(or_, (array.axes for array in operands), 0) if joins else 0
-    return Array(
-        tuple(((axes, length),) for length in lengths),
-        reduce(or_, (array.added for array in operands), 0),
-        reduce(or_, (array.joined for array in operands), axes),
-        any(array.is_data for array in operands),
-        any(array.is_trained for array in operands),
-        is_drawn=any(array.is_drawn for array in operands),
-        recent=reduce(or_, (array.recent for array in operands), axes),
-    )
-
-
-def _complete(result: Result) -> Result:
-    """What an iteration of a loop begins with, or what the loop returns."""
-    return result._replace(recent=0) if isinstance(result, Array) else tuple(map(_complete, result))
-
-
-def _drawn(result: Result) -> Result:
-    """A result that is computed from random numbers."""
-    return result._replace(is_drawn=True) if isinstance(result, Array) else tuple(map(_drawn, result))
-
-
-def _arrays(result: Result) -> Iterator[Array]:
-    if isinstance(result, Array):
-        yield result
-    else:
-        for element in result:
-            yield from _arrays(element)
-
-
-def _element(result: Result, number: int) -> Result:
-    if isinstance(result, Array):
-        return result
-    return result[number] if number < len(result) else _NOTHING
-
-
-def _union(one: Result, other: Result) -> Result:
-    """What is known of a value that is one or the other."""
-    if isinstance(one, Array) and isinstance(other, Array):
-        return Array(
-            merged([one.dimensions, other.dimensions]),
-            one.added | other.added,
-            one.joined | other.joined,
-            one.is_data or other.is_data,
-            one.is_trained or other.is_trained,
-            one.is_index or other.is_index,
-            one.is_device or other.is_device,
-            one.is_one_hot and other.is_one_hot,
-            one.is_drawn or other.is_drawn,
-            one.packed or other.packed,
-            one.recent | other.recent,
-        )
-    if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
-        return one
-    return tuple(map(_union, one, other))
 
 
 # ---------------------------------------------------------------- texts
