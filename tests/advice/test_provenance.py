@@ -55,6 +55,15 @@ def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | 
     assert (action.snippet if action else None) == wanted
 
 
+@pytest.mark.parametrize(("program", "is_average"), [("donate_averaged", True), ("donate_preference", False)])
+def test_an_average_of_the_weights_has_to_begin_as_a_copy(program: str, is_average: bool) -> None:
+    """Donated as the weights themselves, it would make the first call fail. Moments begin as zeros."""
+    action = _donation(_dump(program))
+    assert action
+    text = "ema has to begin as a copy, jax.tree.map(jnp.copy, params): no array can be donated twice in a call"
+    assert (text in plain_text(action.what)) == is_average
+
+
 @pytest.mark.parametrize(
     ("program", "names"),
     [

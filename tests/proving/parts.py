@@ -234,6 +234,36 @@ def masked_layers(is_changed: bool, batch: int = 16, length: int = 512, width: i
     return step, (params, of(batch, length, width), of(batch, length, width)), (0,)
 
 
+# ---------------------------------------------------------------- images
+
+
+def convolved(
+    is_changed: bool, batch: int = 64, size: int = 64, width: int = 64, layers: int = 6, *, is_normed: bool = False
+) -> Compiled:
+    """Convolutional layers, called by a Python loop."""
+
+    def layer(x: Any, weights: Any) -> Any:
+        y = lax.conv_general_dilated(x, weights["kernel"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        if is_normed:
+            groups = y.reshape(*y.shape[:3], 8, -1)
+            centred = groups - groups.mean((1, 2, 4), keepdims=True)
+            y = (centred * lax.rsqrt((centred**2).mean((1, 2, 4), keepdims=True) + 1e-5)).reshape(y.shape)
+            return x + jax.nn.silu(y * weights["scale"])
+        return jax.nn.relu(y + weights["scale"])
+
+    def loss(params: Any, x: Any, labels: Any) -> Any:
+        for weights in params["layers"]:
+            x = (jax.checkpoint(layer) if is_changed else layer)(x, weights)
+        logits = jax.nn.log_softmax(x.mean((1, 2)) @ params["head"])
+        return -jnp.mean(jnp.take_along_axis(logits, labels[:, None], 1))
+
+    def step(params: Any, x: Any, labels: Any) -> Any:
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, jax.grad(loss)(params, x, labels))
+
+    params = {"layers": [{"kernel": of(3, 3, width, width), "scale": of(width)}] * layers, "head": of(width, 10)}
+    return step, (params, of(batch, size, size, width), of(batch, dtype=jnp.int32)), (0,)
+
+
 # ---------------------------------------------------------------- pairs
 
 
@@ -258,6 +288,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "remembered": ("donate", remembered, BOTH),
     "reverted": ("donate", reverted, BOTH),
     "compared": ("donate", compared, BOTH),
+    "convolved": ("rematerialize", convolved, BOTH),
+    "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), BOTH),
     "masked_layers": ("microbatches", masked_layers, BOTH),
 }
 """What advises a change, the program, and where it is compiled."""

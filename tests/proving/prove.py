@@ -193,7 +193,8 @@ def outcomes(folder: Path, wanted: Iterable[Pair], kept: KeptRows | None = None)
                 yield Outcome(pair, said != NOT_ADVISED, _bytes(said), _bytes(saved), None)
             continue
         base, variant = (_advice(folder, key) for key in pair.keys)
-        advised = [action for action in base.actions if action.rule == pair.rule]
+        # Some actions save enough only after others, which the variant lacks.
+        advised = [action for action in base.actions if action.rule == pair.rule and not action.others]
         # The policy keeps products.
         predicted = sum(
             (action.policy if pair.change == "dots" and action.policy else action).saved_needed_bytes

@@ -490,7 +490,7 @@ class Facts:
         if name not in known:
             # Something that reads its own result through others is in a loop, and no copy for the backward pass.
             known[name] = self.is_backward(self.op_name(name))
-            if not known[name] and (self.op_name(name) is None or self.dump.opcode(name) in _COPIES):
+            if not known[name] and (self.op_name(name) is None or self.dump.opcode(name) in COPYING):
                 known[name] = self._passes_to_backward(name)
         return known[name]
 
@@ -509,7 +509,7 @@ class Facts:
             for read in self.reads(each):
                 if not 0 <= read.step < end:
                     continue
-                if self.dump.opcode(read.name) not in _COPIES:
+                if self.dump.opcode(read.name) not in COPYING:
                     return True
                 waiting += [made for made in self.defined_by(read.name) if made not in waiting]
         return False
@@ -643,7 +643,7 @@ def common_name(op_names: Sequence[str | None]) -> str | None:
 
 _NUMBER: Final = re.compile(r"(\d+)")
 
-_COPIES: Final = frozenset(
+COPYING: Final = frozenset(
     (b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier", b"slice-start", b"async-start")
 )
 """Opcodes of instructions that pass the content of a value on."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from xla_lens.advice.averages import Averages
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts, common_name
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_in_checkpoint, unmarked
@@ -42,6 +43,7 @@ class Program:
             is_wrapped=is_part and self._are_wrapped(owned, sizes),
             is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),
             is_unrolled=is_part and functions.are_unrolled(owned),
+            averages=facts.kept(Averages).donated({effect.value for effect in effects}),
         )
 
     def _groups(self, effects: Sequence[Effect], sizes: Mapping[int, int]) -> tuple[Buffers, ...]:

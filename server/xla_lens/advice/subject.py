@@ -91,6 +91,17 @@ class Batch(Struct, frozen=True):
     is_apart: bool = False
 
 
+class Average(Struct, frozen=True):
+    """An argument that is an average of another one, such as a weight, both as rows of `DumpSet.values`, and the names
+    of the trees that they are in: ``ema`` and ``params``.
+    """
+
+    value: int
+    weight: int
+    name: str
+    name_of_weight: str
+
+
 class Framework(Enum):
     """The framework of a program, which decides the code that changes it. Keras compiles its own step, whatever its
     backend is.
@@ -106,10 +117,10 @@ class Subject(Struct, frozen=True):
     is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
     `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
-    part of the program can be mapped over. `is_wrapped` says that
-    `checkpoint` is around what computes most of the buffers already, with a policy that saves them, `is_training` that
-    the program has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop, which may be
-    around the function or in it.
+    part of the program can be mapped over. `is_wrapped` says that `checkpoint` is around what computes most of the
+    buffers already, with a policy that saves them, `is_training` that the program has a backward pass, `is_unrolled`
+    that the buffers are of several layers in a Python loop, which may be around the function or in it. `averages` are
+    those that are donated together with what they are averages of.
     """
 
     dump: DumpSet
@@ -124,6 +135,7 @@ class Subject(Struct, frozen=True):
     is_wrapped: bool = False
     is_training: bool = False
     is_unrolled: bool = False
+    averages: tuple[Average, ...] = ()
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

@@ -8,9 +8,10 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
-from xla_lens.blocks.blocks import Inlines, plain_text
+from xla_lens.blocks.blocks import Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
-from xla_lens.model.memory.donation import Fit, missed_donations
+from xla_lens.model.memory.donation import Fit, Missed, missed_donations
+from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
 
@@ -22,9 +23,7 @@ def donate(facts: Facts) -> Iterator[Effect]:
     dump, color = facts.dump, facts.space.color
     rows = [row for row in missed_donations(dump, facts.updated) if dump.values.space[row.parameter] == color]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
-    # What reads an argument while it writes the output, but not in place, reads a copy then.
-    copied = [row for row in rows if row.fit is Fit.READ_LATER and row.last_read == row.birth]
-    yield Effect(NONE, tuple(facts.piece(row.parameter, row.birth, row.birth) for row in copied))
+    yield Effect(NONE, tuple(piece for row in rows for piece in _copy(facts, row)))
     for row in rows:
         value, last = row.parameter, row.birth - 1
         # At the step that writes in place, both share the bytes.
@@ -36,6 +35,16 @@ def donate(facts: Facts) -> Iterator[Effect]:
         yield Effect(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
 
 
+def _copy(facts: Facts, row: Missed) -> Iterator[Piece]:
+    """The copy of an argument that is read by what writes the output over it, but not in place. On a CPU, everything
+    that reads the argument reads the copy.
+    """
+    steps = [read.step for read in facts.reads(row.parameter)]
+    if row.fit is Fit.READ_LATER and row.birth in steps:
+        last = max(steps)
+        yield facts.piece(row.parameter, min(steps) if facts.dump.backend is Backend.CPU else last, last)
+
+
 def _what(subject: Subject) -> Inlines:
     names = subject.argument_names(root_of)
     # Equinox gives one name to all arguments.
@@ -44,7 +53,16 @@ def _what(subject: Subject) -> Inlines:
     whole = _whole_arguments(subject)
     parts = subject.argument_names(lambda path: root if (root := root_of(path)) in whole else path)
     others = () if subject.has_all_names else (" and the other arguments that are updated",)
-    return ("Donate ", *listed(parts), *others)
+    return ("Donate ", *listed(parts), *others, *_apart(subject))
+
+
+def _apart(subject: Subject) -> Inlines:
+    """What to take care of with an average that begins as what it is an average of: no array is donated twice."""
+    if not subject.averages:
+        return ()
+    average, weight = Name(subject.averages[0].name), subject.averages[0].name_of_weight
+    copy = Name(f"jax.tree.map(jnp.copy, {weight})")
+    return (". ", average, " has to begin as a copy, ", copy, ": no array can be donated twice in a call")
 
 
 def _snippet(subject: Subject) -> str | None:

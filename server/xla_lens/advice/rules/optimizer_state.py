@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
+from xla_lens.advice.averages import Averages
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.provenance import elementwise_sources
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
-from xla_lens.syntax.columns import NONE
 
 _FIRST_MOMENT: Final = re.compile(
     r".*?(?:\.(?:mu|m|trace|momentum|exp_avg)|\['(?:mu|m|trace|momentum|exp_avg)'\])(?=[.\[]|$)"
@@ -50,21 +49,14 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
 
 
 def _is_average(facts: Facts, tree: str, values: Sequence[int]) -> bool:
-    """Whether a tree is an average of the weights, whatever its name is: it is computed from them, but the new weights
-    are not computed from it, as they are from moments.
-    """
+    """Whether a tree is an average of the weights, whatever its name is."""
     value = max(values, key=lambda value: facts.size[value])
     place = (told_path(facts.op_name(facts.name[value])) or "")[len(tree) :]
     weights = (other for other in facts.arguments if facts.dimensions(other) == facts.dimensions(value))
     for weight in weights if place else ():
         path = told_path(facts.op_name(facts.name[weight])) or ""
         if weight not in facts.idle_arguments and path.endswith(place):
-            new_weight, new_value = facts.new_version(weight), facts.new_version(value)
-            return (
-                NONE not in (new_weight, new_value)
-                and weight in elementwise_sources(facts.origins, new_value)
-                and value not in elementwise_sources(facts.origins, new_weight)
-            )
+            return facts.kept(Averages).is_average(value, weight)
     return False
 
 

@@ -1,0 +1,90 @@
+"""Arguments that are averages of others, such as of the weights."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cache, cached_property
+from itertools import permutations
+from typing import Final
+
+from xla_lens.advice.facts import COPYING, Dimensions, Facts
+from xla_lens.advice.op_names import is_forward
+from xla_lens.advice.provenance import elementwise_sources
+from xla_lens.advice.subject import Average
+from xla_lens.model.attribution.parameters import path_parts, told_path
+from xla_lens.syntax.columns import NONE, Kind
+
+
+class Averages:
+    """The arguments of a program that are averages of others. Keeps what their new versions are computed from."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._sources = cache(self._sources_of)
+
+    def is_average(self, argument: int, weight: int) -> bool:
+        """Whether an argument is an average of another one, such as a weight: its new version is computed from that
+        element by element, but the new weight is not computed from it, as it is from moments.
+        """
+        return weight in self._sources(argument) and argument not in self._sources(weight)
+
+    def _sources_of(self, argument: int) -> frozenset[int]:
+        """The arguments that the new version of an argument is computed from element by element."""
+        new = self._facts.new_version(argument)
+        return elementwise_sources(self._facts.origins, new) if new != NONE else frozenset()
+
+    def donated(self, advised: Collection[int]) -> tuple[Average, ...]:
+        """The averages of weights that are donated, as the weights are, once some arguments are donated, too."""
+        arguments, kind = self._facts.arguments, self._facts.kind
+        if not any(value in arguments for value in advised):
+            return ()
+        donated = {value for value in arguments if kind[value] & Kind.MAYBE_LIVE_OUT}.union(advised)
+        return tuple(each for each in self._of_weights if {each.value, each.weight} <= donated)
+
+    @cached_property
+    def _of_weights(self) -> tuple[Average, ...]:
+        """The trees of arguments that are averages of weights. They are looked for among the arguments of the shape
+        with the most bytes, of which the weights and all that is kept of them have the same number.
+        """
+        facts = self._facts
+        paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.all_arguments}
+        totals = Counter[Dimensions | None]()
+        for value, path in paths.items():
+            totals[facts.dimensions(value)] += facts.size[value] * (path is not None)
+        shape = max(totals, key=totals.__getitem__, default=None)
+        parts = {
+            value: tuple(filter(None, path_parts(path)))
+            for value, path in paths.items()
+            if path and facts.dimensions(value) == shape
+        }
+        first = next(iter(parts.values()), ())
+        ends = {value: _common_end(each, first) for value, each in parts.items() if each != first}
+        most = max(ends.values(), default=0)
+        # The same array of each tree: ``params['up']`` and ``ema['up']``.
+        values = [value for value in parts if ends.get(value, most) == most][:_MOST_TREES]
+        names = {value: "".join(parts[value][: len(parts[value]) - most]) for value in values}
+        return tuple(
+            Average(value, weight, names[value], names[weight])
+            for value, weight in permutations(values, 2)
+            if self.is_average(value, weight) and self._is_read_forward(weight)
+        )
+
+    def _is_read_forward(self, argument: int) -> bool:
+        """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments."""
+        facts, waiting = self._facts, [argument]
+        for each in waiting:
+            for read in facts.reads(each):
+                if is_forward(facts.op_name(read.name)):
+                    return True
+                if facts.dump.opcode(read.name) in COPYING:
+                    waiting += [made for made in facts.defined_by(read.name) if made not in waiting]
+        return False
+
+
+def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
+    """How many parts two paths have in common at their ends."""
+    pairs = zip(reversed(path), reversed(other), strict=False)
+    return next((number for number, (one, two) in enumerate(pairs) if one != two), min(len(path), len(other)))
+
+
+_MOST_TREES: Final = 6
+"""Maximum number of trees of arguments of which some may be averages of others."""
