@@ -432,6 +432,40 @@ def fourier(is_changed: bool, batch: int = 32, size: int = 64, width: int = 32, 
     return accumulated if is_changed else step, arguments, donated
 
 
+# ---------------------------------------------------------------- graphs
+
+
+def equivariant(is_changed: bool, nodes: int = 8192, edges: int = 131072, width: int = 64) -> Compiled:
+    """Layers that move the nodes of a graph along its edges. The features have too many columns to gather one by one,
+    the positions have three.
+    """
+
+    def layer(weights: Any, h: Any, positions: Any, senders: Any, receivers: Any) -> Any:
+        pairs = h[senders] + h[receivers]
+        if is_changed:
+            directions = [column[receivers] - column[senders] for column in positions.T]
+            lengths = sum(column * column for column in directions)[:, None]
+        else:
+            direction = positions[receivers] - positions[senders]
+            lengths = jnp.sum(direction * direction, -1, keepdims=True)
+        messages = jax.nn.silu(pairs @ weights["in"] + lengths * weights["length"])
+        strength = messages @ weights["out"]
+        if is_changed:
+            moves = jnp.stack([jax.ops.segment_sum(column * strength, receivers, nodes) for column in directions], -1)
+        else:
+            moves = jax.ops.segment_sum(direction * strength[:, None], receivers, nodes)
+        return h + jax.ops.segment_sum(messages, receivers, nodes), positions + moves
+
+    def loss(params: Any, h: Any, positions: Any, senders: Any, receivers: Any, targets: Any) -> Any:
+        for weights in params:
+            h, positions = layer(weights, h, positions, senders, receivers)
+        return jnp.mean((positions - targets) ** 2)
+
+    params = [{"in": of(width, width), "length": of(width), "out": of(width)}] * 2
+    indices, positions = of(edges, dtype=INT), of(nodes, 3)
+    return trained(loss, params, of(nodes, width), positions, indices, indices, positions)
+
+
 BOTH = ("cpu", "tpu")
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
@@ -449,6 +483,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "blocks": ("rematerialize", blocks, ("tpu",)),
     "residuals": ("rematerialize", residuals, ("tpu",)),
     "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
+    "equivariant": ("padded-dimension", equivariant, ("tpu",)),
     "fourier": ("microbatches", fourier, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
 }

@@ -43,12 +43,14 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     is_divided = any(_RESHAPE.search(facts.op_name(facts.name[value]) or "") for value in padded)
     if is_divided or (is_joined and not has_scatter):
         return
-    wide = {value for value in padded if _minor_lengths(facts.dump, value)[0] > _MOST_COLUMNS}
-    # Wide rows have too many columns to gather one by one, and what is computed from them has their layout.
-    by_row = {value for value in padded if _is_by_row(facts, value)}
-    others = wide if by_row and by_row <= wide else ()
+    lengths = {value: _minor_lengths(facts.dump, value)[0] for value in padded}
+    by_row = {lengths[value] for value in padded if _is_by_row(facts, value)}
+    # Wide rows have too many columns to gather one by one, and what is computed from rows has their layout. To take
+    # narrow rows apart changes nothing else.
+    narrow = {length for length in lengths.values() if length <= _MOST_COLUMNS}
+    changed = (by_row & narrow or narrow) if by_row else {*lengths.values()}
     for value, size in padded.items():
-        if value not in others and not _is_for_library(facts, value):
+        if lengths[value] in changed and not _is_for_library(facts, value):
             yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
 
 
