@@ -35,6 +35,11 @@ def product(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.tanh(a @ b).sum()
 
 
+def drawn(key: jax.Array, a: jax.Array) -> jax.Array:
+    """A matrix with noise."""
+    return jnp.tanh(a @ a + jax.random.normal(key, a.shape)).sum()
+
+
 def step(state: jax.Array, batch: jax.Array) -> jax.Array:
     """A step of a training."""
     return state - jax.grad(product)(state, batch)
@@ -103,6 +108,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "decorated": (timed(timed(donating)), *pair),
     "partial": (functools.partial(donating, MATRIX), MATRIX),
     "method": (Model().run, MATRIX),
+    "key": (drawn, jax.random.key(0), MATRIX),
     "scan": (nested, MATRIX),
     "shard_map": (sharded, MATRIX),
     "sharded": (jax.jit(product, in_shardings=NamedSharding(MESH, P("d"))), *pair),

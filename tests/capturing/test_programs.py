@@ -54,6 +54,7 @@ _EXPECTED = {
     "decorated": ("jit_step", 4 * _SQUARE),
     "partial": ("jit_step", 4 * _SQUARE),
     "method": ("jit_run", 2 * _SQUARE),
+    "key": ("jit_drawn", 5 * _SQUARE),
     "scan": ("jit_nested", 3 * _SQUARE),
     "shard_map": ("jit__lambda", _SQUARE // 4),
     "sharded": ("jit_product", _SQUARE + _SQUARE // 4),

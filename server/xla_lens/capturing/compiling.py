@@ -125,7 +125,9 @@ class _Argument:
         import jax
 
         sharding = array.sharding if getattr(array, "committed", True) else None
-        self._shape = jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding, weak_type=array.weak_type)
+        # Keys of random numbers have no type that is weak.
+        is_weak = getattr(array, "weak_type", False)
+        self._shape = jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding, weak_type=is_weak)
         self._array = weakref.ref(array)
 
     def get(self) -> Any:
