@@ -250,7 +250,7 @@ def test_gathered_weights_are_live_when_they_are_needed() -> None:
 def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak() -> None:
     (suggestion,) = _advice("flags/cpu-vit/default/*-buffer-assignment.txt").suggestions
     assert suggestion.rule is Rule.CPU_SCHEDULER
-    assert "0.59 to 0.99" in suggestion.measured
+    assert "0.56 to 0.99" in suggestion.measured
     assert not _advice("cpu-jaxlib0.10.2/transformer_train/module_0000*-buffer-assignment.txt").suggestions
     assert not _advice("flags/tpu-gpt/default/*-buffer-assignment.txt").suggestions
 
