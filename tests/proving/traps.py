@@ -921,6 +921,20 @@ def advantages(batch: int = 4096, width: int = 256) -> Made:
     return trained(loss, params, of(batch, width), of(batch, dtype=INT), of(batch), of(batch))
 
 
+def balanced(batch: int = 8192, width: int = 512, classes: int = 10) -> Made:
+    """A loss with weights for the classes, by how often the batch has each of them."""
+
+    def loss(params: Any, x: Any, labels: Any) -> Any:
+        for weights in params["layers"]:
+            x = residual(weights, x)
+        counts = jnp.zeros(classes).at[labels].add(1.0)
+        losses = -jnp.take_along_axis(jax.nn.log_softmax(x @ params["head"]), labels[:, None], 1)[:, 0]
+        return jnp.mean(losses * (batch / classes / jnp.maximum(counts, 1.0))[labels])
+
+    params = {"layers": mlp_layers(3, width), "head": of(width, classes)}
+    return trained(loss, params, of(batch, width), of(batch, dtype=INT))
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -977,6 +991,7 @@ TRAPS: dict[str, Trap] = {
     "plain_net": Trap(plain_net, ("rematerialize:Wrap net", "rematerialize:Wrap loss")),
     "smoothed": Trap(smoothed, ("optimizer-state",)),
     "every_fourth": Trap(every_fourth, (), ("donate:donate_argnames=('params', 'state')",)),
+    "balanced": Trap(balanced, ("microbatches", "logits")),
     "keyed": Trap(keyed, (), ("donate:donate_argnames=('state',)",)),
     "with_rate": Trap(with_rate, ("donate:donate_argnames=('state',)",), ("donate:state['params']",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),

@@ -782,7 +782,7 @@ class Axes:
 
     def _scatter(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """A table with updates at some elements: sums of what the updates have and the table has not."""
-        by, window, inserted, common = (_numbers(text, name) for name in _SCATTER)
+        by, window, inserted, common, vector = (_numbers(text, name) for name in _SCATTER)
         count = len(operands) // 2
         table, indices, updates = operands[0], operands[count], operands[count + 1]
         if indices.is_index:
@@ -792,7 +792,9 @@ class Axes:
         for here, there in zip(kept, window, strict=True):
             length = length_of(dimensions[here])
             dimensions[here] = resized(together(updates.dimensions[there], dimensions[here]), length)
-        places = _others(updates.dimensions, window)
+        # Of what is counted, such as labels, only the indices have the axes: the updates are all alike.
+        pairs = zip(_others(updates.dimensions, window), _others(indices.dimensions, vector), strict=False)
+        places = [together(update, index) for update, index in pairs]
         for here, dimension in zip(common, places, strict=False):
             dimensions[here] = together(dimensions[here], dimension)
         spread = all_axes(places) & ~all_axes(dimensions) & ~COUNTED
@@ -984,6 +986,7 @@ _GATHER: Final = (
 )
 _SCATTER: Final = (
     *(b"scatter_dims_to_operand_dims", b"update_window_dims", b"inserted_window_dims", b"input_batching_dims"),
+    b"index_vector_dim",
 )
 _SOURCES: Final = {b"broadcast": 1, b"pad": 1, b"dynamic-update-slice": 2}
 """How many of the operands have elements that are in the result; all of those of others."""
