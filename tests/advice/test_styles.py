@@ -1,7 +1,7 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
 - `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
-- `clustered_by_products`, `values_first`, `masked_layers` and `pulled` are of `proving/parts.py`.
+- `clustered_by_products`, `convolved`, `values_first`, `masked_layers` and `pulled` are of `proving/parts.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `selective` and `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `keyed`, `with_rate`, `plain_net`,
@@ -161,6 +161,12 @@ def test_a_wrapped_layer_of_a_python_loop_still_saves_its_inputs(program: str, s
     """Four products of 128 MiB and no residuals of 64 MiB; ten products of 128 MiB and no results of layers."""
     (action,) = (action for action in _advice(program, tmp_path).actions if action.rule == "rematerialize")
     assert action.saved_needed_bytes >> 20 == saved_mib
+
+
+def test_a_wrapped_layer_stores_the_inputs_that_fusions_made_of_products(tmp_path: Path) -> None:
+    """Of five products of 128 MiB, `jax.checkpoint` keeps in bf16 what `relu` makes of them."""
+    (action,) = (action for action in _advice("convolved", tmp_path).actions if action.rule == "rematerialize")
+    assert round(action.saved_needed_bytes / 2**20) == 320
 
 
 def test_a_layer_as_wide_as_the_vocabulary_is_long_is_none_of_the_logits(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ calls read what those before them return.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.op_names import is_backward
@@ -15,7 +15,12 @@ from xla_lens.advice.stacks import reading_operands, taken_from, value_of, way_b
 from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
+from xla_lens.model.memory.donation import ELEMENTWISE
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.shapes import parse_shape
+
+Read: TypeAlias = tuple[int, int]
+"""An instruction that reads something, and the number of the operand."""
 
 
 class _Place(NamedTuple):
@@ -46,6 +51,20 @@ class FunctionInputs:
         """Whether the forward pass reads a value of the function as an input of it, or outside of it."""
         reads = ((self._place(row), number) for row, number in self._reads.of(value))
         return any(place is None or (place, number) in self._inputs for place, number in reads)
+
+    def made_of(self, value: int) -> dict[Read, int]:
+        """The inputs of the function that fusions compute from a value element by element, so that no buffer holds
+        them: the instructions that read them, with the bytes that the input takes in a buffer of its own.
+        """
+        size_bytes, shape = self._reads.facts.size[value], self._reads.facts.dump.shape(value)
+        before = parse_shape(shape) if shape else None
+        found = dict[Read, int]()
+        for row, number in self._reads.behind_elements(value):
+            operand = self._writers.operand(Position(row, ()), number, ())
+            after = parse_shape(self._writers.read(operand.row).own.shape) if operand else None
+            if before and after and (self._place(row), number) in self._inputs:
+                found[row, number] = size_bytes * after.bits // before.bits
+        return found
 
     def _place(self, row: int) -> _Place | None:
         """Where the function makes an instruction, None if it does not."""
@@ -99,9 +118,9 @@ class ForwardReads:
 
     def __init__(self, facts: Facts, writers: Writers) -> None:
         self.facts, self.writers = facts, writers
-        self._found: dict[int, list[tuple[int, int]]] = {}
+        self._found: dict[int, list[Read]] = {}
 
-    def of(self, value: int) -> list[tuple[int, int]]:
+    def of(self, value: int) -> list[Read]:
         """The instructions with a source by which the forward pass reads what a value holds, with the numbers of the
         operands: those of the value, of what it is a copy of, and of copies of these.
         """
@@ -109,7 +128,7 @@ class ForwardReads:
             self._found[value] = [*self._reads(value)]
         return self._found[value]
 
-    def _reads(self, value: int) -> Iterator[tuple[int, int]]:
+    def _reads(self, value: int) -> Iterator[Read]:
         facts, writers = self.facts, self.writers
         places = [*way_back(writers, position_of(facts, writers, value))]
         sources = (value_of(facts, writers, place) for place in places if not place.callers)
@@ -129,7 +148,26 @@ class ForwardReads:
                 else:
                     waiting += [made for made in facts.defined_by(name) if made not in waiting]
 
-    def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def behind_elements(self, value: int) -> Iterator[Read]:
+        """The reads, within the same fusions, of what these compute from a value element by element."""
+        waiting = [*self.of(value)]
+        for row, _ in waiting:
+            if self.writers.read(row).own.opcode in ELEMENTWISE and (callers := self._callers(row)):
+                more = [read for read in self._reads_within(Position(row, (), callers)) if read not in waiting]
+                yield from more
+                waiting += more
+
+    def _callers(self, row: int) -> tuple[int, ...]:
+        """The fusions that an instruction is in, the outermost first. Empty if one of them is called several times."""
+        callers = list[int]()
+        while not self.writers.module.is_in_entry(row):
+            row = self.writers.caller(row)
+            if row == NONE:
+                return ()
+            callers.append(row)
+        return tuple(reversed(callers))
+
+    def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[Read]:
         """The instructions with a source that read some operands of a fusion."""
         writers = self.writers
         for called in writers.called(fusion.row, b"calls"):
@@ -137,7 +175,7 @@ class ForwardReads:
                 if writers.read(row).own.parameter_number in numbers:
                     yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
 
-    def _reads_within(self, position: Position) -> Iterator[tuple[int, int]]:
+    def _reads_within(self, position: Position) -> Iterator[Read]:
         """The instructions with a source that read the result of one within a fusion."""
         writers, module, row, callers = self.writers, self.writers.module, position.row, position.callers
         for user, numbers in reading_operands(writers, row).items():

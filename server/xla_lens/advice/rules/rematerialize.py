@@ -22,7 +22,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
+from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, Read, position_of
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import is_computed_again
 from xla_lens.advice.rule_row import Policy, RuleRow
@@ -55,8 +55,9 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         if facts.opcode(value) in (b"parameter", b"while")
         and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
     }
+    stored = dict[Read, Piece]()
     for layers, saved_effects in found.items():
-        made = _made_within(facts, saved_effects) if layers == 1 else None
+        made = _made_within(facts, saved_effects, stored) if layers == 1 else None
         effects = saved_effects if made is None else made
         groups = facts.grouped(effects)
         if not groups:
@@ -82,12 +83,14 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
                 continue
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (effect for effect in one_by_one if effect.value not in inputs)
+    if stored:
+        yield Effect(NONE, tuple(stored.values()))
 
 
-def _made_within(facts: Facts, effects: list[Effect]) -> list[Effect] | None:
+def _made_within(facts: Facts, effects: list[Effect], stored: dict[Read, Piece]) -> list[Effect] | None:
     """Those of some values outside of loops that `jax.checkpoint` around the function to wrap frees: what the function
     makes, but for its inputs and results. Where there is no such function, each value counts for the one that is a part
-    of the forward pass. None if the functions are unknown.
+    of the forward pass. None if the functions are unknown. Adds to `stored` the inputs that it stores in their place.
     """
     writers, functions, left = facts.origins.writers, facts.kept(Functions), effects
     if writers is None:
@@ -110,7 +113,14 @@ def _made_within(facts: Facts, effects: list[Effect]) -> list[Effect] | None:
         left = [effect for function, made in by_function.items() for effect in _freed(reads, function, made)]
         if len(left) == len(before):
             break
-    return left
+    if len(left) < len(effects):
+        return left
+    # No buffer holds an input or a result.
+    return [
+        effect
+        for function, made in by_function.items()
+        for effect in _with_inputs_stored(reads, function, made, stored)
+    ]
 
 
 _MOST_FUNCTIONS: Final = 4
@@ -119,10 +129,31 @@ _MOST_FUNCTIONS: Final = 4
 
 def _freed(reads: ForwardReads, function: str, effects: list[Effect]) -> Iterator[Effect]:
     """Those of the values that a function makes that are none of its inputs and results."""
-    groups, start = reads.facts.grouped(effects), reads.facts.start
-    first = (min((effect.value for effect in group), key=start.__getitem__) for group in groups)
-    inputs = FunctionInputs(reads, function, first)
+    inputs = _inputs(reads, function, effects)
     yield from (effect for effect in effects if not (inputs.is_complete and inputs.is_kept(effect.value)))
+
+
+def _inputs(reads: ForwardReads, function: str, effects: list[Effect]) -> FunctionInputs:
+    """The inputs of a function that the first of each kind of some values depends on."""
+    groups, start = reads.facts.grouped(effects), reads.facts.start
+    return FunctionInputs(
+        reads, function, (min((one.value for one in group), key=start.__getitem__) for group in groups)
+    )
+
+
+def _with_inputs_stored(
+    reads: ForwardReads, function: str, effects: list[Effect], stored: dict[Read, Piece]
+) -> Iterator[Effect]:
+    """Those of the values that a function makes, without what they hold for its next call, such as what `relu` makes of
+    a product. Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value.
+    """
+    inputs = _inputs(reads, function, effects)
+    for effect in effects:
+        start, end = reads.facts.start[effect.value], reads.facts.end[effect.value]
+        made = inputs.made_of(effect.value) if inputs.is_complete else {}
+        stored.update({read: Piece(start, end, size_bytes) for read, size_bytes in made.items()})
+        early, late = effect.pieces
+        yield effect._replace(pieces=(early._replace(end_step=start), late)) if made else effect
 
 
 def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
