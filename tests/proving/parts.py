@@ -288,8 +288,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "remembered": ("donate", remembered, BOTH),
     "reverted": ("donate", reverted, BOTH),
     "compared": ("donate", compared, BOTH),
-    "convolved": ("rematerialize", convolved, BOTH),
-    "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), BOTH),
+    "convolved": ("rematerialize", convolved, ("tpu",)),
+    "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),
     "masked_layers": ("microbatches", masked_layers, BOTH),
 }
 """What advises a change, the program, and where it is compiled."""
