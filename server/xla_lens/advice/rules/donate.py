@@ -53,16 +53,15 @@ def _what(subject: Subject) -> Inlines:
     whole = _whole_arguments(subject)
     parts = subject.argument_names(lambda path: root if (root := root_of(path)) in whole else path)
     others = () if subject.has_all_names else (" and the other arguments that are updated",)
-    return ("Donate ", *listed(parts), *others, *_apart(subject))
+    return ("Donate ", *listed(parts), *others, *_beginning(subject))
 
 
-def _apart(subject: Subject) -> Inlines:
-    """What to take care of with an average that begins as what it is an average of: no array is donated twice."""
+def _beginning(subject: Subject) -> Inlines:
+    """How an average has to begin that is donated together with what it is an average of."""
     if not subject.averages:
         return ()
-    average, weight = Name(subject.averages[0].name), subject.averages[0].name_of_weight
-    copy = Name(f"jax.tree.map(jnp.copy, {weight})")
-    return (". ", average, " has to begin as a copy, ", copy, ": no array can be donated twice in a call")
+    average = subject.averages[0]
+    return (" (", Name(average.name), " must begin as a copy of ", Name(average.name_of_weight), ")")
 
 
 def _snippet(subject: Subject) -> str | None:
@@ -81,6 +80,11 @@ def _snippet(subject: Subject) -> str | None:
     if not subject.is_training and not apart:
         # A batch that a net adds something to is no state of the program: its caller may need it afterwards.
         more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
+    elif subject.averages and not apart:
+        # No array can be donated twice in a call.
+        more = (
+            f"  # {subject.averages[0].name} must begin as jax.tree.map(jnp.copy, {subject.averages[0].name_of_weight})"
+        )
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 
