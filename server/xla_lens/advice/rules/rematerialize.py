@@ -15,9 +15,9 @@ like inputs.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
-from typing import Final
+from typing import Final, NamedTuple
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
@@ -55,10 +55,9 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         if facts.opcode(value) in (b"parameter", b"while")
         and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
     }
-    stored = dict[Read, Piece]()
     for layers, saved_effects in found.items():
-        made = _made_within(facts, saved_effects, stored) if layers == 1 else None
-        effects = saved_effects if made is None else made
+        made = _made_within(facts, saved_effects) if layers == 1 else None
+        effects = made.effects if made else saved_effects
         groups = facts.grouped(effects)
         if not groups:
             continue
@@ -68,7 +67,7 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         # The groups with most of the bytes have a value for each layer.
         count = counts.most_common(1)[0][0]
         inputs = {effect.value for effect in effects if layers > 1 and _is_input(facts, effect.source_value)}
-        if not inputs and made is None:
+        if not inputs and not made:
             # The smallest group of those dimensions are the inputs of the layers.
             of_layer = (facts.of_layer(group[0].value, is_stacked=layers > 1) for group in groups)
             like = (row for row, shape in enumerate(of_layer) if shape in carried)
@@ -83,14 +82,23 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
                 continue
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (effect for effect in one_by_one if effect.value not in inputs)
-    if stored:
-        yield Effect(NONE, tuple(stored.values()))
+        if made and made.stored:
+            yield Effect(NONE, made.stored)
 
 
-def _made_within(facts: Facts, effects: list[Effect], stored: dict[Read, Piece]) -> list[Effect] | None:
+class _Made(NamedTuple):
+    """What `jax.checkpoint` does to the values that functions make, and the inputs of these that it stores in place of
+    some.
+    """
+
+    effects: list[Effect]
+    stored: tuple[Piece, ...] = ()
+
+
+def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
     """Those of some values outside of loops that `jax.checkpoint` around the function to wrap frees: what the function
     makes, but for its inputs and results. Where there is no such function, each value counts for the one that is a part
-    of the forward pass. None if the functions are unknown. Adds to `stored` the inputs that it stores in their place.
+    of the forward pass. None if the functions are unknown.
     """
     writers, functions, left = facts.origins.writers, facts.kept(Functions), effects
     if writers is None:
@@ -114,13 +122,9 @@ def _made_within(facts: Facts, effects: list[Effect], stored: dict[Read, Piece])
         if len(left) == len(before):
             break
     if len(left) < len(effects):
-        return left
+        return _Made(left)
     # No buffer holds an input or a result.
-    return [
-        effect
-        for function, made in by_function.items()
-        for effect in _with_inputs_stored(reads, function, made, stored)
-    ]
+    return _with_inputs_stored(reads, by_function)
 
 
 _MOST_FUNCTIONS: Final = 4
@@ -136,24 +140,24 @@ def _freed(reads: ForwardReads, function: str, effects: list[Effect]) -> Iterato
 def _inputs(reads: ForwardReads, function: str, effects: list[Effect]) -> FunctionInputs:
     """The inputs of a function that the first of each kind of some values depends on."""
     groups, start = reads.facts.grouped(effects), reads.facts.start
-    return FunctionInputs(
-        reads, function, (min((one.value for one in group), key=start.__getitem__) for group in groups)
-    )
+    first = (min((effect.value for effect in group), key=start.__getitem__) for group in groups)
+    return FunctionInputs(reads, function, first)
 
 
-def _with_inputs_stored(
-    reads: ForwardReads, function: str, effects: list[Effect], stored: dict[Read, Piece]
-) -> Iterator[Effect]:
-    """Those of the values that a function makes, without what they hold for its next call, such as what `relu` makes of
-    a product. Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value.
+def _with_inputs_stored(reads: ForwardReads, by_function: Mapping[str, list[Effect]]) -> _Made:
+    """The values that functions make, without what they hold for the next call, such as what `relu` makes of a product.
+    Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value.
     """
-    inputs = _inputs(reads, function, effects)
-    for effect in effects:
-        start, end = reads.facts.start[effect.value], reads.facts.end[effect.value]
-        made = inputs.made_of(effect.value) if inputs.is_complete else {}
-        stored.update({read: Piece(start, end, size_bytes) for read, size_bytes in made.items()})
-        early, late = effect.pieces
-        yield effect._replace(pieces=(early._replace(end_step=start), late)) if made else effect
+    effects, stored = list[Effect](), dict[Read, Piece]()
+    for function, made in by_function.items():
+        inputs = _inputs(reads, function, made)
+        for effect in made:
+            start, end = reads.facts.start[effect.value], reads.facts.end[effect.value]
+            sizes = inputs.made_of(effect.value) if inputs.is_complete else {}
+            stored.update({read: Piece(start, end, size_bytes) for read, size_bytes in sizes.items()})
+            early, late = effect.pieces
+            effects.append(effect._replace(pieces=(early._replace(end_step=start), late)) if sizes else effect)
+    return _Made(effects, tuple(stored.values()))
 
 
 def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
