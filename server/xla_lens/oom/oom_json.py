@@ -9,7 +9,7 @@ from msgspec import Meta
 from xla_lens.model.warrants import Bound
 from xla_lens.oom.candidates import ChosenBy
 from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomKind
-from xla_lens.words.json_types import Count, CountFrom1, Files, JsonObject, Value
+from xla_lens.words.json_types import Count, CountFrom1, Files, JsonObject, Value, keyed_by
 
 
 class Size(JsonObject):
@@ -111,7 +111,7 @@ class Dump(JsonObject):
     `number`: one of its sums is a number of the message; `biggest`: of the dumps of that name, it reserves the most;
     `only`: there is no other.
     """
-    sums: dict[DumpSum, BoundedSize]
+    sums: Annotated[dict[DumpSum, BoundedSize], keyed_by(DumpSum)]
     """The sums over the allocations in the memory space of the message."""
 
 

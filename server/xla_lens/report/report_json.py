@@ -28,6 +28,7 @@ from xla_lens.words.json_types import (
     Inexact,
     JsonObject,
     Value,
+    keyed_by,
 )
 
 # ---------------------------------------------------------------- values
@@ -722,7 +723,7 @@ class Donation(JsonObject):
     """Parameters with a buffer that also holds an output."""
     missed_count: Count
     """The number of parameters that an output could have reused."""
-    missed_bytes: dict[Fit, Count]
+    missed_bytes: Annotated[dict[Fit, Count], keyed_by(Fit)]
     """The bytes that could be saved, by how sure that is; see `fit`."""
     missed: list[Missed]
     """Parameters that an output could have reused."""
