@@ -136,6 +136,14 @@ def queued(is_changed: bool, batch: int = 512, entries: int = 65536, width: int 
 # ---------------------------------------------------------------- state that is returned as it was
 
 
+def _error(params: Any, x: Any, y: Any) -> Any:
+    """The loss of a net of some layers."""
+    h = x
+    for weights in params:
+        h = jnp.tanh(h @ weights)
+    return jnp.mean((h - y) ** 2)
+
+
 def waved(is_changed: bool, size: int = 4096) -> Compiled:
     """A step of the wave equation, which returns the field that it got as the one before."""
 
@@ -150,13 +158,7 @@ def remembered(is_changed: bool, width: int = 2048, batch: int = 512) -> Compile
     """A step of gradient descent that also returns the weights as they were."""
 
     def step(state: Any, x: Any, y: Any) -> Any:
-        def loss(params: Any) -> Any:
-            h = x
-            for weights in params:
-                h = jnp.tanh(h @ weights)
-            return jnp.mean((h - y) ** 2)
-
-        gradients = jax.grad(loss)(state["params"])
+        gradients = jax.grad(_error)(state["params"], x, y)
         momentum = jax.tree.map(lambda m, g: 0.9 * m + g, state["momentum"], gradients)
         params = jax.tree.map(lambda p, m: p - 1e-3 * m, state["params"], momentum)
         return {"params": params, "momentum": momentum, "before": state["params"]}
@@ -170,13 +172,7 @@ def reverted(is_changed: bool, width: int = 2048, batch: int = 512) -> Compiled:
     """A step with Adam that keeps the old state where a gradient is not finite."""
 
     def step(params: Any, state: Any, x: Any, y: Any) -> Any:
-        def loss(params: Any) -> Any:
-            h = x
-            for weights in params:
-                h = jnp.tanh(h @ weights)
-            return jnp.mean((h - y) ** 2)
-
-        value, gradients = jax.value_and_grad(loss)(params)
+        value, gradients = jax.value_and_grad(_error)(params, x, y)
         is_fine = jnp.isfinite(value)
         mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mean"], gradients)
         square = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state["square"], gradients)
@@ -193,13 +189,7 @@ def compared(is_changed: bool, width: int = 2048, batch: int = 512) -> Compiled:
     """A step that returns the new state and the old one beside it, for its caller to choose from."""
 
     def step(state: Any, x: Any, y: Any) -> Any:
-        def loss(params: Any) -> Any:
-            h = x
-            for weights in params:
-                h = jnp.tanh(h @ weights)
-            return jnp.mean((h - y) ** 2)
-
-        gradients = jax.grad(loss)(state["params"])
+        gradients = jax.grad(_error)(state["params"], x, y)
         momentum = jax.tree.map(lambda m, g: 0.9 * m + g, state["momentum"], gradients)
         params = jax.tree.map(lambda p, m: p - 1e-3 * m, state["params"], momentum)
         return {"params": params, "momentum": momentum}, state

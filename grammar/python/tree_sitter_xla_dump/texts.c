@@ -262,7 +262,7 @@ static Text next_operand(Text *list) {
 
 // The name of the tuple of which an operand is an element, `tuple` of `tuple#0#1`; the name itself if it is none.
 static Text tuple_name(Text name) {
-  for (const uint8_t *at = name.end; at > name.at + 1 && ((*--at >= '0' && *at <= '9') || *at == '#');) {
+  for (const uint8_t *at = name.end; at > name.at + 1 && (is_digit(*--at) || *at == '#');) {
     if (*at == '#' && at + 1 < name.end) name.end = at;
   }
   return name;

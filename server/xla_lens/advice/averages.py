@@ -6,7 +6,7 @@ from functools import cache, cached_property
 from itertools import permutations
 from typing import Final
 
-from xla_lens.advice.facts import COPYING, Dimensions, Facts
+from xla_lens.advice.facts import Dimensions, Facts
 from xla_lens.advice.op_names import is_forward
 from xla_lens.advice.provenance import elementwise_sources
 from xla_lens.advice.subject import Average
@@ -70,14 +70,7 @@ class Averages:
 
     def _is_read_forward(self, argument: int) -> bool:
         """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments."""
-        facts, waiting = self._facts, [argument]
-        for each in waiting:
-            for read in facts.reads(each):
-                if is_forward(facts.op_name(read.name)):
-                    return True
-                if facts.dump.opcode(read.name) in COPYING:
-                    waiting += [made for made in facts.defined_by(read.name) if made not in waiting]
-        return False
+        return any(is_forward(self._facts.op_name(read.name)) for read in self._facts.reads_of_content(argument))
 
 
 def _common_end(path: Sequence[str], other: Sequence[str]) -> int:

@@ -153,7 +153,7 @@ class Axes:
         """Whether op_names tell what is differentiated."""
         self._is_prefetching = False
         """Whether the slices are those that a TPU copies to VMEM one by one and joins again."""
-        entry = next(iter(module.columns.computations.is_entry.nonzero()[0].tolist()), NONE)
+        entry = module.entry
         self.is_complete = entry != NONE
         if self.is_complete:
             try:
@@ -222,6 +222,12 @@ class Axes:
         factors = [factor for dimension in dimensions for factor in dimension if factor[0] & ~COUNTED]
         own = reduce(or_, (axes for axes, _ in factors), 0) & ~COUNTED
         return sum(bit for bit in bits_of(own) if axis_length(factors, bit) < self._lengths.get(bit, 0))
+
+    def _need_whole(self, arrays: Iterable[Array]) -> None:
+        """Note arrays that a loop carries, or that an instruction mixes in an unknown way."""
+        counts = {total(array.dimensions) for array in arrays}
+        self.others |= counts
+        self.whole |= counts
 
     def _number(self, result: Result) -> int:
         """The number of a result, which gets one if it has none."""
@@ -335,9 +341,7 @@ class Axes:
     def _loop(self, body: int, carried: Result) -> Result:
         """What a loop carries, once another iteration adds nothing to it."""
         carried = complete(carried)
-        counts = {total(array.dimensions) for array in arrays_of(carried)}
-        self.others |= counts
-        self.whole |= counts
+        self._need_whole(arrays_of(carried))
         for _ in range(_MOST_ITERATIONS):
             after = union(carried, complete(self._computation(body, [carried])))
             if after == carried:
@@ -456,9 +460,7 @@ class Axes:
         dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
         joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
         if joining is operands:
-            counts = {total(operand.dimensions) for operand in operands}
-            self.others |= counts
-            self.whole |= counts
+            self._need_whole(operands)
         joined = reduce(or_, (operand.axes for operand in joining), 0)
         found = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
         return unpacked(found) if own.opcode == b"and" and found.packed else found
@@ -470,9 +472,7 @@ class Axes:
         if shape.startswith(b"("):
             return tuple(self._of_kernel(shape[slice(*span)], operands, count) for span in elements_of(shape))
         lengths = lengths_of(shape)
-        counts = {total(operand.dimensions) for operand in operands}
-        self.others |= counts
-        self.whole |= counts
+        self._need_whole(operands)
         mapped = list(plain(lengths[:count]))
         for number, length in enumerate(lengths[:count]):
             for operand in operands:
@@ -792,7 +792,7 @@ class Axes:
         for here, there in zip(kept, window, strict=True):
             length = length_of(dimensions[here])
             dimensions[here] = resized(together(updates.dimensions[there], dimensions[here]), length)
-        # Of what is counted, such as labels, only the indices have the axes: the updates are all alike.
+        # To count labels, a scatter adds ones: only its indices, the labels, have the axes of the batch.
         pairs = zip(_others(updates.dimensions, window), _others(indices.dimensions, vector), strict=False)
         places = [together(update, index) for update, index in pairs]
         for here, dimension in zip(common, places, strict=False):

@@ -490,7 +490,7 @@ class Facts:
         if name not in known:
             # Something that reads its own result through others is in a loop, and no copy for the backward pass.
             known[name] = self.is_backward(self.op_name(name))
-            if not known[name] and (self.op_name(name) is None or self.dump.opcode(name) in COPYING):
+            if not known[name] and (self.op_name(name) is None or self.dump.opcode(name) in _COPYING):
                 known[name] = self._passes_to_backward(name)
         return known[name]
 
@@ -504,15 +504,17 @@ class Facts:
 
     def is_computed_with(self, value: int, end: int) -> bool:
         """Whether something but copies reads a value, or copies of it, before a step."""
+        return any(0 <= read.step < end for read in self.reads_of_content(value))
+
+    def reads_of_content(self, value: int) -> Iterator[Read]:
+        """Yield how a value is read, and copies of it, and copies of these, but for what makes the copies."""
         waiting = [value]
         for each in waiting:
             for read in self.reads(each):
-                if not 0 <= read.step < end:
-                    continue
-                if self.dump.opcode(read.name) not in COPYING:
-                    return True
-                waiting += [made for made in self.defined_by(read.name) if made not in waiting]
-        return False
+                if self.dump.opcode(read.name) in _COPYING:
+                    waiting += [made for made in self.defined_by(read.name) if made not in waiting]
+                else:
+                    yield read
 
     def defined_by(self, name: int) -> list[int]:
         """The values that an instruction defines."""
@@ -643,7 +645,7 @@ def common_name(op_names: Sequence[str | None]) -> str | None:
 
 _NUMBER: Final = re.compile(r"(\d+)")
 
-COPYING: Final = frozenset(
+_COPYING: Final = frozenset(
     (b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier", b"slice-start", b"async-start")
 )
 """Opcodes of instructions that pass the content of a value on."""

@@ -35,22 +35,22 @@ class _Place(NamedTuple):
 class FunctionInputs:
     """Where a function reads what is made outside of it, as far as some values that it makes depend on that.
 
-    The function is known by the frames with its name. `is_complete` is False if the values depend on too many
-    instructions of it to follow.
+    The function is known by the frames with its name. If the values depend on too many instructions of it to follow, it
+    counts as having no inputs.
     """
 
     def __init__(self, reads: "ForwardReads", function: str, values: Iterable[int]) -> None:
         self._reads, self._writers, self._function = reads, reads.writers, function
         self._inputs = set[tuple[_Place | None, int]]()
         """The places of the instructions that read the inputs of the function, and the numbers of the operands."""
-        self.is_complete = True
+        self._is_complete = True
         positions = (position_of(reads.facts, reads.writers, value) for value in values)
         self._search([position for position in positions if position])
 
     def is_kept(self, value: int) -> bool:
         """Whether the forward pass reads a value of the function as an input of it, or outside of it."""
         reads = ((self._place(row), number) for row, number in self._reads.of(value))
-        return any(place is None or (place, number) in self._inputs for place, number in reads)
+        return self._is_complete and any(place is None or (place, number) in self._inputs for place, number in reads)
 
     def made_of(self, value: int) -> dict[Read, int]:
         """The inputs of the function that fusions compute from a value element by element, so that no buffer holds
@@ -59,7 +59,7 @@ class FunctionInputs:
         size_bytes, shape = self._reads.facts.size[value], self._reads.facts.dump.shape(value)
         before = parse_shape(shape) if shape else None
         found = dict[Read, int]()
-        for row, number in self._reads.behind_elements(value):
+        for row, number in self._reads.behind_elements(value) if self._is_complete else ():
             operand = self._writers.operand(Position(row, ()), number, ())
             after = parse_shape(self._writers.read(operand.row).own.shape) if operand else None
             if before and after and (self._place(row), number) in self._inputs:
@@ -83,7 +83,7 @@ class FunctionInputs:
                 continue
             passed.add(made)
             if len(passed) > _MOST_STEPS:
-                self.is_complete = False
+                self._is_complete = False
                 return
             for number in range(len(writers.read(made.row).operands)):
                 operand = writers.operand(made, number, ())

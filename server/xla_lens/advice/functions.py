@@ -222,7 +222,7 @@ def _callers(origin: Origin) -> dict[str, StackFrame | None]:
 
 
 _FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
-"""Files of what programs are written with: nobody changes these."""
+"""The files of libraries, whose functions their users do not change."""
 
 _HAIKU: Final = "haiku.remat"
 

@@ -146,8 +146,7 @@ def _argument_name(dump: DumpSet, allocation: int) -> str | None:
 def _places_of_outputs(dump: DumpSet, writers: Writers) -> dict[int, int]:
     """The places of the values that the program returns in a tuple."""
     module = writers.module
-    entry = next(iter(module.columns.computations.is_entry.nonzero()[0].tolist()), NONE)
-    root = module.root(entry) if entry != NONE else NONE
+    root = module.root(module.entry) if module.entry != NONE else NONE
     if root == NONE or writers.read(root).own.opcode != b"tuple" or not writers.read(root).operands:
         return {}
     places = range(len(writers.read(root).operands))

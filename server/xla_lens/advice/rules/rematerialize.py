@@ -15,7 +15,7 @@ like inputs.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
@@ -117,24 +117,18 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
                 by_function.setdefault(function, []).append(effect)
         if not by_function:
             return None
-        before = left
-        left = [effect for function, made in by_function.items() for effect in _freed(reads, function, made)]
+        before, inputs = left, {name: _inputs(reads, name, made) for name, made in by_function.items()}
+        left = [each for name, made in by_function.items() for each in made if not inputs[name].is_kept(each.value)]
         if len(left) == len(before):
             break
     if len(left) < len(effects):
         return _Made(left)
     # No buffer holds an input or a result.
-    return _with_inputs_stored(reads, by_function)
+    return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()])
 
 
 _MOST_FUNCTIONS: Final = 4
 """How often the function to wrap is looked for."""
-
-
-def _freed(reads: ForwardReads, function: str, effects: list[Effect]) -> Iterator[Effect]:
-    """Those of the values that a function makes that are none of its inputs and results."""
-    inputs = _inputs(reads, function, effects)
-    yield from (effect for effect in effects if not (inputs.is_complete and inputs.is_kept(effect.value)))
 
 
 def _inputs(reads: ForwardReads, function: str, effects: list[Effect]) -> FunctionInputs:
@@ -144,16 +138,14 @@ def _inputs(reads: ForwardReads, function: str, effects: list[Effect]) -> Functi
     return FunctionInputs(reads, function, first)
 
 
-def _with_inputs_stored(reads: ForwardReads, by_function: Mapping[str, list[Effect]]) -> _Made:
-    """The values that functions make, without what they hold for the next call, such as what `relu` makes of a product.
-    Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value.
+def _with_inputs_stored(facts: Facts, made_by: Iterable[tuple[FunctionInputs, list[Effect]]]) -> _Made:
+    """The values that functions with some inputs make, without what they hold for the next call, such as what `relu`
+    makes of a product. Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value.
     """
     effects, stored = list[Effect](), dict[Read, Piece]()
-    for function, made in by_function.items():
-        inputs = _inputs(reads, function, made)
+    for inputs, made in made_by:
         for effect in made:
-            start, end = reads.facts.start[effect.value], reads.facts.end[effect.value]
-            sizes = inputs.made_of(effect.value) if inputs.is_complete else {}
+            start, end, sizes = facts.start[effect.value], facts.end[effect.value], inputs.made_of(effect.value)
             stored.update({read: Piece(start, end, size_bytes) for read, size_bytes in sizes.items()})
             early, late = effect.pieces
             effects.append(effect._replace(pieces=(early._replace(end_step=start), late)) if sizes else effect)

@@ -132,7 +132,11 @@ def entry_layout_matches(graph: ModuleGraph, context: Context) -> Findings:
     shapes = [module.data[start:end] for start, end in shape_spans]
     if len(spans) != len(rows):
         place = Place(module.file, layout.start(1), layout.start(1) + spans[-1][1] if spans else layout.end(1))
-        names = module.computation_name(graph.entry), module.data[place.start : place.end], "`entry_computation_layout`"
+        names = (
+            module.computation_name(module.entry),
+            module.data[place.start : place.end],
+            "`entry_computation_layout`",
+        )
         whole = b"(%s)->%s" % (b", ".join(shapes[:-1]), shapes[-1])
         yield error(place, Problem.SHAPE_MISMATCH(*names, whole, "its instructions"))
         return
@@ -164,7 +168,7 @@ _ARROW: Final = re.compile(rb"\s*+->\s*+")
 
 def _result(graph: ModuleGraph) -> int:
     """The root of the entry computation, NONE without one."""
-    return graph.module.roots.item(graph.entry) if graph.entry != NONE else NONE
+    return graph.module.roots.item(graph.module.entry) if graph.module.entry != NONE else NONE
 
 
 _ALIASES: Final = re.compile(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\),?)*) \}")
@@ -178,7 +182,7 @@ def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Findings:
     aliases = [*_ALIAS.finditer(module.data, *header.span(1))] if header else []
     if not aliases:
         return
-    parameter = graph.parameters(graph.entry, np.array([integer(alias[2]) for alias in aliases], np.int64))
+    parameter = graph.parameters(graph.module.entry, np.array([integer(alias[2]) for alias in aliases], np.int64))
     rows = []
     for instruction, group in ((np.full(len(aliases), root), 1), (parameter, 3)):
         numbers = {
@@ -402,9 +406,9 @@ def _ends(graph: ModuleGraph, context: Context, step: Column) -> Column:
     extend(np.where(own != NONE, np.arange(len(values)), NONE), _async_ends(graph, step)[graph.computation[own]])
     kind = taken(dump.allocations.kind, values.allocation)
     is_kept = (kind != NONE) & ((kind & int(Kind.MAYBE_LIVE_OUT)) == 0)
-    is_entry = (graph.computation == graph.entry) & graph.has_opcode(b"parameter")
+    is_entry = (graph.computation == graph.module.entry) & graph.has_opcode(b"parameter")
     kept = np.where((row != NONE) & is_entry[row] & (shown != NONE) & is_kept[shown], shown, NONE)
-    extend(kept, np.full(len(kept), last_step[graph.entry]))
+    extend(kept, np.full(len(kept), last_step[graph.module.entry]))
     return end
 
 

@@ -129,12 +129,6 @@ class ModuleGraph:
         counts = self.module.columns.computations.instruction_count
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
-    @cached_property
-    def entry(self) -> int:
-        """The entry computation, NONE without one."""
-        rows = np.flatnonzero(self.module.columns.computations.is_entry)
-        return rows.item(-1) if len(rows) else NONE
-
     def parameter(self, computation: int, number: int) -> int:
         """Return the instruction of a parameter, NONE if the module lacks it."""
         return self.parameters(computation, np.array([number])).item(0)
@@ -153,7 +147,7 @@ class ModuleGraph:
     @cached_property
     def entry_parameters(self) -> Column:
         """The parameters of the entry computation by number."""
-        rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.entry))
+        rows = np.flatnonzero((self.quotes.parameter != NONE) & (self.computation == self.module.entry))
         return ordered(rows, self.quotes.parameter)
 
     def elements(self, rows: Column) -> Column:

@@ -208,6 +208,12 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
         """Return whether an instruction is in the entry computation."""
         return bool(self.columns.computations.is_entry[self.computation_of(row)])
 
+    @property
+    def entry(self) -> int:
+        """The entry computation, NONE without one."""
+        rows = np.flatnonzero(self.columns.computations.is_entry)
+        return rows.item(-1) if len(rows) else NONE
+
     def root(self, computation: int) -> int:
         """Return the root instruction of a computation, NONE if none is marked."""
         return self.roots.item(computation)
