@@ -16,6 +16,7 @@ from xla_lens.advice.dimensions import axes_of
 from xla_lens.advice.op_names import (
     is_backward,
     is_differentiated,
+    is_marked,
 )
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch
@@ -353,7 +354,7 @@ class Facts:
             if is_mixed or not all(axes_of(result.dimensions[0]) & axis for result in own):
                 continue
             # A sum over models is no result of one of them.
-            if (own and not is_summed) or (is_summed and not is_training):
+            if (own and not is_summed) or (is_summed and not is_training and self._tells_training):
                 names = self._names_of_batch(size, 0)
                 return Batch(names, size, is_trained=is_training, is_summed=is_summed)
         return None
@@ -363,8 +364,10 @@ class Facts:
         """The batch of a part of the program that is not differentiated, and computes something of each example from
         that example alone: the distances of points from centres in each iteration of a loop, or the values of all
         observations, before a loop trains with them. Of several, it is the one whose values take most of the peak. None
-        without one, and where several devices share it.
+        without one, where several devices share it, and where nothing tells what is differentiated.
         """
+        if not self._tells_training:
+            return None
         likely = [value for value in self.computed if value in self.owned and self._is_undifferentiated(value)]
         if self._is_sharded or sum(map(self.owned.__getitem__, likely)) * _LARGE_PART < self.space.peak_live_bytes:
             return None
@@ -376,6 +379,15 @@ class Facts:
         counts = {prod(self.computed[value].lengths) for value in values[size]}
         is_summed = any(self.axes.totals[count] & self.axis(size) for count in counts)
         return Batch(self._names_of_batch(size, 0), size, is_summed=is_summed, is_apart=True)
+
+    @property
+    def _tells_training(self) -> bool:
+        """Whether op_names tell what the program differentiates. Those of some releases have no marks: then a program
+        that updates arguments may train them.
+        """
+        module = self.origins.module
+        is_updating = self.updated or any(self.kind[value] & Kind.MAYBE_LIVE_OUT for value in self.all_arguments)
+        return not is_updating or (module is not None and any(map(is_marked, module.sources.op_names)))
 
     def is_apart(self, value: int, size: int) -> bool:
         """Whether each element of a value is computed from one element of a batch of a size, and nothing needs more

@@ -17,6 +17,11 @@ def is_differentiated(op_name: str | None) -> bool:
     return op_name is not None and _DIFFERENTIATED.search(op_name) is not None
 
 
+def is_marked(op_name: str) -> bool:
+    """Return whether an op_name tells that the program differentiates something."""
+    return is_differentiated(op_name) or is_backward(op_name)
+
+
 def is_forward(op_name: str | None) -> bool:
     """Return whether an op_name of JAX belongs to the forward pass of what it differentiates."""
     return is_differentiated(op_name) and not is_backward(op_name)
