@@ -346,6 +346,46 @@ def residuals(is_changed: bool, words: int = 3072, batch: int = 64, length: int 
     return trained(loss, {"table": of(words, width), "layers": layers}, tokens, tokens)
 
 
+def triplets(is_changed: bool, batch: int = 16384, width: int = 1024, layers: int = 5) -> Compiled:
+    """A net that is called for three batches. Some inputs of its layers are in buffers, the others are computed where
+    they are read.
+    """
+
+    def block(x: Any, weights: Any) -> Any:
+        return x + jnp.tanh(jax.nn.relu(x @ weights))
+
+    def net(params: Any, x: Any) -> Any:
+        for weights in params:
+            x = (jax.checkpoint(block) if is_changed else block)(x, weights)
+        return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
+
+    def loss(params: Any, *batches: Any) -> Any:
+        x, like, unlike = (net(params, batch) for batch in batches)
+        return jnp.mean(jax.nn.relu(0.2 + jnp.sum((x - like) ** 2, -1) - jnp.sum((x - unlike) ** 2, -1)))
+
+    return trained(loss, [of(width, width)] * layers, *[of(batch, width)] * 3)
+
+
+def views(is_changed: bool, batch: int = 16384, width: int = 1024, layers: int = 6) -> Compiled:
+    """A net that is called for two views of a batch. Its layers read their inputs only for products, so that a TPU
+    stores them in bfloat16.
+    """
+
+    def layer(x: Any, weights: Any) -> Any:
+        return jax.nn.gelu(x @ weights)
+
+    def net(params: Any, x: Any) -> Any:
+        for weights in params:
+            x = (jax.checkpoint(layer) if is_changed else layer)(x, weights)
+        return x
+
+    def loss(params: Any, *batches: Any) -> Any:
+        one, other = (net(params, batch) for batch in batches)
+        return jnp.mean((one - other) ** 2) - jnp.mean(jnp.var(one, 0)) - jnp.mean(jnp.var(other, 0))
+
+    return trained(loss, [of(width, width)] * layers, *[of(batch, width)] * 2)
+
+
 def conv(x: Any, kernel: Any) -> Any:
     return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
 
@@ -483,6 +523,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "blocks": ("rematerialize", blocks, ("tpu",)),
     "residuals": ("rematerialize", residuals, ("tpu",)),
     "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
+    "triplets": ("rematerialize", triplets, ("tpu",)),
+    "views": ("rematerialize", views, ("tpu",)),
     "equivariant": ("padded-dimension", equivariant, ("tpu",)),
     "fourier": ("microbatches", fourier, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),

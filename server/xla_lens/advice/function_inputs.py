@@ -6,6 +6,7 @@ reads what is made outside of the function. Where it does so, by the line within
 calls read what those before them return.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,6 +17,7 @@ from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
 from xla_lens.model.memory.donation import ELEMENTWISE
+from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
 
@@ -32,6 +34,16 @@ class _Place(NamedTuple):
     operation: str
 
 
+class _Content(NamedTuple):
+    """What an instruction computes, in however many fusions it does: where it is made, and the last of the values that
+    it is computed from.
+    """
+
+    frames: Frames
+    op_name: str
+    made_from: int
+
+
 class FunctionInputs:
     """Where a function reads what is made outside of it, as far as some values that it makes depend on that.
 
@@ -44,27 +56,71 @@ class FunctionInputs:
         self._inputs = set[tuple[_Place | None, int]]()
         """The places of the instructions that read the inputs of the function, and the numbers of the operands."""
         self._is_complete = True
-        positions = (position_of(reads.facts, reads.writers, value) for value in values)
-        self._search([position for position in positions if position])
+        firsts = [*values]
+        positions = [position for value in firsts if (position := position_of(reads.facts, reads.writers, value))]
+        # What fusions compute from a value may be the result of the call that makes it.
+        behind = [row for value in firsts for row in reads.behind_elements(value)]
+        self._search([*positions, *(Position(row, (), reads.callers(row)) for row in behind)])
 
     def is_kept(self, value: int) -> bool:
         """Whether the forward pass reads a value of the function as an input of it, or outside of it."""
         reads = ((self._place(row), number) for row, number in self._reads.of(value))
         return self._is_complete and any(place is None or (place, number) in self._inputs for place, number in reads)
 
-    def made_of(self, value: int) -> dict[Read, int]:
-        """The inputs of the function that fusions compute from a value element by element, so that no buffer holds
-        them: the instructions that read them, with the bytes that the input takes in a buffer of its own.
+    def unstored(self, values: Iterable[int], kept: Iterable[int]) -> dict[int, int]:
+        """The inputs of the function that fusions compute element by element from some values, and that no buffer
+        holds, not even one of the values that are kept: the bytes that each takes in a buffer of its own, by the last
+        of the values that it is computed from.
         """
-        size_bytes, shape = self._reads.facts.size[value], self._reads.facts.dump.shape(value)
-        before = parse_shape(shape) if shape else None
-        found = dict[Read, int]()
-        for row, number in self._reads.behind_elements(value) if self._is_complete else ():
-            operand = self._writers.operand(Position(row, ()), number, ())
-            after = parse_shape(self._writers.read(operand.row).own.shape) if operand else None
-            if before and after and (self._place(row), number) in self._inputs:
-                found[row, number] = size_bytes * after.bits // before.bits
+        facts, reads_of = self._reads.facts, dict[_Content, list[Read]]()
+        made_from = dict[int, int]()
+        """The last value that instructions are computed from."""
+        for value in sorted(values, key=facts.start.__getitem__) if self._is_complete else ():
+            made_from.update(dict.fromkeys(self._reads.behind_elements(value), value))
+        for row, value in made_from.items():
+            inputs = [read for read in self._reads.behind_elements(value)[row] if self._is_input(*read)]
+            if inputs:
+                reads_of.setdefault(self._content(row, value), []).extend(inputs)
+        positions = (position_of(facts, self._writers, value) for value in kept)
+        makers = [maker.row for position in positions if position for maker in self._makers(position)]
+        held = {self._content(row, made_from[row]) for row in makers if row in made_from}
+        # Where the function has a loop, its lines read their own results, too. What calls return is made in one place.
+        results = {self._content(row, NONE) for row in makers if self._place(row)}
+        found = dict[int, int]()
+        for content, reads in reads_of.items():
+            if content not in held and (not results or content._replace(made_from=NONE) in results):
+                value = content.made_from
+                found[value] = found.get(value, 0) + self._size_bytes(value, reads)
         return found
+
+    def _is_input(self, row: int, number: int) -> bool:
+        return (self._place(row), number) in self._inputs
+
+    def _content(self, row: int, value: int) -> "_Content":
+        read = self._writers.read(row)
+        return _Content(read.frames, read.metadata.get("op_name", ""), value)
+
+    def _size_bytes(self, value: int, reads: Sequence[Read]) -> int:
+        """The bytes of an input that has as many elements as a value, by some reads of it."""
+        facts, writers = self._reads.facts, self._writers
+        row, number = reads[0]
+        shape, operand = facts.dump.shape(value), writers.operand(Position(row, ()), number, ())
+        before = parse_shape(shape) if shape else None
+        after = parse_shape(writers.read(operand.row).own.shape) if operand else None
+        if before is None or after is None:
+            return facts.size[value]
+        bits = min(after.bits, _BITS_OF_FACTORS) if self._are_rounded(reads) else after.bits
+        return facts.size[value] * bits // before.bits
+
+    def _are_rounded(self, reads: Iterable[Read]) -> bool:
+        """Whether a TPU needs an input only as the factor of products. It rounds that to bfloat16 unless a program
+        wants more precision, and stores it rounded.
+        """
+        instructions = [self._writers.read(row).own for row, _ in reads]
+        return self._reads.facts.dump.backend is Backend.TPU and all(
+            own.opcode in _PRODUCTS and _PRECISION.search(own.text, own.operands_end, own.end) is None
+            for own in instructions
+        )
 
     def _place(self, row: int) -> _Place | None:
         """Where the function makes an instruction, None if it does not."""
@@ -119,6 +175,7 @@ class ForwardReads:
     def __init__(self, facts: Facts, writers: Writers) -> None:
         self.facts, self.writers = facts, writers
         self._found: dict[int, list[Read]] = {}
+        self._behind: dict[int, dict[int, list[Read]]] = {}
 
     def of(self, value: int) -> list[Read]:
         """The instructions with a source by which the forward pass reads what a value holds, with the numbers of the
@@ -148,16 +205,20 @@ class ForwardReads:
                 else:
                     waiting += [made for made in facts.defined_by(name) if made not in waiting]
 
-    def behind_elements(self, value: int) -> Iterator[Read]:
-        """The reads, within the same fusions, of what these compute from a value element by element."""
-        waiting = [*self.of(value)]
-        for row, _ in waiting:
-            if self.writers.read(row).own.opcode in ELEMENTWISE and (callers := self._callers(row)):
-                more = [read for read in self._reads_within(Position(row, (), callers)) if read not in waiting]
-                yield from more
-                waiting += more
+    def behind_elements(self, value: int) -> dict[int, list[Read]]:
+        """What fusions compute from a value element by element: the instructions that do, each with those of the same
+        fusions that read it.
+        """
+        if value not in self._behind:
+            found, waiting = self._behind.setdefault(value, {}), [*self.of(value)]
+            for row, _ in waiting:
+                is_new = row not in found and self.writers.read(row).own.opcode in ELEMENTWISE
+                if is_new and (callers := self.callers(row)):
+                    found[row] = [*self._reads_within(Position(row, (), callers))]
+                    waiting += found[row]
+        return self._behind[value]
 
-    def _callers(self, row: int) -> tuple[int, ...]:
+    def callers(self, row: int) -> tuple[int, ...]:
         """The fusions that an instruction is in, the outermost first. Empty if one of them is called several times."""
         callers = list[int]()
         while not self.writers.module.is_in_entry(row):
@@ -205,3 +266,10 @@ def position_of(facts: Facts, writers: Writers, value: int) -> Position | None:
 
 _MOST_STEPS: Final = 5000
 """Maximum number of instructions of a function that are followed back from what it makes."""
+
+_PRODUCTS: Final = frozenset((b"convolution", b"dot"))
+
+_PRECISION: Final = re.compile(rb"operand_precision=|algorithm=")
+"""What HLO adds to a product that is to be computed with more precision than usual."""
+
+_BITS_OF_FACTORS: Final = 16

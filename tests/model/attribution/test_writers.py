@@ -56,9 +56,10 @@ def test_only_callers_are_those_that_instructions_name(path: Path) -> None:
         for _, _, computation in module.called(table.start.item(row), table.end.item(row)):
             callers.setdefault(computation, set()).add(row)
     assert callers
-    assert module.only_callers == {
-        computation: min(rows) if len(rows) == 1 else NONE for computation, rows in callers.items()
-    }
+    assert module.only_callers.tolist() == [
+        min(rows) if len(rows := callers.get(computation, set())) == 1 else NONE
+        for computation in range(len(module.columns.computations))
+    ]
 
 
 def test_writers_are_found_without_a_search_of_the_module_for_each_computation(monkeypatch: pytest.MonkeyPatch) -> None:

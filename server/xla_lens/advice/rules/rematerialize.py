@@ -15,14 +15,14 @@ like inputs.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, Read, position_of
+from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import is_computed_again
 from xla_lens.advice.rule_row import Policy, RuleRow
@@ -121,10 +121,9 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
         left = [each for name, made in by_function.items() for each in made if not inputs[name].is_kept(each.value)]
         if len(left) == len(before):
             break
-    if len(left) < len(effects):
-        return _Made(left)
-    # No buffer holds an input or a result.
-    return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()])
+    freed = {effect.value for effect in left}
+    kept = [effect.value for effect in effects if effect.value not in freed]
+    return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
 
 
 _MOST_FUNCTIONS: Final = 4
@@ -138,18 +137,24 @@ def _inputs(reads: ForwardReads, function: str, effects: list[Effect]) -> Functi
     return FunctionInputs(reads, function, first)
 
 
-def _with_inputs_stored(facts: Facts, made_by: Iterable[tuple[FunctionInputs, list[Effect]]]) -> _Made:
+def _with_inputs_stored(
+    facts: Facts, made_by: Iterable[tuple[FunctionInputs, list[Effect]]], kept: Sequence[int]
+) -> _Made:
     """The values that functions with some inputs make, without what they hold for the next call, such as what `relu`
-    makes of a product. Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value.
+    makes of a product. Fusions compute that from the value. `jax.checkpoint` has XLA store it in place of the value,
+    unless it is in one of the values that are kept.
     """
-    effects, stored = list[Effect](), dict[Read, Piece]()
+    effects, stored = list[Effect](), list[Piece]()
     for inputs, made in made_by:
+        sizes = inputs.unstored([effect.value for effect in made], kept)
         for effect in made:
-            start, end, sizes = facts.start[effect.value], facts.end[effect.value], inputs.made_of(effect.value)
-            stored.update({read: Piece(start, end, size_bytes) for read, size_bytes in sizes.items()})
+            start, end, size_bytes = facts.start[effect.value], facts.end[effect.value], sizes.get(effect.value, 0)
             early, late = effect.pieces
-            effects.append(effect._replace(pieces=(early._replace(end_step=start), late)) if sizes else effect)
-    return _Made(effects, tuple(stored.values()))
+            if size_bytes:
+                stored.append(Piece(start, end, size_bytes))
+                early = early._replace(end_step=start)
+            effects.append(effect._replace(pieces=(early, late)))
+    return _Made(effects, tuple(stored))
 
 
 def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:

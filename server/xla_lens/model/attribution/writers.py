@@ -95,9 +95,19 @@ class Writers:
         """Read the instruction of a row."""
         if row not in self._read:
             own = self.module.instruction(row) or _EMPTY
-            metadata, operands = own.metadata(), tuple(operand.name for operand in own.operands())
+            metadata, operands = self._metadata(row, own), tuple(operand.name for operand in own.operands())
             self._read[row] = ReadInstruction(own, operands, metadata, *self._calls.of(metadata))
         return self._read[row]
+
+    def _metadata(self, row: int, own: InstructionText) -> Metadata:
+        """The fields of the metadata of an instruction that say where it comes from, from columns if it has a call
+        stack: to read its text takes several times as long.
+        """
+        sources = self.module.sources
+        frame_id, op_name = sources.stack_frame_id.item(row), sources.op_names[sources.op_name.item(row)]
+        if frame_id == NONE:
+            return own.metadata()
+        return {"stack_frame_id": str(frame_id)} | ({"op_name": op_name} if op_name else {})
 
     def operand(self, position: Position, number: int, index: tuple[int, ...]) -> Position | None:
         """An element of an operand, None if the module lacks it."""
@@ -126,7 +136,7 @@ class Writers:
 
     def caller(self, row: int) -> int:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
-        return self.module.only_callers.get(self.module.computation_of(row), NONE)
+        return self.module.only_callers.item(self.module.computation_of(row))
 
 
 class _Search:

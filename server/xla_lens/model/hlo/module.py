@@ -137,22 +137,24 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
         the row of the computation, NONE if there is none.
         """
         for match in CALLED.finditer(self.data, start, end):
-            names = (match[3] if match[2] is None else match[2]).split(b",")
-            for place, name in enumerate(names):
-                yield match[1], place, self.computation_rows.row(name.strip().removeprefix(b"%"))
+            for place, name in enumerate(_called_names(match)):
+                yield match[1], place, self.computation_rows.row(name)
 
     @cached_property
-    def only_callers(self) -> dict[int, int]:
-        """The instruction that calls each computation, NONE where several do. One pass over the text: a module can have
-        ten thousand computations.
+    def only_callers(self) -> Column:
+        """The instruction that calls each computation, NONE where none or several do. One pass over the text: a module
+        can have ten thousand computations.
         """
-        found: dict[int, int] = {}
-        for match in CALLED.finditer(self.data):
-            caller = self.instruction_at(match.start())
-            for _, _, computation in self.called(match.start(), match.end()):
-                found[computation] = caller if found.get(computation, caller) == caller else NONE
-        found.pop(NONE, None)
-        return found
+        instructions, count = self.columns.instructions, len(self.columns.computations)
+        calls = [(match.start(), name) for match in CALLED.finditer(self.data) for name in _called_names(match)]
+        computations = self.computation_rows.rows_of([name for _, name in calls])
+        starts = np.array([start for start, _ in calls], np.int64)
+        callers = instructions.start.searchsorted(starts, "right") - 1
+        is_known = (computations != NONE) & (callers >= 0)
+        first, last = np.full(count, len(instructions)), np.full(count, NONE)
+        np.minimum.at(first, computations[is_known], callers[is_known])
+        np.maximum.at(last, computations[is_known], callers[is_known])
+        return np.where(first == last, first, NONE)
 
     # ------------------------------------------------------------ places
 
@@ -297,6 +299,12 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def _call_stacks(self) -> CallStacks:
         return CallStacks(self.columns, self.data)
+
+
+def _called_names(match: re.Match[bytes]) -> list[bytes]:
+    """The names of computations in an attribute."""
+    names = (match[3] if match[2] is None else match[2]).split(b",")
+    return [name.strip().removeprefix(b"%") for name in names]
 
 
 _HEAD: Final = 4096
