@@ -35,7 +35,7 @@ class Averages:
     def donated(self, advised: Collection[int]) -> tuple[Average, ...]:
         """The averages of weights that are donated, as the weights are, once some arguments are donated, too."""
         arguments, kind = self._facts.arguments, self._facts.kind
-        if not any(value in arguments for value in advised):
+        if {*arguments}.isdisjoint(advised):
             return ()
         donated = {value for value in arguments if kind[value] & Kind.MAYBE_LIVE_OUT}.union(advised)
         return tuple(each for each in self._of_weights if {each.value, each.weight} <= donated)
