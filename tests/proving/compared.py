@@ -386,6 +386,30 @@ def views(is_changed: bool, batch: int = 16384, width: int = 1024, layers: int =
     return trained(loss, [of(width, width)] * layers, *[of(batch, width)] * 2)
 
 
+def crops(is_changed: bool, batch: int = 32, size: int = 64, width: int = 128, layers: int = 6) -> Compiled:
+    """A net that is called for crops of two sizes. `wide` only returns what is saved: fusions compute `relu` of it."""
+
+    def wide(x: Any, kernel: Any) -> Any:
+        return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def block(x: Any, weights: Any) -> Any:
+        first, second = weights
+        return x + wide(jax.nn.relu(wide(x, first)), second)
+
+    def net(params: Any, x: Any) -> Any:
+        for weights in params:
+            x = (jax.checkpoint(block) if is_changed else block)(x, weights)
+        return jnp.mean(x, (1, 2))
+
+    def loss(params: Any, *crops: Any) -> Any:
+        large, small = (net(params, crop) for crop in crops)
+        return jnp.mean((large - small) ** 2)
+
+    kernel = of(3, 3, width, width)
+    sizes = (size, size // 2)
+    return trained(loss, [(kernel, kernel)] * layers, *(of(batch, size, size, width) for size in sizes))
+
+
 def conv(x: Any, kernel: Any) -> Any:
     return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
 
@@ -525,6 +549,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
     "triplets": ("rematerialize", triplets, ("tpu",)),
     "views": ("rematerialize", views, ("tpu",)),
+    "crops": ("rematerialize", crops, ("tpu",)),
     "equivariant": ("padded-dimension", equivariant, ("tpu",)),
     "fourier": ("microbatches", fourier, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),

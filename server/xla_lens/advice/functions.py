@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.function_inputs import ForwardReads
 from xla_lens.advice.op_names import is_differentiated, is_forward
 from xla_lens.advice.subject import Call, name_of
 from xla_lens.model.attribution.frames import Origin
@@ -31,6 +32,8 @@ class Functions:
 
     def __init__(self, facts: Facts) -> None:
         self._facts, self._origins = facts, facts.origins
+        self.reads = ForwardReads(facts, facts.origins.writers) if facts.origins.writers else None
+        """How the forward pass reads values, None without an HLO module."""
 
     def call(self, effects: Iterable[Effect], sizes: Mapping[int, int], *, is_part: bool) -> Call | None:
         """The innermost function that computes most bytes of the changed values, and where it is called; None if no
@@ -170,9 +173,14 @@ class Functions:
 
     def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
         """The functions that return a value: the forward pass reads it outside of them."""
-        forward = (read.name for read in self._facts.reads(value) if not self._facts.is_for_backward(read.name))
-        stacks = [frames for name in forward if (frames := self._origins.of_name(name).frames)]
-        around = set[str | None](functions).intersection(*({frame.function for frame in stack} for stack in stacks))
+        facts = self._facts
+        if self.reads:
+            stacks = [self.reads.writers.read(row).frames for row, _ in self.reads.of(value)]
+        else:
+            forward = (read.name for read in facts.reads(value) if not facts.is_for_backward(read.name))
+            stacks = [self._origins.of_name(name).frames for name in forward]
+        callers = ({frame.function for frame in stack} for stack in stacks if stack)
+        around = set[str | None](functions).intersection(*callers)
         return {*functions} - around
 
     def _line_of(self, function: str, effects: Sequence[Effect]) -> StackFrame | None:

@@ -100,10 +100,10 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
     makes, but for its inputs and results. Where there is no such function, each value counts for the one that is a part
     of the forward pass. None if the functions are unknown.
     """
-    writers, functions, left = facts.origins.writers, facts.kept(Functions), effects
-    if writers is None:
+    functions, left = facts.kept(Functions), effects
+    reads = functions.reads
+    if reads is None:
         return None
-    reads = ForwardReads(facts, writers)
     # What is left may be made by a function within the one that was wrapped first.
     for _ in range(_MOST_FUNCTIONS):
         call, by_function = functions.call(left, facts.owned, is_part=True), dict[str, list[Effect]]()
