@@ -90,7 +90,7 @@ def test_targets_are_in_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text()
     calls = [match[1] for command in _commands() if (match := re.match(r"(?:\w+=\S+ )?make (.+)", command))]
     targets = {word for call in calls for word in re.sub(r'\w+=(".*?"|\S+)', "", call).split()}
-    assert targets == {"benchmark", "demo", "test", "test-all", "test-pythons", "test-editors", "dist"}
+    assert targets == {"demo", "test", "test-all", "test-pythons", "test-editors", "dist"}
     assert [name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
 
 
