@@ -223,8 +223,6 @@ static const uint8_t *find(Text text, const char *wanted) {
   return text.at ? text.at : text.end;
 }
 
-static bool contains(Text text, const char *wanted) { return find(text, wanted) != text.end; }
-
 // The list of operands without its brackets. It ends at `end` if the closing one is missing.
 static Text operands_of(const Head *head, const uint8_t *end) {
   const uint8_t *start = head->opcode.end + 1, *at = start;
@@ -275,11 +273,12 @@ static int64_t read_operands(const Head *head, const uint8_t *end, const Numbers
   if (is_text(head->opcode, "parameter") || is_text(head->opcode, "constant")) return 0;
   Text list = operands_of(head, end);
   bool has_percent = has_byte(list, '%');
-  if (list.end == end || contains(list, "null")) return NONE;
+  if (list.end == end) return NONE;
   const size_t first = operands->count;
   while (!is_empty(list)) {
     Text word = next_operand(&list);
-    bool is_usual = !is_empty(word) && (has_percent ? *word.at == '%' : head->is_bare && (isalpha(*word.at) || *word.at == '_'));
+    // `null` stands for an operand that was deleted.
+    bool is_usual = !is_empty(word) && !is_text(word, "null") && (has_percent ? *word.at == '%' : head->is_bare && (isalpha(*word.at) || *word.at == '_'));
     if (!is_usual) {
       operands->count = first;
       return NONE;

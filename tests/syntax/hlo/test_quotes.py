@@ -122,6 +122,12 @@ def test_parts_that_are_not_asked_for_are_not_read() -> None:
     assert (only_names.name.tolist(), only_names.shape_start.tolist()) == ([0, NONE], [NONE, NONE])
 
 
+def test_names_may_begin_like_a_deleted_operand() -> None:
+    texts = [b"%a = f32[2]{0} add(%null.1, %nullable)", b"%a = f32[2]{0} add(%null.1, null)"]
+    quotes = _quotes_of(texts, Texts.of((b"null.1", b"nullable")))
+    assert (quotes.operand_count.tolist(), quotes.operands.tolist()) == ([2, NONE], [0, 1])
+
+
 @pytest.mark.parametrize("spans", [([0], [4]), ([-1], [2]), ([2], [1]), ([0, 1], [1])])
 def test_spans_outside_of_the_text_are_refused(spans: tuple[list[int], list[int]]) -> None:
     start, end = (np.array(part, np.int64) for part in spans)
