@@ -410,6 +410,27 @@ def crops(is_changed: bool, batch: int = 32, size: int = 64, width: int = 128, l
     return trained(loss, [(kernel, kernel)] * layers, *(of(batch, size, size, width) for size in sizes))
 
 
+def learned_rates(is_changed: bool, steps: int = 128, batch: int = 256, width: int = 512) -> Compiled:
+    """Rates of gradient descent that are trained through the descent: each step of it has a derivative in it."""
+
+    def net(params: Any, x: Any) -> Any:
+        for weights in params[:-1]:
+            x = jnp.tanh(x @ weights)
+        return x @ params[-1]
+
+    def loss(rates: Any, params: Any, xs: Any, ys: Any, x: Any, y: Any) -> Any:
+        def descend(params: Any, rows: Any) -> Any:
+            gradients = jax.grad(lambda params: jnp.mean((net(params, rows[0]) - rows[1]) ** 2))(params)
+            return jax.tree.map(lambda p, g, rate: p - jnp.exp(rate) * g, params, gradients, rates), None
+
+        params, _ = lax.scan(jax.checkpoint(descend) if is_changed else descend, params, (xs, ys))
+        return jnp.mean((net(params, x) - y) ** 2)
+
+    params = [of(64, width), of(width, width), of(width, 1)]
+    rows = of(steps, batch, 64), of(steps, batch, 1), of(1024, 64), of(1024, 1)
+    return trained(loss, [of()] * 3, params, *rows)
+
+
 def conv(x: Any, kernel: Any) -> Any:
     return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
 
@@ -550,6 +571,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "triplets": ("rematerialize", triplets, ("tpu",)),
     "views": ("rematerialize", views, ("tpu",)),
     "crops": ("rematerialize", crops, ("tpu",)),
+    "learned_rates": ("rematerialize", learned_rates, BOTH),
     "equivariant": ("padded-dimension", equivariant, ("tpu",)),
     "fourier": ("microbatches", fourier, BOTH),
     "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),

@@ -905,6 +905,33 @@ def plain_net(batch: int = 32768, width: int = 512) -> Made:
     return trained(loss, params, of(batch, width), of(batch, dtype=INT))
 
 
+def adapted(tasks: int = 64, batch: int = 64, width: int = 512) -> Made:
+    """MAML: a net is adapted to each task in three steps, whose derivative is taken. What computes the gradients of a
+    step is saved for that, so that to compute the net again within it saves more.
+    """
+
+    def net(params: Any, x: Any) -> Any:
+        for weights, bias in params[:-1]:
+            x = jax.nn.relu(x @ weights + bias)
+        weights, bias = params[-1]
+        return x @ weights + bias
+
+    def error(params: Any, x: Any, y: Any) -> Any:
+        return jnp.mean((net(params, x) - y) ** 2)
+
+    def task(params: Any, x: Any, y: Any, other_x: Any, other_y: Any) -> Any:
+        for _ in range(3):
+            params = jax.tree.map(lambda p, g: p - 0.01 * g, params, jax.grad(error)(params, x, y))
+        return error(params, other_x, other_y)
+
+    def loss(params: Any, *batches: Any) -> Any:
+        return jnp.mean(jax.vmap(task, (None, 0, 0, 0, 0))(params, *batches))
+
+    params = [(of(wide, high), of(high)) for wide, high in ((32, width), (width, width), (width, 1))]
+    x, y = of(tasks, batch, 32), of(tasks, batch, 1)
+    return trained(loss, params, x, y, x, y)
+
+
 def advantages(batch: int = 4096, width: int = 256) -> Made:
     """A policy gradient whose advantages are standardized over the batch: each microbatch has another mean of them."""
 
@@ -988,6 +1015,7 @@ TRAPS: dict[str, Trap] = {
     "with_policy": Trap(with_policy, (), ("rematerialize:without the policy",)),
     "denoised": Trap(denoised, ("donate:params",), ("donate:if nothing uses x",)),
     "advantages": Trap(advantages, ("logits",), ("microbatches:divided by sums over it",)),
+    "adapted": Trap(adapted, ("rematerialize",)),
     "plain_net": Trap(plain_net, ("rematerialize:Wrap net", "rematerialize:Wrap loss")),
     "smoothed": Trap(smoothed, ("optimizer-state",)),
     "every_fourth": Trap(every_fourth, (), ("donate:donate_argnames=('params', 'state')",)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads
-from xla_lens.advice.op_names import is_differentiated, is_forward
+from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import Call, name_of
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
@@ -54,7 +54,10 @@ class Functions:
                     # Nor what a function saves that computes a whole model, or several layers.
                     around |= self._called_once.models | (self._called_once.functions if is_unrolled else set())
                 parts = self._parts_of_pass(functions)
-                functions = {name: functions[name] for name in parts[: _first_of(parts, around)]}
+                parts = parts[: _first_of(parts, around)]
+                # Within a derivative that each iteration computes, it would add to what is saved.
+                parts = parts[-1:] if is_nested(origin.op_name) else parts
+                functions = {name: functions[name] for name in parts}
                 # The loop around a function stacks what it saves.
                 if effect.layers == 1:
                     returned.update(dict.fromkeys(self._returning(effect.value, functions), sizes[effect.value]))

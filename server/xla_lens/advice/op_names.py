@@ -8,8 +8,18 @@ from typing import Final
 
 
 def is_backward(op_name: str | None) -> bool:
-    """Return whether an op_name belongs to the backward pass."""
-    return op_name is not None and _BACKWARD.search(op_name) is not None
+    """Return whether an op_name belongs to the backward pass. The outermost mark of JAX decides: where a loss has a
+    gradient in it, all of that belongs to the forward pass of the loss.
+    """
+    return op_name is not None and _BACKWARD.match(op_name) is not None
+
+
+def is_nested(op_name: str | None) -> bool:
+    """Return whether an op_name of the forward pass belongs to a derivative within what is differentiated. XLA joins
+    the op_names of instructions that it merges.
+    """
+    parts = op_name.split(";") if op_name is not None and not is_backward(op_name) else ()
+    return any(part.count(_FORWARD_MARK) > 1 for part in parts)
 
 
 def is_differentiated(op_name: str | None) -> bool:
@@ -51,4 +61,5 @@ _CHECKPOINT: Final = "/checkpoint/"
 _MARKS: Final = re.compile(r"transpose\(|jvp\(|\)")
 _AGAIN: Final = "/rematted_computation/"
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
-_BACKWARD: Final = re.compile(r"transpose\(|(?:^|/)gradient_tape/|(?:^|/)gradients/")
+_FORWARD_MARK: Final = "jvp("
+_BACKWARD: Final = re.compile(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")

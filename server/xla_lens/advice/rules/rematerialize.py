@@ -24,7 +24,7 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
 from xla_lens.advice.functions import Functions
-from xla_lens.advice.op_names import is_computed_again
+from xla_lens.advice.op_names import is_computed_again, is_nested
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.stacks import stores_carried
@@ -56,6 +56,11 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
     }
     for layers, saved_effects in found.items():
+        origins = (facts.origins.of_value(effect.source_value) for effect in saved_effects)
+        # What computes a derivative within the loss again adds to what the forward pass saves. Few programs have layers
+        # around the whole derivative.
+        if layers == 1 and any(is_nested(origin.op_name) for origin in origins):
+            continue
         made = _made_within(facts, saved_effects) if layers == 1 else None
         effects = made.effects if made else saved_effects
         groups = facts.grouped(effects)
