@@ -1,7 +1,8 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
 - `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
-- `clustered_by_products`, `convolved`, `values_first`, `masked_layers` and `pulled` are of `proving/parts.py`.
+- `clustered_by_products`, `convolved`, `values_first`, `masked_layers`, `pulled`, `twins`, `history` and
+  `memory_bank` are of `proving/parts.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `triplets`, `views`, `crops`, `learned_rates`, `selective` and
   `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
@@ -49,6 +50,9 @@ def _text(advice: Advice, rule: str) -> str:
         ("judged", "mapped-batch", "Map over 2,048 examples at a time instead of all and add up the results in losses"),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),
+        # Each average of weights must be an array of its own.
+        ("twins", "donate", "average as one of critic) "),
+        ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin), average as "),
         # What a helper returns is read outside of it, by what fusions compute of it.
         ("crops", "rematerialize", "Wrap block"),
         # `jax.checkpoint` does not know the parameters of Haiku, also where its functions are in no module.
@@ -128,6 +132,9 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("private_sequences", "logits"),
         # The gradient of the logarithm of a sum over all others.
         ("pulled", "microbatches"),
+        # XLA for CPUs copies what is shifted, and what is read after a part of it is written.
+        ("history", "donate"),
+        ("memory_bank", "donate"),
         # The net is computed within a derivative in the loss.
         ("adapted", "rematerialize"),
         # After the loop over layers, the caches are held twice as well. One of them is in VMEM.
@@ -136,7 +143,17 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
 )
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
-    without = ("balanced", "beams_in_vmem", "deviations", "linked", "pulled", "sharpness", "smoothed", "unmarked")
+    without = (
+        "balanced",
+        "beams_in_vmem",
+        "deviations",
+        "history",
+        "linked",
+        "pulled",
+        "sharpness",
+        "smoothed",
+        "unmarked",
+    )
     assert advice.actions or program in without
     assert not _text(advice, rule)
 

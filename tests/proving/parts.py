@@ -269,6 +269,56 @@ def pulled(_: bool, count: int = 16384, others: int = 4096, width: int = 16) -> 
 
 BOTH = ("cpu", "tpu")
 
+
+def twins(is_changed: bool, batch: int = 256, width: int = 1024) -> Compiled:
+    """Two critics with an average of each. No average may begin as its critic if both are donated."""
+
+    def values(weights: Any, x: Any) -> Any:
+        return jnp.tanh(x @ weights["in"]) @ weights["out"]
+
+    def step(critic: Any, twin: Any, average: Any, twin_average: Any, x: Any, rewards: Any) -> Any:
+        target = rewards + 0.99 * jnp.minimum(values(average, x), values(twin_average, x))
+
+        def loss(critics: Any) -> Any:
+            return sum(jnp.mean((values(each, x) - target) ** 2) for each in critics)
+
+        gradients = jax.grad(loss)((critic, twin))
+        critic, twin = jax.tree.map(lambda p, g: p - 1e-3 * g, (critic, twin), gradients)
+        averages = jax.tree.map(lambda a, p: 0.99 * a + 0.01 * p, (average, twin_average), (critic, twin))
+        return critic, twin, *averages
+
+    weights = {"in": of(width, width), "out": of(width, 1)}
+    arguments = *[weights] * 4, of(batch, width), of(batch, 1)
+    return step, arguments, (0, 1, 2, 3) if is_changed else ()
+
+
+def history(is_changed: bool, steps: int = 256, batch: int = 256, width: int = 256) -> Compiled:
+    """A trap on a CPU: XLA copies the history before it writes the shifted one over it."""
+
+    def step(history: Any, x: Any) -> Any:
+        history = jnp.concatenate([history[1:], x[None]])
+        return history, history.mean(0)
+
+    return step, (of(steps, batch, width), of(batch, width)), (0,) if is_changed else ()
+
+
+def memory_bank(is_changed: bool, entries: int = 16384, width: int = 128, batch: int = 256) -> Compiled:
+    """A trap on a CPU: the bank is read after a part of it is written, so that XLA copies it."""
+
+    def step(params: Any, bank: Any, place: Any, x: Any, keys: Any) -> Any:
+        def loss(params: Any) -> Any:
+            z = x @ params
+            logits = jnp.concatenate([jnp.sum(z * keys, -1, keepdims=True), z @ bank.T], 1)
+            return -jnp.mean(jax.nn.log_softmax(logits)[:, 0])
+
+        params = params - 1e-3 * jax.grad(loss)(params)
+        return params, lax.dynamic_update_slice_in_dim(bank, keys, place, 0), (place + batch) % entries
+
+    rows = of(batch, width)
+    arguments = of(width, width), of(entries, width), of(dtype=jnp.int32), rows, rows
+    return step, arguments, (0, 1) if is_changed else (0,)
+
+
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "clustered": ("mapped-batch", clustered, BOTH),
     "clustered_by_products": ("mapped-batch", clustered_by_products, BOTH),
@@ -278,6 +328,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "remembered": ("donate", remembered, BOTH),
     "reverted": ("donate", reverted, BOTH),
     "compared": ("donate", compared, BOTH),
+    "twins": ("donate", twins, BOTH),
     "convolved": ("rematerialize", convolved, ("tpu",)),
     "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),
     "masked_layers": ("microbatches", masked_layers, BOTH),
@@ -286,5 +337,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "pulled": ("microbatches", pulled, BOTH),
+    "history": ("donate", history, ("cpu",)),
+    "memory_bank": ("donate", memory_bank, ("cpu",)),
 }
 """What must not be advised, the program, and where it is compiled."""

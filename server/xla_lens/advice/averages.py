@@ -79,5 +79,5 @@ def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
     return next((number for number, (one, two) in enumerate(pairs) if one != two), min(len(path), len(other)))
 
 
-_MOST_TREES: Final = 6
+_MOST_TREES: Final = 12
 """Maximum number of trees of arguments of which some may be averages of others."""

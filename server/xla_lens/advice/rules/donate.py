@@ -7,10 +7,11 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.stacks import reading_operands
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
-from xla_lens.model.memory.donation import Fit, Missed, missed_donations
+from xla_lens.model.memory.donation import ELEMENTWISE, UPDATING, Fit, Missed, missed_donations
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
@@ -39,10 +40,38 @@ def _copy(facts: Facts, row: Missed) -> Iterator[Piece]:
     """The copy of an argument that is read by what writes the output over it, but not in place. On a CPU, everything
     that reads the argument reads the copy.
     """
-    steps = [read.step for read in facts.reads(row.parameter)]
-    if row.fit is Fit.READ_LATER and row.birth in steps:
+    is_on_cpu, steps = facts.dump.backend is Backend.CPU, [read.step for read in facts.reads(row.parameter)]
+    # Today, the instruction may write over a copy.
+    is_read = any(read.step == row.birth for read in facts.reads_behind_copies(row.parameter))
+    is_moved = is_on_cpu and row.fit is Fit.IN_PLACE and not _is_in_place(facts, row)
+    if is_read and (row.fit is Fit.READ_LATER or is_moved):
         last = max(steps)
-        yield facts.piece(row.parameter, min(steps) if facts.dump.backend is Backend.CPU else last, last)
+        yield facts.piece(row.parameter, min(steps) if is_on_cpu else last, last)
+
+
+def _is_in_place(facts: Facts, row: Missed) -> bool:
+    """Whether a fusion computes each element of an output from the same one of the argument. A queue that is shifted
+    reads elements that are written over (HloInstruction::IsElementwiseOnOperand).
+    """
+    writers, dump, name = facts.origins.writers, facts.dump, facts.name[row.first]
+    fusion = writers.module.row_of(dump.names[name]) if writers else NONE
+    if writers is None or fusion == NONE or dump.opcode(name) != b"fusion":
+        return True
+    numbers = facts.operand_numbers(name, row.parameter)
+    computations = [called for called in writers.called(fusion, b"calls") if called != NONE]
+    waiting = [
+        parameter
+        for computation in computations
+        for parameter in writers.module.parameters_of(computation)
+        if writers.read(parameter).own.parameter_number in numbers
+    ]
+    for each in waiting:
+        for user, operands in reading_operands(writers, each).items():
+            opcode = writers.read(user).own.opcode
+            if not (opcode in ELEMENTWISE | _VIEWS or (opcode in UPDATING and operands == [0])):
+                return False
+            waiting += [user] if user not in waiting else []
+    return True
 
 
 def _what(subject: Subject) -> Inlines:
@@ -57,11 +86,12 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _beginning(subject: Subject) -> Inlines:
-    """How an average has to begin that is donated together with what it is an average of."""
+    """How averages have to begin that are donated together with what they are averages of."""
     if not subject.averages:
         return ()
-    average = subject.averages[0]
-    return (" (", Name(average.name), " must begin as a copy of ", Name(average.name_of_weight), ")")
+    first, *others = subject.averages
+    more = (part for each in others for part in (", ", Name(each.name), " as one of ", Name(each.name_of_weight)))
+    return (" (", Name(first.name), " must begin as a copy of ", Name(first.name_of_weight), *more, ")")
 
 
 def _snippet(subject: Subject) -> str | None:
@@ -82,9 +112,9 @@ def _snippet(subject: Subject) -> str | None:
         more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
     elif subject.averages and not apart:
         # No array can be donated twice in a call.
-        more = (
-            f"  # {subject.averages[0].name} must begin as jax.tree.map(jnp.copy, {subject.averages[0].name_of_weight})"
-        )
+        beginnings = [(each.name, f"jax.tree.map(jnp.copy, {each.name_of_weight})") for each in subject.averages]
+        (name, copy), *others = beginnings
+        more = f"  # {name} must begin as {copy}" + "".join(f", {name} as {copy}" for name, copy in others)
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 
@@ -103,6 +133,9 @@ def _whole_arguments(subject: Subject) -> set[str]:
             kept.add(root_of(path))
     return roots - kept
 
+
+_VIEWS: Final = frozenset((b"bitcast", b"tuple"))
+"""What gives the result of a fusion another form, or puts it beside others."""
 
 _EQUINOX: Final = "dynamic_nodonate"
 """The name that Equinox gives to all arguments that are not donated."""

@@ -272,7 +272,7 @@ def _last_reads(dump: DumpSet, parameters: list[int]) -> dict[int, int]:
 def may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
     """Return whether the instruction that defines a value reads a parameter and may do so in place."""
     name, uses = dump.name_of(made), dump.uses_of(dump.values.used_value.item(parameter))
-    return name in dump.uses.name[uses] and _opcode(dump, name) in ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
+    return name in dump.uses.name[uses] and _opcode(dump, name) in ELEMENTWISE | UPDATING | {_LOOP_FUSION}
 
 
 def _may_move(dump: DumpSet, value: int) -> bool:
@@ -295,7 +295,7 @@ ELEMENTWISE: Final = frozenset(
     round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign sine sqrt subtract tan
     tanh xor""".split()
 )
-_UPDATING: Final = frozenset((b"dynamic-update-slice", b"scatter", b"all-reduce"))
+UPDATING: Final = frozenset((b"dynamic-update-slice", b"scatter", b"all-reduce"))
 _LOOP_FUSION: Final = b", kind=kLoop"
 """Instructions that may overwrite an operand of their own shape (HloDataflowAnalysis::CanShareOperandBufferWithUser).
 They need no copy. Only loop fusions qualify, because other fusions read an operand more than once; on TPUs also those
