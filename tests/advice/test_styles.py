@@ -1,8 +1,8 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
 - `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
-- `clustered_by_products`, `convolved`, `values_first`, `masked_layers`, `pulled`, `twins`, `history` and
-  `memory_bank` are of `proving/parts.py`.
+- `clustered_by_products`, `convolved`, `values_first`, `masked_layers`, `pulled`, `twins`, `physics`,
+  `baseline`, `history` and `memory_bank` are of `proving/parts.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `triplets`, `views`, `crops`, `learned_rates`, `selective` and
   `experts_two` are of `proving/compared.py`.
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
@@ -50,6 +50,10 @@ def _text(advice: Advice, rule: str) -> str:
         ("judged", "mapped-batch", "Map over 2,048 examples at a time instead of all and add up the results in losses"),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),
+        # Points with a coordinate and a time have no features.
+        ("physics", "microbatches", "Split the batch (t and x)"),
+        # The mean that is subtracted from the returns is that of a microbatch.
+        ("baseline", "microbatches", "because normalization over the batch sees a part of it"),
         # Each average of weights must be an array of its own.
         ("twins", "donate", "average as one of critic) "),
         ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin), average as "),

@@ -270,6 +270,57 @@ def pulled(_: bool, count: int = 16384, others: int = 4096, width: int = 16) -> 
 BOTH = ("cpu", "tpu")
 
 
+def physics(is_changed: bool, points: int = 16384, width: int = 128) -> Compiled:
+    """A net that solves a differential equation. Each point has a coordinate and a time, which are no features."""
+
+    def net(params: Any, x: Any, t: Any) -> Any:
+        h = jnp.stack([x, t])
+        for weights in params[:-1]:
+            h = jnp.tanh(h @ weights)
+        return (h @ params[-1])[0]
+
+    def loss(params: Any, x: Any, t: Any) -> Any:
+        def residual(x: Any, t: Any) -> Any:
+            u, u_x = jax.value_and_grad(net, 1)(params, x, t)
+            u_xx = jax.grad(jax.grad(net, 1), 1)(params, x, t)
+            return jax.grad(net, 2)(params, x, t) + u * u_x - 0.01 * u_xx
+
+        return jnp.mean(jax.vmap(residual)(x, t) ** 2)
+
+    def step(params: Any, x: Any, t: Any) -> Any:
+        def add(total: Any, part: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
+
+        parts = (x.reshape(4, -1), t.reshape(4, -1))
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        gradients = lax.scan(add, zeros, parts)[0] if is_changed else jax.grad(loss)(params, x, t)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    params = [of(2, width), *[of(width, width)] * 3, of(width, 1)]
+    return step, (params, of(points), of(points)), (0,)
+
+
+def baseline(is_changed: bool, batch: int = 16384, width: int = 512) -> Compiled:
+    """A policy gradient with the mean return of the batch as its baseline: each microbatch has another one."""
+
+    def loss(params: Any, seen: Any, actions: Any, returns: Any) -> Any:
+        chances = jax.nn.log_softmax(jnp.tanh(seen @ params["in"]) @ params["out"])
+        chosen = jnp.take_along_axis(chances, actions[:, None], 1)[:, 0]
+        return -jnp.mean(chosen * (returns - jnp.mean(returns)))
+
+    def step(params: Any, *batch: Any) -> Any:
+        def add(total: Any, part: Any) -> Any:
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
+
+        parts = jax.tree.map(lambda array: array.reshape(4, -1, *array.shape[1:]), batch)
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        gradients = lax.scan(add, zeros, parts)[0] if is_changed else jax.grad(loss)(params, *batch)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    params = {"in": of(64, width), "out": of(width, 16)}
+    return step, (params, of(batch, 64), of(batch, dtype=jnp.int32), of(batch)), (0,)
+
+
 def twins(is_changed: bool, batch: int = 256, width: int = 1024) -> Compiled:
     """Two critics with an average of each. No average may begin as its critic if both are donated."""
 
@@ -328,6 +379,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "remembered": ("donate", remembered, BOTH),
     "reverted": ("donate", reverted, BOTH),
     "compared": ("donate", compared, BOTH),
+    "baseline": ("microbatches", baseline, ("cpu",)),
+    "physics": ("microbatches", physics, BOTH),
     "twins": ("donate", twins, BOTH),
     "convolved": ("rematerialize", convolved, ("tpu",)),
     "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),

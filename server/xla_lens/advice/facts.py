@@ -285,22 +285,21 @@ class Facts:
             return first
         # A loop goes through time. One with a backward pass in each iteration takes the batch in parts already.
         is_time_first = self.has_op_name(_LOOP_IN_BACKWARD) and not self.has_op_name(_BACKWARD_IN_LOOP)
-        return self._batch_in(self.axes, 1) if is_time_first else None
+        if is_time_first and (second := self._batch_in(self.axes, 1)):
+            return second
+        return self._batch_in(self.axes, 0, is_of_numbers=True)
 
-    def _batch_in(self, axes: Axes, number: int) -> Batch | None:
-        """The batch, if it is a dimension of arguments."""
-        # The last dimension of numbers has features.
-        shapes = {
-            value: shape
-            for value in self.inputs
-            if (shape := self.dimensions(value)) and len(shape.lengths) > max(1, number + (shape.type in FLOATS))
-        }
+    def _batch_in(self, axes: Axes, number: int, *, is_of_numbers: bool = False) -> Batch | None:
+        """The batch, if it is a dimension of arguments: of those with features, or of those with one number for each
+        example, such as a coordinate.
+        """
+        shapes = self._with_numbers if is_of_numbers else self._with_features(number)
         likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
         sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[number]) > 1)
         inputs = {shape.lengths for shape in shapes.values() if shape.type in FLOATS}
         for size in sizes:
             # A frozen model has dimensions, too, but no gradient sums over them.
-            axis = self.axis(size, number) & axes.trained_sums
+            axis = self._axis_bits.get((number, size, is_of_numbers), 0) & axes.trained_sums
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
                 for result in axes.results
@@ -313,10 +312,33 @@ class Facts:
                 )
                 of_numbers = axes.added & self._axis_of_numbers(size, number)
                 is_divided = is_divided or bool(of_numbers & axes.normalized & ~axes.normalized_trained)
+                # What is subtracted from them may be their mean.
+                is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
                 return Batch(names, size, is_normalized, is_divided, is_random, is_updated, number)
         return None
+
+    def _with_features(self, number: int) -> dict[int, Dimensions]:
+        """The inputs that have a dimension with a number beside that of the features, which is the last one of
+        floating-point numbers.
+        """
+        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
+        return {
+            value: shape
+            for value, shape in shapes.items()
+            if len(shape.lengths) > max(1, number + (shape.type in FLOATS))
+        }
+
+    @property
+    def _with_numbers(self) -> dict[int, Dimensions]:
+        """The inputs that have one floating-point number for each example, and that no others have features for."""
+        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
+        return {
+            value: shape
+            for value, shape in shapes.items()
+            if len(shape.lengths) == 1 and shape.type in FLOATS and not self.axis(shape.lengths[0])
+        }
 
     def _axis_of_numbers(self, size: int, number: int) -> int:
         """The axis, as a bit, of inputs that have a number for each example, such as rewards. 0 if they may be biases:
