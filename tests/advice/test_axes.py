@@ -52,6 +52,20 @@ def test_what_joins_a_batch_is_seen_behind_many_layers(layers: int) -> None:
     assert axes.joined & _BATCH
 
 
+def test_a_kernel_for_a_softmax_and_a_product_does_not_join_the_batch() -> None:
+    """libtpu puts it in place of both: see `findings/tpu_online_softmax.sh`."""
+    kernel = (
+        'f32[8,16]{{1,0}} custom-call({last}, %w), custom_call_target="tpu_custom_call", '
+        'metadata={{op_name="online-softmax"}}'
+    )
+    axes = _of_layers(2, kernel)
+    assert axes.is_complete
+    assert [(result.lengths, result.axes) for result in axes.results] == [((8, 16), _BATCH)]
+    assert not axes.joined & _BATCH
+    other = _of_layers(2, kernel.replace("online-softmax", "jit(f)/pallas_call"))
+    assert other.joined & _BATCH
+
+
 def test_arguments_in_a_tuple_are_followed(tmp_path: Path) -> None:
     """JAX passes more than 2,000 arguments to a TPU as one tuple. `programs/tupled_arguments` has a train step whose
     few arguments are made one.

@@ -645,6 +645,8 @@ class Axes:
             return self._convolution(own, left, right, lengths_of(own.shape) or _lengths_of_first(own.shape))
         if transposed := _ONEDNN.search(text):
             return self._of_dimensions(own, left, right, _onednn_numbers(left, right, transposed))
+        if _ONLINE_SOFTMAX in text and len(left.dimensions) == len(right.dimensions) == 2:
+            return self._of_dimensions(own, left, right, ((1,), (0,), (), ()))
         if b"dot_dimension_numbers" in text:
             return self._of_dimensions(own, left, right, [_listed(text, name) for name in _DOT_OF_LIBRARY])
         return None
@@ -993,6 +995,9 @@ _SOURCES: Final = {b"broadcast": 1, b"pad": 1, b"dynamic-update-slice": 2}
 
 _ONEDNN: Final = re.compile(rb'"onednn_matmul_config":\{"transpose_a":(true|false),"transpose_b":(true|false)')
 """The configuration of a product of oneDNN, of which the last two dimensions are those of matrices."""
+
+_ONLINE_SOFTMAX: Final = b'op_name="online-softmax"'
+"""What libtpu names the kernel that it puts in place of a softmax of rows and a product of that."""
 
 _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 """What divides a convolution into groups, and the dimension of the first operand that it divides."""
