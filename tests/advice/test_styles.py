@@ -1,6 +1,7 @@
 """Programs in other styles than those of the other tests: `programs/` has the dumps, small and compressed.
 
-- `nearest`, `paths`, `judged`, `deviations`, `beams_in_vmem` and `trained_models` are of `proving/forward.py`.
+- `nearest`, `paths`, `judged`, `deviations`, `spread`, `recurrent_spread`, `beams_in_vmem` and `trained_models` are of
+  `proving/forward.py`.
 - `clustered_by_products`, `convolved`, `values_first`, `masked_layers`, `pulled`, `twins`, `physics`,
   `baseline`, `history` and `memory_bank` are of `proving/parts.py`.
 - `blocks`, `residuals`, `residuals_of_few_words`, `triplets`, `views`, `crops`, `learned_rates`, `selective` and
@@ -52,6 +53,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("selective", "rematerialize", "Wrap step"),
         # Points with a coordinate and a time have no features.
         ("physics", "microbatches", "Split the batch (t and x)"),
+        # The mean that the deviations of a step need is that of the step.
+        ("spread", "loop-outputs", "Reduce or slice f32[128,16384,16]"),
         # The mean that is subtracted from the returns is that of a microbatch.
         ("baseline", "microbatches", "because normalization over the batch sees a part of it"),
         # Each average of weights must be an array of its own.
@@ -136,6 +139,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("private_sequences", "logits"),
         # The gradient of the logarithm of a sum over all others.
         ("pulled", "microbatches"),
+        # The deviations need the mean of all steps.
+        ("recurrent_spread", "loop-outputs"),
         # XLA for CPUs copies what is shifted, and what is read after a part of it is written.
         ("history", "donate"),
         ("memory_bank", "donate"),
@@ -154,6 +159,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "history",
         "linked",
         "pulled",
+        "recurrent_spread",
         "sharpness",
         "smoothed",
         "unmarked",

@@ -624,6 +624,20 @@ def judged(is_changed: bool, batch: int = 16384, width: int = 1024) -> Compiled:
     return f, ([of(256, 4 * width), of(4 * width, width)], of(batch, 256), of(batch, dtype=jnp.int32)), ()
 
 
+def spread(is_changed: bool, steps: int = 128, points: int = 16384, width: int = 16) -> Compiled:
+    """Points that move. The deviation of those of each step is computed from their mean."""
+
+    def f(x: Any, move: Any) -> Any:
+        def body(x: Any, _: Any) -> Any:
+            x = jnp.tanh(x @ move)
+            return x, (x.mean(0), x.std(0)) if is_changed else x
+
+        xs = lax.scan(body, x, None, length=steps)[1]
+        return xs if is_changed else (xs.mean(1), xs.std(1))
+
+    return f, (of(points, width), of(width, width)), ()
+
+
 def deviations(_: bool, batch: int = 16384, width: int = 1024) -> Compiled:
     """A trap: the variance of what a net computes of a batch needs the mean first."""
 
@@ -682,6 +696,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "recurrent_layers": ("loop-state", recurrent_layers, BOTH),
     "relaxed_blocks": ("loop-state", relaxed_blocks, BOTH),
     "beams": ("loop-state", beams, CPU),
+    "spread": ("loop-outputs", spread, BOTH),
     "recurrent_last": ("loop-outputs", recurrent_last, BOTH),
     "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
     "chain_energies": ("loop-outputs", chain_energies, BOTH),

@@ -65,8 +65,26 @@ def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
                 names[name] = None
             else:
                 return None
-    is_chained = len(names) > 1 and any(facts.leads_to(name, names) for name in names)
+    # No iteration can compute what needs the sum of all of them first, such as deviations from it.
+    reducing = [name for name in names if not _only_cuts(facts, writers, name)]
+    whole = [name for name in names if not _is_by_iteration(facts, stack, name)]
+    is_chained = len(names) > 1 and any(facts.leads_to(name, reducing) for name in whole)
     return _Reads(tuple(copies), tuple(names)) if names and not is_chained else None
+
+
+def _only_cuts(facts: Facts, writers: Writers, name: int) -> bool:
+    """Whether an instruction reduces nothing."""
+    row = writers.module.row_of(facts.dump.names[name])
+    called = [computation for computation in writers.called(row, b"calls") if computation != NONE]
+    rows = [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
+    return all(writers.read(each).own.opcode != b"reduce" for each in rows)
+
+
+def _is_by_iteration(facts: Facts, stack: Stack, name: int) -> bool:
+    """Whether what an instruction computes from a stack has an element for each iteration of the loop."""
+    shapes = [facts.dimensions(value) for value in facts.defined_by(name)]
+    is_told = stack.layers not in stack.lengths[1:]
+    return is_told and all(shape and shape.lengths[:1] == (stack.layers,) for shape in shapes)
 
 
 def _is_small(facts: Facts, stack: Stack, name: int) -> bool:
