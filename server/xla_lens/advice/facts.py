@@ -237,6 +237,11 @@ class Facts:
             value for value, shape in shapes.items() if value not in known and counts[shape] > gradients[shape]
         )
 
+    @cached_property
+    def _shapes_of_inputs(self) -> dict[int, Dimensions]:
+        """The dimensions of the inputs that are arrays."""
+        return {value: shape for value in self.inputs if (shape := self.dimensions(value))}
+
     def axis(self, length: int, number: int = 0) -> int:
         """The axis, as a bit, of the dimensions with a number and a length of inputs that are no biases; 0 without
         any.
@@ -248,7 +253,7 @@ class Facts:
         """A bit for each axis of the inputs, by the number of the dimension, its length, and whether the array may be a
         bias, which may be as long as the batch. The first bit is that of numbers that count elements.
         """
-        shapes = [shape for value in self.inputs if (shape := self.dimensions(value))]
+        shapes = self._shapes_of_inputs.values()
         places = dict.fromkeys(place for shape in shapes for place in _places(shape) if place[1] > 1)
         return {place: 2 << number for number, place in enumerate(places)}
 
@@ -323,20 +328,18 @@ class Facts:
         """The inputs that have a dimension with a number beside that of the features, which is the last one of
         floating-point numbers.
         """
-        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
         return {
             value: shape
-            for value, shape in shapes.items()
+            for value, shape in self._shapes_of_inputs.items()
             if len(shape.lengths) > max(1, number + (shape.type in FLOATS))
         }
 
     @property
     def _with_numbers(self) -> dict[int, Dimensions]:
         """The inputs that have one floating-point number for each example, and that no others have features for."""
-        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
         return {
             value: shape
-            for value, shape in shapes.items()
+            for value, shape in self._shapes_of_inputs.items()
             if len(shape.lengths) == 1 and shape.type in FLOATS and not self.axis(shape.lengths[0])
         }
 
@@ -344,8 +347,7 @@ class Facts:
         """The axis, as a bit, of inputs that have a number for each example, such as rewards. 0 if they may be biases:
         if a layer is as wide as the batch is long.
         """
-        shapes = [shape for value in self.inputs if (shape := self.dimensions(value))]
-        is_width = any(size in shape.lengths[1:] for shape in shapes)
+        is_width = any(size in shape.lengths[1:] for shape in self._shapes_of_inputs.values())
         return 0 if number or is_width else self._axis_bits.get((0, size, True), 0)
 
     @cached_property

@@ -136,7 +136,8 @@ class Writers:
 
     def caller(self, row: int) -> int:
         """The only instruction that calls the computation of a row, NONE if there are several or none."""
-        return self.module.only_callers.item(self.module.computation_of(row))
+        computation = self.module.computation_of(row)
+        return self.module.only_callers.item(computation) if computation != NONE else NONE
 
 
 class _Search:
