@@ -60,7 +60,7 @@ def _text(advice: Advice, rule: str) -> str:
         # Each average of weights must be an array of its own.
         ("twins", "donate", "average as one of critic) "),
         ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin), average as "),
-        # What a helper returns is read outside of it, by what fusions compute of it.
+        # The helper returns what is saved: fusions of its caller read it.
         ("crops", "rematerialize", "Wrap block"),
         # `jax.checkpoint` does not know the parameters of Haiku, also where its functions are in no module.
         ("transformed", "rematerialize", "layer = haiku.remat(layer)"),

@@ -23,6 +23,18 @@ def of(*shape: int, dtype: Any = FULL) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
+def _gradients(loss: Callable[..., Any], params: Any, *batch: Any, is_in_parts: bool) -> Any:
+    """The gradients of a loss, of all examples or the sum of those of four microbatches."""
+
+    def one_more(total: Any, part: Any) -> Any:
+        return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
+
+    if not is_in_parts:
+        return jax.grad(loss)(params, *batch)
+    parts = jax.tree.map(lambda array: array.reshape(4, -1, *array.shape[1:]), batch)
+    return lax.scan(one_more, jax.tree.map(jnp.zeros_like, params), parts)[0]
+
+
 # ---------------------------------------------------------------- clusters
 
 
@@ -210,14 +222,7 @@ def masked_layers(is_changed: bool, batch: int = 16, length: int = 512, width: i
         return jnp.mean((x - y) ** 2)
 
     def step(params: Any, x: Any, y: Any) -> Any:
-        def one_more(total: Any, part: Any) -> Any:
-            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
-
-        if is_changed:
-            parts = jax.tree.map(lambda array: array.reshape(4, -1, *array.shape[1:]), (x, y))
-            gradients = lax.scan(one_more, jax.tree.map(jnp.zeros_like, params), parts)[0]
-        else:
-            gradients = jax.grad(loss)(params, x, y)
+        gradients = _gradients(loss, params, x, y, is_in_parts=is_changed)
         return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
 
     params = [{"up": of(width, 8 * width), "down": of(8 * width, width)}] * layers
@@ -267,7 +272,7 @@ def pulled(_: bool, count: int = 16384, others: int = 4096, width: int = 16) -> 
     return jax.grad(energy), (of(count, width), of(others, width), of(others)), ()
 
 
-BOTH = ("cpu", "tpu")
+# ---------------------------------------------------------------- microbatches of numbers
 
 
 def physics(is_changed: bool, points: int = 16384, width: int = 128) -> Compiled:
@@ -288,12 +293,7 @@ def physics(is_changed: bool, points: int = 16384, width: int = 128) -> Compiled
         return jnp.mean(jax.vmap(residual)(x, t) ** 2)
 
     def step(params: Any, x: Any, t: Any) -> Any:
-        def add(total: Any, part: Any) -> Any:
-            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
-
-        parts = (x.reshape(4, -1), t.reshape(4, -1))
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        gradients = lax.scan(add, zeros, parts)[0] if is_changed else jax.grad(loss)(params, x, t)
+        gradients = _gradients(loss, params, x, t, is_in_parts=is_changed)
         return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
 
     params = [of(2, width), *[of(width, width)] * 3, of(width, 1)]
@@ -309,16 +309,14 @@ def baseline(is_changed: bool, batch: int = 16384, width: int = 512) -> Compiled
         return -jnp.mean(chosen * (returns - jnp.mean(returns)))
 
     def step(params: Any, *batch: Any) -> Any:
-        def add(total: Any, part: Any) -> Any:
-            return jax.tree.map(jnp.add, total, jax.grad(loss)(params, *part)), None
-
-        parts = jax.tree.map(lambda array: array.reshape(4, -1, *array.shape[1:]), batch)
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        gradients = lax.scan(add, zeros, parts)[0] if is_changed else jax.grad(loss)(params, *batch)
+        gradients = _gradients(loss, params, *batch, is_in_parts=is_changed)
         return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
 
     params = {"in": of(64, width), "out": of(width, 16)}
     return step, (params, of(batch, 64), of(batch, dtype=jnp.int32), of(batch)), (0,)
+
+
+# ---------------------------------------------------------------- donated averages, histories and banks
 
 
 def twins(is_changed: bool, batch: int = 256, width: int = 1024) -> Compiled:
@@ -369,6 +367,8 @@ def memory_bank(is_changed: bool, entries: int = 16384, width: int = 128, batch:
     arguments = of(width, width), of(entries, width), of(dtype=jnp.int32), rows, rows
     return step, arguments, (0, 1) if is_changed else (0,)
 
+
+BOTH = ("cpu", "tpu")
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "clustered": ("mapped-batch", clustered, BOTH),

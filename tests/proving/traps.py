@@ -906,8 +906,8 @@ def plain_net(batch: int = 32768, width: int = 512) -> Made:
 
 
 def adapted(tasks: int = 64, batch: int = 64, width: int = 512) -> Made:
-    """MAML: a net is adapted to each task in three steps, whose derivative is taken. What computes the gradients of a
-    step is saved for that, so that to compute the net again within it saves more.
+    """MAML: a net is adapted to each task in three steps, whose derivative is taken. `jax.checkpoint` around the net
+    adds to what the steps save for that.
     """
 
     def net(params: Any, x: Any) -> Any:

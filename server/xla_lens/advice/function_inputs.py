@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.op_names import is_backward
-from xla_lens.advice.stacks import reading_operands, taken_from, value_of, way_back
+from xla_lens.advice.stacks import fused_parameters, reading_operands, taken_from, value_of, way_back
 from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
@@ -35,8 +35,8 @@ class _Place(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """What an instruction computes, in however many fusions it does: where it is made, and the last of the values that
-    it is computed from.
+    """The result of an instruction, which several fusions may compute: the calls and the op_name of the instruction,
+    and the last of the values that it is computed from.
     """
 
     frames: Frames
@@ -230,11 +230,8 @@ class ForwardReads:
 
     def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[Read]:
         """The instructions with a source that read some operands of a fusion."""
-        writers = self.writers
-        for called in writers.called(fusion.row, b"calls"):
-            for row in writers.module.parameters_of(called) if called != NONE else ():
-                if writers.read(row).own.parameter_number in numbers:
-                    yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
+        for row in fused_parameters(self.writers, fusion.row, numbers):
+            yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
 
     def _reads_within(self, position: Position) -> Iterator[Read]:
         """The instructions with a source that read the result of one within a fusion."""

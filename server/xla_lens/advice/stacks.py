@@ -4,7 +4,7 @@ A loop that stacks results carries an array with a slice for each iteration, whi
 `dynamic-update-slice`. An array of which each iteration reads a slice is carried, too, but the body only passes it on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from xla_lens.advice.facts import Facts
@@ -171,6 +171,13 @@ def reading_operands(writers: Writers, row: int) -> dict[int, list[int]]:
         user: [number for number, name in enumerate(names) if name == module.name(row)] for user, names in found.items()
     }
     return {user: each for user, each in numbers.items() if each}
+
+
+def fused_parameters(writers: Writers, fusion: int, numbers: Collection[int]) -> list[int]:
+    """Return the parameters, in the computation of a fusion, for the operands with some numbers."""
+    called = [computation for computation in writers.called(fusion, b"calls") if computation != NONE]
+    rows = [row for computation in called for row in writers.module.parameters_of(computation)]
+    return [row for row in rows if writers.read(row).own.parameter_number in numbers]
 
 
 def value_of(facts: Facts, writers: Writers, position: Position) -> int:

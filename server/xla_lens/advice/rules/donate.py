@@ -7,7 +7,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.stacks import reading_operands
+from xla_lens.advice.stacks import fused_parameters, reading_operands
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
@@ -40,13 +40,14 @@ def _copy(facts: Facts, row: Missed) -> Iterator[Piece]:
     """The copy of an argument that is read by what writes the output over it, but not in place. On a CPU, everything
     that reads the argument reads the copy.
     """
-    is_on_cpu, steps = facts.dump.backend is Backend.CPU, [read.step for read in facts.reads(row.parameter)]
-    # Today, the instruction may write over a copy.
-    is_read = any(read.step == row.birth for read in facts.reads_behind_copies(row.parameter))
+    is_on_cpu = facts.dump.backend is Backend.CPU
     is_moved = is_on_cpu and row.fit is Fit.IN_PLACE and not _is_in_place(facts, row)
-    if is_read and (row.fit is Fit.READ_LATER or is_moved):
-        last = max(steps)
-        yield facts.piece(row.parameter, min(steps) if is_on_cpu else last, last)
+    if row.fit is not Fit.READ_LATER and not is_moved:
+        return
+    # Today, the instruction may write over a copy.
+    if any(read.step == row.birth for read in facts.reads_behind_copies(row.parameter)):
+        steps = [read.step for read in facts.reads(row.parameter)]
+        yield facts.piece(row.parameter, min(steps) if is_on_cpu else max(steps), max(steps))
 
 
 def _is_in_place(facts: Facts, row: Missed) -> bool:
@@ -57,14 +58,7 @@ def _is_in_place(facts: Facts, row: Missed) -> bool:
     fusion = writers.module.row_of(dump.names[name]) if writers else NONE
     if writers is None or fusion == NONE or dump.opcode(name) != b"fusion":
         return True
-    numbers = facts.operand_numbers(name, row.parameter)
-    computations = [called for called in writers.called(fusion, b"calls") if called != NONE]
-    waiting = [
-        parameter
-        for computation in computations
-        for parameter in writers.module.parameters_of(computation)
-        if writers.read(parameter).own.parameter_number in numbers
-    ]
+    waiting = fused_parameters(writers, fusion, facts.operand_numbers(name, row.parameter))
     for each in waiting:
         for user, operands in reading_operands(writers, each).items():
             opcode = writers.read(user).own.opcode

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.stacks import Stack, is_parameter, stacks, users, value_of, values_of, way_back, without_shared
+from xla_lens.advice.stacks import Stack, fused_parameters, stacks, users, value_of, values_of, way_back, without_shared
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.model.attribution.writers import Position, Writers
@@ -108,9 +108,7 @@ def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
     opcode = writers.read(row).own.opcode
     if opcode != b"fusion":
         return opcode in _REDUCING and number == 0
-    called = writers.called(row, b"calls")
-    rows = writers.module.instructions_of(called[0]) if called and called[0] != NONE else ()
-    waiting = [r for r in rows if is_parameter(writers, r) and writers.read(r).own.parameter_number == number]
+    waiting = fused_parameters(writers, row, (number,))
     # What is computed on its elements must be reduced, too.
     for each in waiting:
         readers = users(writers, each)

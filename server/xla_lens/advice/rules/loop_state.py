@@ -16,8 +16,8 @@ from xla_lens.advice.stacks import (
     COPIES,
     Stack,
     computed,
+    fused_parameters,
     is_carried,
-    is_parameter,
     lengths,
     stacks,
     users,
@@ -144,13 +144,11 @@ def _slices(writers: Writers, row: int, callers: tuple[int, ...]) -> list[Positi
         if read.own.opcode == b"dynamic-slice" and numbers == [0]:
             found.append(Position(user, (), callers))
         elif read.own.opcode == b"fusion":
-            called = next(iter(writers.called(user, b"calls")), NONE)
-            for inner in module.instructions_of(called) if called != NONE else ():
-                if is_parameter(writers, inner) and writers.read(inner).own.parameter_number in numbers:
-                    slices = _slices(writers, inner, (*callers, user))
-                    if slices is None:
-                        return None
-                    found += slices
+            for inner in fused_parameters(writers, user, numbers):
+                slices = _slices(writers, inner, (*callers, user))
+                if slices is None:
+                    return None
+                found += slices
         elif read.own.opcode != b"tuple":
             return None
     return found

@@ -57,8 +57,7 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
     }
     for layers, saved_effects in found.items():
         origins = (facts.origins.of_value(effect.source_value) for effect in saved_effects)
-        # What computes a derivative within the loss again adds to what the forward pass saves. Few programs have layers
-        # around the whole derivative.
+        # To compute layers again within a derivative that the loss has in it adds to what the forward pass saves.
         if layers == 1 and any(is_nested(origin.op_name) for origin in origins):
             continue
         made = _made_within(facts, saved_effects) if layers == 1 else None
