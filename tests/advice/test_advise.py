@@ -256,6 +256,7 @@ def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak(
 
 
 _MLP = "cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"
+_FLAGS = "  # with static_argnums=(2,) if its second argument is a flag such as train"
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
 
 
@@ -296,8 +297,8 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
     [
         ("block", "jax.checkpoint", "block = jax.checkpoint(block)"),
         # These wrap a class, a method, or an object: another one would wrap the constructor.
-        ("Block.__call__", "flax.linen.remat", "Block = flax.linen.remat(Block)"),
-        ("Block.__call__", "flax.nnx.remat", "Block.__call__ = flax.nnx.remat(Block.__call__)"),
+        ("Block.__call__", "flax.linen.remat", f"Block = flax.linen.remat(Block){_FLAGS}"),
+        ("Block.__call__", "flax.nnx.remat", f"Block.__call__ = flax.nnx.remat(Block.__call__){_FLAGS}"),
         (
             "Block.__call__",
             "equinox.filter_checkpoint",
@@ -310,7 +311,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
             "jax.checkpoint",
             "y = jax.checkpoint(net.decode)(x)  # where net is the Net whose decode is called",
         ),
-        ("Net.decode", "flax.linen.remat", "Net.decode = flax.linen.remat(Net.decode)"),
+        ("Net.decode", "flax.linen.remat", f"Net.decode = flax.linen.remat(Net.decode){_FLAGS}"),
     ],
 )
 def test_the_code_wraps_what_the_framework_can_wrap(function: str, checkpoint: str, code: str) -> None:

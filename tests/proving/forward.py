@@ -66,13 +66,15 @@ def decoding(dtype: Any) -> tuple[Any, Any, Any]:
     return weights, cache, of(BATCH, WIDTH, dtype=dtype)
 
 
-def decode_layers(is_changed: bool) -> Compiled:
-    """A decoding step with the caches of all layers as `xs` and `ys`."""
+def decode_layers(is_changed: bool, is_donated: bool = True) -> Compiled:
+    """A decoding step with the caches of all layers as `xs` and `ys`. If they are not donated, changing it does that,
+    too.
+    """
 
     def step(params: Any, cache: Any, x: Any, position: Any) -> Any:
         return next_token(is_changed, params, cache, x, position)
 
-    return step, (*decoding(FULL), of(dtype=jnp.int32)), (1,)
+    return step, (*decoding(FULL), of(dtype=jnp.int32)), (1,) if is_donated or is_changed else ()
 
 
 def generate(is_changed: bool, dtype: Any = HALF) -> Compiled:
@@ -691,6 +693,7 @@ def trained_models(is_changed: bool, models: int = 16, batch: int = 8192) -> Com
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "decode_layers": ("loop-state", decode_layers, BOTH),
+    "decode_without_donation": ("loop-state", partial(decode_layers, is_donated=False), BOTH),
     "generate": ("loop-state", generate, BOTH),
     "generate_full": ("loop-state", partial(generate, dtype=FULL), BOTH),
     "recurrent_layers": ("loop-state", recurrent_layers, BOTH),

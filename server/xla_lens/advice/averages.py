@@ -43,18 +43,21 @@ class Averages:
     @cached_property
     def _of_weights(self) -> tuple[Average, ...]:
         """The trees of arguments that are averages of weights. They are looked for among the arguments of the shape
-        with the most bytes, of which the weights and all that is kept of them have the same number.
+        with the most bytes of those that several have: the weights and all that is kept of them have the same number.
         """
         facts = self._facts
-        paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.all_arguments}
-        totals = Counter[Dimensions | None]()
+        # A batch may have more bytes, but none of its arrays is an average.
+        updated = sorted({*facts.all_arguments} - {*facts.inputs})
+        paths = {value: told_path(facts.op_name(facts.name[value])) for value in updated}
+        counts, totals = Counter(map(facts.dimensions, paths)), Counter[Dimensions | None]()
         for value, path in paths.items():
-            totals[facts.dimensions(value)] += facts.size[value] * (path is not None)
-        shape = max(totals, key=totals.__getitem__, default=None)
+            shape = facts.dimensions(value)
+            totals[shape] += facts.size[value] * (path is not None and counts[shape] > 1)
+        largest = max(totals, key=totals.__getitem__, default=None)
         parts = {
             value: tuple(filter(None, path_parts(path)))
             for value, path in paths.items()
-            if path and facts.dimensions(value) == shape
+            if path and facts.dimensions(value) == largest
         }
         first = next(iter(parts.values()), ())
         ends = {value: _common_end(each, first) for value, each in parts.items() if each != first}
@@ -69,8 +72,12 @@ class Averages:
         )
 
     def _is_read_forward(self, argument: int) -> bool:
-        """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments."""
-        return any(is_forward(self._facts.op_name(read.name)) for read in self._facts.reads_of_content(argument))
+        """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments.
+        Some fusions have no op_name.
+        """
+        facts, begin = self._facts, self._facts.backward_step or 0
+        reads = ((read.step, facts.op_name(read.name)) for read in facts.reads_of_content(argument))
+        return any(is_forward(op_name) or (op_name is None and 0 <= step < begin) for step, op_name in reads)
 
 
 def _common_end(path: Sequence[str], other: Sequence[str]) -> int:

@@ -42,6 +42,7 @@ from xla_lens.advice.dimensions import (
     axes_of,
     axis_length,
     bits_of,
+    first_part,
     grown,
     in_memory,
     length_of,
@@ -59,7 +60,6 @@ from xla_lens.advice.op_names import is_backward, is_differentiated
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.forms import read_forms
 from xla_lens.syntax.hlo.instruction import InstructionText
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
@@ -136,8 +136,10 @@ class Axes:
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self.random, self.is_random_input = 0, False
         self._gathered = dict(lengths)
-        """The length of each axis on all devices together, as far as arrays with it are gathered."""
-        forms = read_forms(module.data, module.columns)
+        """The length of each axis on all devices together, as far as arrays with it are gathered, or of several arrays
+        end to end.
+        """
+        forms = module.forms
         self._form: list[int] = forms.form.tolist()
         self._operands: list[int] = forms.operands.tolist()
         self._operands_end: list[int] = forms.operand_count.clip(0).cumsum().tolist()
@@ -432,6 +434,9 @@ class Axes:
                 dimensions = grown(joined, lengths, is_padded=is_padding)
                 if own.opcode == b"all-gather":
                     self._gather_axes(dimensions)
+                # So do the examples of two batches end to end. Tiles may divide these into two dimensions.
+                for dimension in dimensions:
+                    self._gather_axes((dimension,))
                 return dimensions
             case b"slice" | b"dynamic-slice" | b"reduce-scatter":
                 # Each device may take its own part.
@@ -443,7 +448,7 @@ class Axes:
                     self.whole |= {total(first.dimensions)} if cut else set()
                 return shrunk(first.dimensions, lengths, is_padded=is_of_device)
             case b"custom-call" if _SAME_CALLS.search(text):
-                return grown(first.dimensions, lengths)
+                return (padded if len(operands) == 1 else grown)(first.dimensions, lengths)
         return None
 
     def _of_elements(self, own: InstructionText, operands: Sequence[Array]) -> Result:
@@ -609,27 +614,28 @@ class Axes:
         return tuple(tuple(factors) or ((0, 1),) for factors in found)
 
     def _reduction(self, own: InstructionText) -> bytes | None:
-        """The opcode by which a reduction combines elements, None if that is unknown."""
+        """The opcode by which a reduction combines elements, None if that is unknown. XLA for CPUs computes in f32, and
+        rounds each result to bfloat16.
+        """
         calls = [
             row for attribute, _, row in self._module.called(own.operands_end, own.end) if attribute == b"to_apply"
         ]
         root = self._module.root(calls[0]) if calls and calls[0] != NONE else NONE
         read = self._module.instruction(root) if root != NONE else None
+        for _ in range(_MOST_CONVERSIONS):
+            operand = read.operand(0) if read and read.opcode == b"convert" else None
+            if operand:
+                row = self._module.row_of(operand.name)
+                read = self._module.instruction(row) if row != NONE else None
         return read.opcode if read else None
 
     def _cut(self, operand: Array, lengths: Lengths) -> int:
         """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
         cut = 0
         for dimension, length in zip(operand.dimensions, lengths, strict=False):
-            minor = prod(part for _, part in dimension[1:])
-            # Only the major part of a dimension is shortened, as far as the others fit into it.
-            is_major = length % minor == 0
-            left = [
-                (axes, part if place and is_major else length // minor if is_major else 1)
-                for place, (axes, part) in enumerate(dimension)
-            ]
+            left = first_part(dimension, length) if len(dimension) > 1 else ((axes_of(dimension), length),)
             for bit in bits_of(axes_of(dimension)):
-                before, after = axis_length(dimension, bit), axis_length(left, bit)
+                before, after = axis_length(dimension, bit), axis_length(left or (), bit)
                 cut |= bit * (min(before, after) < min(before, self._lengths.get(bit, before)))
         return cut
 
@@ -1004,6 +1010,9 @@ _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 
 _LABELS: Final = re.compile(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
 _WINDOW_FIELD: Final = re.compile(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
+_MOST_CONVERSIONS: Final = 4
+"""Maximum number of conversions of what a reduction computes."""
+
 _DRAWING: Final = frozenset((b"rng", b"rng-bit-generator"))
 _RANDOM: Final = (b"threefry", b"random_bits", b"/iota_2x32_shape", b"jit(_uniform)")
 """Parts of what draws random numbers by arithmetic."""

@@ -151,15 +151,26 @@ def shrunk(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bo
     for dimension, length in zip_longest(dimensions, lengths, fillvalue=None):
         if dimension is None or length is None:
             return plain(lengths)
-        minor = prod(part for _, part in dimension[1:])
         if length_of(dimension) <= length:
             found.append(dimension)
-        elif (length % minor == 0 or (is_padded and length > minor)) and len(dimension) > 1:
-            major = length // minor
-            found.append(((dimension[0][0] if major > 1 else 0, major), *dimension[1:]))
         else:
-            found.append(((axes_of(dimension) if length > 1 else 0, length),))
+            left = first_part(dimension, length, is_padded=is_padded)
+            found.append(left or ((axes_of(dimension) if length > 1 else 0, length),))
     return tuple(found)
+
+
+def first_part(dimension: Dimension, length: int, *, is_padded: bool = False) -> Dimension | None:
+    """The factors of which the first elements of a dimension consist, perhaps with a padding: of 16 sequences of 512
+    positions, 2,048 elements are four sequences. None if the part ends within a factor.
+    """
+    for number, (axes, _) in enumerate(dimension[:-1], 1):
+        minor = length_of(dimension[number:])
+        if length % minor == 0 or (is_padded and length > minor):
+            major = length // minor
+            return ((axes if major > 1 else 0, major), *dimension[number:])
+        if minor % length:
+            return None
+    return None
 
 
 def grown(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bool = False) -> tuple[Dimension, ...]:

@@ -321,8 +321,19 @@ class Facts:
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
-                return Batch(names, size, is_normalized, is_divided, is_random, is_updated, number)
+                is_trained = self._trains_each(axes, axis, size)
+                return Batch(names, size, is_normalized, is_divided, is_random, is_updated, number, is_trained)
         return None
+
+    def _trains_each(self, axes: Axes, axis: int, size: int) -> bool:
+        """Whether a loop trains weights for each example, such as those of a client, of which the program returns the
+        mean.
+        """
+        if not self.has_op_name(_BACKWARD_IN_LOOP):
+            return False
+        shapes = (self.dimensions(value) for value in self.all_arguments if value not in self.inputs)
+        counts = {prod(shape.lengths) * size for shape in shapes if shape and len(shape.lengths) > 1}
+        return any(axes.of_count[count] & axis for count in counts & axes.others)
 
     def _with_features(self, number: int) -> dict[int, Dimensions]:
         """The inputs that have a dimension with a number beside that of the features, which is the last one of
@@ -543,11 +554,14 @@ class Facts:
         return any(0 <= read.step < end for read in self.reads_of_content(value))
 
     def reads_of_content(self, value: int) -> Iterator[Read]:
-        """Yield how a value is read, and copies of it, and copies of these, but for what makes the copies."""
+        """Yield how a value is read, and copies of it, and copies of these, but for what makes the copies. A TPU copies
+        slices of an argument to VMEM, and joins them there.
+        """
         waiting = [value]
         for each in waiting:
             for read in self.reads(each):
-                if self.dump.opcode(read.name) in _COPYING:
+                opcode = self.dump.opcode(read.name)
+                if opcode in _COPYING or (opcode in _SLICING and self.op_name(read.name) is None):
                     waiting += [made for made in self.defined_by(read.name) if made not in waiting]
                 else:
                     yield read
@@ -685,6 +699,9 @@ _COPYING: Final = frozenset(
     (b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier", b"slice-start", b"async-start")
 )
 """Opcodes of instructions that pass the content of a value on."""
+
+_SLICING: Final = frozenset((b"slice", b"custom-call"))
+"""Opcodes of what copies an argument in slices, where it has no op_name of its own."""
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
 _LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")

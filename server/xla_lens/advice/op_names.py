@@ -47,6 +47,11 @@ def is_in_checkpoint(op_name: str) -> bool:
     return _CHECKPOINT in op_name
 
 
+def is_random(op_name: str | None) -> bool:
+    """Return whether an op_name belongs to what draws random numbers in JAX, such as the mask of a dropout."""
+    return op_name is not None and _RANDOM.search(op_name) is not None
+
+
 def unmarked(op_name: str) -> str:
     """Return an op_name without the marks of passes and of `jax.checkpoint`: the same for an operation of the forward
     pass and for its backward pass.
@@ -60,6 +65,7 @@ KEPT_BY_POLICY: Final = "/reduce_precision"
 _CHECKPOINT: Final = "/checkpoint/"
 _MARKS: Final = re.compile(r"transpose\(|jvp\(|\)")
 _AGAIN: Final = "/rematted_computation/"
+_RANDOM: Final = re.compile(r"threefry|random_bits|/iota_2x32_shape|jit\(_(?:uniform|bernoulli)\)")
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _FORWARD_MARK: Final = "jvp("
 _BACKWARD: Final = re.compile(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")

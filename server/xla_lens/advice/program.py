@@ -11,9 +11,9 @@ from typing import Final
 from xla_lens.advice.averages import Averages
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts, common_name
 from xla_lens.advice.functions import Functions
-from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_in_checkpoint, unmarked
+from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
-from xla_lens.model.attribution.parameters import says_nothing
+from xla_lens.model.attribution.parameters import says_nothing, told_path
 from xla_lens.syntax.columns import NONE
 
 
@@ -43,8 +43,21 @@ class Program:
             is_wrapped=is_part and self._are_wrapped(owned, sizes),
             is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),
             is_unrolled=is_part and functions.are_unrolled(owned),
+            is_random=any(is_random(facts.origins.of_value(effect.source_value).op_name) for effect in owned),
+            donated=self._donated_for(effects),
             averages=facts.kept(Averages).donated({effect.value for effect in effects}),
         )
+
+    def _donated_for(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """The names of the arguments that have to be donated for effects on other values, because the program no longer
+        needs the outputs that are their new versions.
+        """
+        facts, allocation_of = self._facts, self._facts.dump.values.allocation
+        changed = {effect.value for effect in effects}
+        unneeded = {row for effect in effects for row in effect.outputs}
+        updated = (argument for output, argument in facts.updated.items() if allocation_of.item(output) in unneeded)
+        paths = (told_path(facts.op_name(facts.name[argument])) for argument in updated if argument not in changed)
+        return tuple(dict.fromkeys(path for path in paths if path is not None))
 
     def _groups(self, effects: Sequence[Effect], sizes: Mapping[int, int]) -> tuple[Buffers, ...]:
         """The changed values that own bytes, grouped by source and shape. All of them if none does, as where the

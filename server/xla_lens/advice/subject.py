@@ -119,8 +119,9 @@ class Subject(Struct, frozen=True):
     `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
     part of the program can be mapped over. `is_wrapped` says that `checkpoint` is around what computes most of the
     buffers already, with a policy that saves them, `is_training` that the program has a backward pass, `is_unrolled`
-    that the buffers are of several layers in a Python loop, which may be around the function or in it. `averages` are
-    those that are donated together with what they are averages of.
+    that the buffers are of several layers in a Python loop, which may be around the function or in it. `is_random` says
+    that some of them hold random numbers. `donated` are the names of arguments
+    that have to be donated for it, and `averages` those that are donated together with what they are averages of.
     """
 
     dump: DumpSet
@@ -135,6 +136,8 @@ class Subject(Struct, frozen=True):
     is_wrapped: bool = False
     is_training: bool = False
     is_unrolled: bool = False
+    is_random: bool = False
+    donated: tuple[str, ...] = ()
     averages: tuple[Average, ...] = ()
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
+from xla_lens.advice.op_names import is_random
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.rematerialize import saved
 from xla_lens.advice.subject import Subject
@@ -34,8 +35,10 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
     told = {shape.lengths for shape in squares if _is_attention(facts, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
-    # A mask of the same lengths, of integers or `pred`, is no score.
-    for value in (value for value, shape in shapes.items() if shape.lengths in scores and shape.type in FLOATS):
+    for value in (value for value, shape in shapes.items() if shape.lengths in scores):
+        # Of what is no number with a fraction, blocks draw what a dropout needs. Other masks may be made once.
+        if shapes[value].type not in FLOATS and not is_random(facts.origins.of_value(value).op_name):
+            continue
         whole = Effect(value, (facts.piece(value, facts.start[value], facts.end[value]),))
         effect = stored.get(value, whole)
         pieces = (piece._replace(size_bytes=piece.size_bytes // _BLOCKS) for piece in effect.pieces)
@@ -57,7 +60,10 @@ def _is_attention(facts: Facts, shape: Dimensions) -> bool:
 
 
 def _what(subject: Subject) -> Inlines:
-    return ("Compute attention in blocks of queries", *subject.in_function)
+    what: Inlines = ("Compute attention in blocks of queries", *subject.in_function)
+    if not subject.is_random:
+        return what
+    return (*what, ". This changes the numbers slightly, because other random numbers are drawn")
 
 
 def _snippet(_subject: Subject) -> str:

@@ -1,6 +1,6 @@
 """`donate`: arguments that the caller keeps could hold outputs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -11,6 +11,7 @@ from xla_lens.advice.stacks import fused_parameters, reading_operands
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
+from xla_lens.model.hlo.order import read_before_written
 from xla_lens.model.memory.donation import ELEMENTWISE, UPDATING, Fit, Missed, missed_donations
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -25,8 +26,9 @@ def donate(facts: Facts) -> Iterator[Effect]:
     rows = [row for row in missed_donations(dump, facts.updated) if dump.values.space[row.parameter] == color]
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     yield Effect(NONE, tuple(piece for row in rows for piece in _copy(facts, row)))
+    copied = _copied(facts, rows)
     for row in rows:
-        value, last = row.parameter, row.birth - 1
+        value, last = row.parameter, row.birth - (row.parameter not in copied)
         # At the step that writes in place, both share the bytes.
         end = min(last, last if row.last_read is None else row.last_read)
         # Where the buffers of loops have the same initial value, XLA on a CPU leaves the first of them where it is.
@@ -34,6 +36,20 @@ def donate(facts: Facts) -> Iterator[Effect]:
         is_unneeded = dump.values.space[row.output] == color and not is_left
         outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
         yield Effect(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
+
+
+def _copied(facts: Facts, rows: Sequence[Missed]) -> set[int]:
+    """The arguments that XLA copies because something may read them after an output is written over them. It inserts
+    copies before it schedules, except on a TPU: what is read earlier today counts only if the output is computed from
+    it.
+    """
+    dump, module = facts.dump, facts.origins.module
+    if module is None or dump.backend is Backend.TPU:
+        return set()
+    argument_of = {module.row_of(dump.names[facts.name[row.parameter]]): row for row in rows}
+    written = {argument: module.row_of(dump.names[facts.name[row.output]]) for argument, row in argument_of.items()}
+    kept = read_before_written(module, written)
+    return {row.parameter for argument, row in argument_of.items() if argument not in kept}
 
 
 def _copy(facts: Facts, row: Missed) -> Iterator[Piece]:

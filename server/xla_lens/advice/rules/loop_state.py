@@ -26,9 +26,11 @@ from xla_lens.advice.stacks import (
     way_back,
     without_shared,
 )
-from xla_lens.advice.subject import Subject
+from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines, Name, Role
+from xla_lens.model.attribution.parameters import root_of
 from xla_lens.model.attribution.writers import ELEMENT_INDEX, Position, Writers
+from xla_lens.model.hlo.order import read_before_written
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.donation import ELEMENTWISE
 from xla_lens.model.memory.edits import Piece
@@ -39,11 +41,12 @@ from xla_lens.syntax.numbers import integer
 
 class _State(NamedTuple):
     """The array that a loop reads slices of: the value that it is before the loop, and the values that are conversions
-    of it for the loop.
+    of it for the loop. Of an argument that has to be donated, `output` is the allocation of its new version, else NONE.
     """
 
     value: int
     converted: tuple[int, ...]
+    output: int = NONE
 
 
 def loop_state(facts: Facts) -> Iterator[Effect]:
@@ -58,7 +61,8 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
     whole = {stack: values_of(facts, writers, stack) for stack in found}
     contents = {value: stack.value for stack, values in whole.items() for value in values}
     gone = without_shared(facts, contents)
-    yield from (Effect(value, content=contents[value]) for value in gone)
+    outputs = {stack.value: (state.output,) for stack, state in found.items() if state.output != NONE}
+    yield from (Effect(value, content=contents[value], outputs=outputs.get(value, ())) for value in gone)
     new = list[Piece]()
     for stack, state in found.items():
         loop = facts.start[stack.value]
@@ -225,9 +229,19 @@ def _before(facts: Facts, writers: Writers, stack: Stack, element: int) -> _Stat
         return None
     *converted, value = values
     kind = facts.kind[value] & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)
-    # An argument that is not donated, and a result that is another one, have to stay as they are.
-    is_free = kind in (0, int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT)) and all(map(facts.is_computed, converted))
-    return _State(value, tuple(converted)) if is_free else None
+    if not all(map(facts.is_computed, converted)):
+        return None
+    if kind == Kind.PARAMETER:
+        # An argument that is not donated has to stay as it is, unless the stack is its new version, and nothing else
+        # reads it that the loop need not wait for.
+        argument = writers.module.row_of(facts.dump.names[facts.name[value]])
+        output = next((output for output, updated in facts.updated.items() if updated == value), NONE)
+        allocation = facts.dump.values.allocation.item(stack.value)
+        is_new = output != NONE and facts.dump.values.allocation.item(output) == allocation
+        is_new = is_new and argument in read_before_written(writers.module, {argument: stack.row})
+        return _State(value, tuple(converted), allocation) if is_new else None
+    # So has a result that is another one.
+    return _State(value, tuple(converted)) if kind != Kind.MAYBE_LIVE_OUT else None
 
 
 def _layouts_differ(facts: Facts, value: int, other: int) -> bool:
@@ -246,11 +260,14 @@ _MOST_STEPS: Final = 300
 
 def _what(subject: Subject) -> Inlines:
     shape = Name(subject.groups[0].shape, role=Role.SHAPE)
-    return ("Carry ", shape, " through the loop that updates it", *subject.in_function)
+    donated = (", and donate ", *listed(subject.donated)) if subject.donated else ()
+    return ("Carry ", shape, " through the loop that updates it", *subject.in_function, *donated)
 
 
-def _snippet(_subject: Subject) -> str:
-    return "state = jax.lax.dynamic_update_index_in_dim(state, new, layer, 0)  # in the carry, not in xs and ys"
+def _snippet(subject: Subject) -> str:
+    code = "state = jax.lax.dynamic_update_index_in_dim(state, new, layer, 0)  # in the carry, not in xs and ys"
+    roots = tuple(dict.fromkeys(map(root_of, subject.donated)))
+    return f"{code}; and donate_argnames={roots!r}, if nothing uses them after the call" if roots else code
 
 
 ROW: Final = RuleRow(rule=Rule.LOOP_STATE, find=loop_state, what=_what, snippet=_snippet)

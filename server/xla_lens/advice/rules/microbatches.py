@@ -1,7 +1,8 @@
 """`microbatches`: the whole batch goes through the model at once."""
 
+import re
 from collections.abc import Iterable, Iterator
-from math import prod
+from math import ceil, prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -11,10 +12,19 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
+from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.shapes import parse_shape
 
 _MICROBATCHES: Final = 4
 """The number of parts of a batch."""
+
+_FEWEST_IMAGES: Final = 8
+"""The fewest examples of a part in which a TPU convolves. It moves positions of fewer ones into the batch, and then
+keeps larger values for the backward pass (`findings/tpu_small_batches.sh`).
+"""
+
+_CONVOLUTION: Final = re.compile(r"/conv_general_dilated\b")
 
 
 def microbatches(facts: Facts) -> Iterator[Effect]:
@@ -23,6 +33,9 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     """
     found, begin = facts.batch, facts.backward_step
     if found is None or begin is None or found.size % _MICROBATCHES or facts.axes is None:
+        return
+    has_few_images = found.size // _MICROBATCHES < _FEWEST_IMAGES and facts.has_op_name(_CONVOLUTION)
+    if facts.dump.backend is Backend.TPU and has_few_images:
         return
     axis = facts.axis(found.size, found.dimension)
     returned, batch = facts.returned, found.size
@@ -46,11 +59,30 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
         # XLA gives copies of a weight its name, such as one with padding.
         if op_name not in names and (is_forward or not is_weight) and has_batch:
-            yield facts.divided(value, _MICROBATCHES)
+            left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", batch))
+            yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
     trained = (value for value in kept if facts.is_computed_with(value, begin))
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
     yield Effect(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
+
+
+def _part_left(text: bytes, batch: int) -> float:
+    """The part of an array that one microbatch takes. A TPU pads the minor dimension: where that is the batch, a part
+    of it may need as much padding, or what would be last otherwise.
+    """
+    shape = parse_shape(text)
+    minor = shape.minor_to_major[0] if shape and shape.minor_to_major else 0
+    if shape is None or not shape.tiles or shape.dimensions[minor] != batch or minor == len(shape.dimensions) - 1:
+        return 1 / _MICROBATCHES
+    lanes, last = shape.tiles[0][-1] or 1, shape.dimensions[-1] or 1
+    padding = min(_padding(batch // _MICROBATCHES, lanes), _padding(last, lanes))
+    return padding / _padding(batch, lanes) / _MICROBATCHES
+
+
+def _padding(length: int, multiple: int) -> float:
+    """By which factor a dimension grows that is padded to a multiple."""
+    return ceil(length / multiple) * multiple / length
 
 
 def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
@@ -71,14 +103,17 @@ def _what(subject: Subject) -> Inlines:
     why = " and ".join(filter(None, changes))
     slightly = f". This changes the numbers slightly, because {why}" if why else ""
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
+    what = "results" if batch and batch.is_trained else "gradients"
     return (
         "Split the batch",
         *which,
-        f" into {_MICROBATCHES} microbatches and add up their gradients{in_turn}{slightly}",
+        f" into {_MICROBATCHES} microbatches and add up their {what}{in_turn}{slightly}",
     )
 
 
-def _snippet(_subject: Subject) -> str:
+def _snippet(subject: Subject) -> str:
+    if subject.batch and subject.batch.is_trained:
+        return "results = jax.lax.scan(add_results, zeros_like_results, microbatches)[0]"
     return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
 
 

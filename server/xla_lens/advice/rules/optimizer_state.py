@@ -92,7 +92,9 @@ def _snippet(subject: Subject) -> str | None:
     """The argument of the optimizer in Optax, whose states are named tuples; None for others."""
     names = _names(subject)
     if any(name.endswith(".trace") for name in names):
-        return "optimizer = optax.sgd(learning_rate, momentum, accumulator_dtype=jnp.bfloat16)"
+        return (
+            "optimizer = optax.sgd(learning_rate, momentum, accumulator_dtype=jnp.bfloat16)  # its other arguments stay"
+        )
     if not any(name.endswith(".mu") for name in names):
         return None
     has_second = any(".nu" in path for path in parameter_paths(subject.dump).values())

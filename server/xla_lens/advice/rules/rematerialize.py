@@ -26,6 +26,7 @@ from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, positi
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
 from xla_lens.advice.rule_row import Policy, RuleRow
+from xla_lens.advice.rules.associative_scan import associative_scan
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.stacks import stores_carried
 from xla_lens.advice.subject import Subject
@@ -40,20 +41,23 @@ _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditio
 
 def rematerialize(facts: Facts) -> Iterator[Effect]:
     """Yield what the forward pass saves for the backward pass: what each loop stacks, and the values outside of loops.
-    The logits are not of a layer.
+    The logits are not of a layer. All levels of an associative scan are live while it is computed again.
     """
     others = {effect.value for effect in facts.found(logits)}
+    levels = {effect.value for effect in facts.found(associative_scan)}
     found: dict[int, list[Effect]] = {}
     for effect in facts.found(saved):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
-        if effect.value not in others and (effect.layers > 1 or facts.dump.backend is not Backend.CPU):
+        is_freed = effect.layers > 1 or (effect.value not in levels and facts.dump.backend is not Backend.CPU)
+        if effect.value not in others and is_freed:
             found.setdefault(effect.layers, []).append(effect)
-    # What a loop carries has the dimensions of what one layer of the forward pass passes to the next.
+    # What a loop carries has the dimensions of what one layer of the forward pass passes to the next. On a TPU, it may
+    # be in VMEM.
+    is_of_loop = facts.dump.has_opcode(b"parameter", b"while")[facts.dump.values.name]
     carried = {
         facts.squeezed(value)
-        for value in facts.candidates
-        if facts.opcode(value) in (b"parameter", b"while")
-        and not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
+        for value in is_of_loop.nonzero()[0].tolist()
+        if not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
     }
     for layers, saved_effects in found.items():
         origins = (facts.origins.of_value(effect.source_value) for effect in saved_effects)
@@ -250,12 +254,16 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(subject: Subject) -> str:
-    code = _wrapped(subject)
+    notes = list[str]()
     if subject.is_wrapped:
-        return f"{code}  # not in addition to the one with a policy"
-    # Around all layers, it would save nothing.
-    is_unclear = subject.is_unrolled and subject.call is not None
-    return f"{code}  # around one layer: around several, it would save nothing" if is_unclear else code
+        notes.append("not in addition to the one with a policy")
+    elif subject.is_unrolled and subject.call is not None:
+        # Around all layers, it would save nothing.
+        notes.append("around one layer: around several, it would save nothing")
+    if subject.checkpoint in _WITH_FLAGS:
+        notes.append("with static_argnums=(2,) if its second argument is a flag such as train")
+    code = _wrapped(subject)
+    return f"{code}  # {'; '.join(notes)}" if notes else code
 
 
 def _wrapped(subject: Subject) -> str:
@@ -275,6 +283,9 @@ def _wrapped(subject: Subject) -> str:
         return f"{name}.__call__ = {checkpoint}({name}.__call__)"
     return f"y = {checkpoint}({name.lower()})(x)  # where {name.lower()} is the {name} that is called"
 
+
+_WITH_FLAGS: Final = ("flax.linen.remat", "flax.nnx.remat")
+"""What wraps modules that often take a flag beside what they compute with. The number of the module itself is 0."""
 
 _OF_CLASSES: Final = ("flax.linen.remat",)
 _OF_METHODS: Final = ("equinox.filter_checkpoint", "flax.nnx.remat")

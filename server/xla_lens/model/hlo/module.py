@@ -20,6 +20,7 @@ from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import RowsByName, as_rows, row_at
 from xla_lens.syntax.columns import NONE, Column, Mask, rows_of
+from xla_lens.syntax.hlo.forms import Forms, read_forms
 from xla_lens.syntax.hlo.instruction import InstructionText, Metadata, read_instruction
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, NAME_CHARACTER, operand_position
 from xla_lens.syntax.hlo.module import HEADER, ModuleColumns, Strings
@@ -254,6 +255,11 @@ class HloModule(Struct, frozen=True, eq=False, dict=True):
     def sources(self) -> Sources:
         """What all instructions are, and where they come from."""
         return read_sources(self.data, self.columns.instructions)
+
+    @cached_property
+    def forms(self) -> Forms:
+        """Which instructions are alike, and the operands of all."""
+        return read_forms(self.data, self.columns)
 
     def span(self, row: int) -> Span:
         """Return the span of an instruction."""
