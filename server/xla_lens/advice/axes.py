@@ -817,6 +817,12 @@ class Axes:
                     left.remove(factor)
                     dimensions[number] = together(dimensions[number], (factor,))
             spread &= ~all_axes(dimensions)
+        elif spread and len(dimensions) == len(by) == 1 and not window and own.op_name is None:
+            # XLA for TPUs numbers the elements of all dimensions as one.
+            each, rest = divmod(total(dimensions), total(updates.dimensions))
+            if each > 1 and not rest:
+                dimensions = [(*(factor for place in places for factor in place), (0, each))]
+                spread = 0
         scattered = self._joint(dimensions, (table, indices, updates), joined=spread)
         return (scattered,) * count if own.shape.startswith(b"(") else scattered
 

@@ -321,8 +321,17 @@ class Facts:
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
-                is_trained = self._trains_each(axes, axis, size)
-                return Batch(names, size, is_normalized, is_divided, is_random, is_updated, number, is_trained)
+                return Batch(
+                    names,
+                    size,
+                    is_normalized,
+                    is_divided,
+                    is_random,
+                    is_updated,
+                    number,
+                    is_trained=self._trains_each(axes, axis, size),
+                    has_gradients=self.has_op_name(_MAPPED_GRADIENT),
+                )
         return None
 
     def _trains_each(self, axes: Axes, axis: int, size: int) -> bool:
@@ -645,6 +654,9 @@ _MOST_READERS: Final = 500
 """Maximum number of instructions to follow from one."""
 
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
+
+_MAPPED_GRADIENT: Final = re.compile(r"/vmap\(transpose\(")
+"""The backward pass of each example: the gradients that a program clips one by one."""
 
 _BACKWARD_IN_LOOP: Final = re.compile(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""

@@ -17,6 +17,9 @@ from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.donation import outputs_of
 
+_MOST_OF_A_CALL: Final = 0.9
+"""The share of the bytes that a function has to compute."""
+
 
 class _CalledOnce(NamedTuple):
     """Functions that the forward pass calls once. Where they have several layers, these are in a Python loop within
@@ -35,10 +38,17 @@ class Functions:
         self.reads = ForwardReads(facts, facts.origins.writers) if facts.origins.writers else None
         """How the forward pass reads values, None without an HLO module."""
 
-    def call(self, effects: Iterable[Effect], sizes: Mapping[int, int], *, is_part: bool) -> Call | None:
-        """The innermost function that computes most bytes of the changed values, and where it is called; None if no
-        function does. `sizes` has the bytes that values own. If `is_part`, none that is the whole forward pass or more,
-        and none that returns most of them: to compute its results again saves nothing.
+    def call(
+        self,
+        effects: Iterable[Effect],
+        sizes: Mapping[int, int],
+        *,
+        is_part: bool,
+        share: float = _MOST_OF_A_CALL,
+    ) -> Call | None:
+        """The innermost function that computes a share of the bytes of the changed values, and where it is called; None
+        if no function does. `sizes` has the bytes that values own. If `is_part`, none that is the whole forward pass or
+        more, and none that returns most of them: to compute its results again saves nothing.
         """
         totals, returned, all_bytes = Counter[str](), Counter[str](), 0
         callers_of_changes: list[dict[str, StackFrame | None]] = []
@@ -68,7 +78,7 @@ class Functions:
         callers: dict[str, StackFrame | None] = {}
         for functions in reversed(callers_of_changes):
             callers.update(functions)
-        most = (name for name in callers if totals[name] >= all_bytes * _MOST_OF_A_CALL)
+        most = (name for name in callers if totals[name] >= all_bytes * share)
         function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
         if function is None:
             return None
@@ -130,16 +140,16 @@ class Functions:
         """The functions of whose lines half compute just one product of the forward pass, as the text has it: a loop of
         XLA counts once.
         """
-        counts, totals, products = Counter[tuple[str, str, int | None]](), Counter[str](), 0
+        counts, totals, products = Counter[tuple[str, StackFrame]](), Counter[str](), 0
         for calls, count in self._forward_calls(b"dot", b"convolution"):
             products += count
             # Of a function that calls itself, the outermost call counts.
             frames = {frame.function: frame for frame in calls if frame.function}
             totals.update(dict.fromkeys(frames, count))
-            counts.update({(name, frame.file, frame.line): count for name, frame in frames.items()})
+            counts.update(dict.fromkeys(frames.items(), count))
         # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
         lines, single = (
-            Counter(name for (name, _, _), count in counts.items() if count <= most) for most in (products, 1)
+            Counter(name for (name, _), count in counts.items() if count <= most) for most in (products, 1)
         )
         functions: set[str | None] = {name for name, count in single.items() if count * 2 >= lines[name]}
         models: set[str | None] = {name for name in single if totals[name] == products > 1}
@@ -247,6 +257,3 @@ _CHECKPOINTS: Final = {
 
 _OF_METHODS: Final = frozenset(("flax.linen.remat", _HAIKU))
 """Those that work only in modules."""
-
-_MOST_OF_A_CALL: Final = 0.9
-"""The share of the bytes that a function has to compute."""

@@ -75,8 +75,9 @@ class Batch(Struct, frozen=True):
     examples, `is_divided` that it divides by other sums over them, such as the number of targets, and `is_random` that
     it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
     two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
-    trained for each of them, `is_summed` that what a program without a backward pass computes of each is added up, and
-    `is_apart` that only a part of the program computes something of each.
+    trained for each of them, `has_gradients` that each has a gradient of its own, as where a program clips them one by
+    one, `is_summed` that what a program without a backward pass computes of each is added up, and `is_apart` that only
+    a part of the program computes something of each.
     """
 
     names: tuple[str, ...]
@@ -87,6 +88,7 @@ class Batch(Struct, frozen=True):
     is_updated: bool = False
     dimension: int = 0
     is_trained: bool = False
+    has_gradients: bool = False
     is_summed: bool = False
     is_apart: bool = False
 

@@ -39,6 +39,9 @@ def logits(facts: Facts) -> Iterator[Effect]:
     ]
     if not any(_is_of_tokens(facts, value) for value in found):
         return
+    # XLA for TPUs may scatter into the elements of all dimensions as one.
+    counts = {prod(shapes[value].lengths) for value in found}
+    found += [value for value, shape in facts.computed.items() if shape.type in FLOATS and {*shape.lengths} <= counts]
     for value in found:
         yield facts.divided(value, _CHUNKS)
     if facts.dump.backend is Backend.CPU:

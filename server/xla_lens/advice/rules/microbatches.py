@@ -103,18 +103,18 @@ def _what(subject: Subject) -> Inlines:
     why = " and ".join(filter(None, changes))
     slightly = f". This changes the numbers slightly, because {why}" if why else ""
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
-    what = "results" if batch and batch.is_trained else "gradients"
-    return (
-        "Split the batch",
-        *which,
-        f" into {_MICROBATCHES} microbatches and add up their {what}{in_turn}{slightly}",
-    )
+    added = "their results" if batch and batch.is_trained else "their gradients"
+    if batch and batch.has_gradients and not batch.is_trained:
+        added = "the gradients of their examples. Clip each one before, and add noise to the sum only, as now"
+    return ("Split the batch", *which, f" into {_MICROBATCHES} microbatches and add up {added}{in_turn}{slightly}")
 
 
 def _snippet(subject: Subject) -> str:
     if subject.batch and subject.batch.is_trained:
         return "results = jax.lax.scan(add_results, zeros_like_results, microbatches)[0]"
-    return "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
+    code = "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
+    is_clipped = subject.batch is not None and subject.batch.has_gradients
+    return f"{code}  # the clipped ones of each example, without noise" if is_clipped else code
 
 
 def _in_keras(subject: Subject) -> str | None:

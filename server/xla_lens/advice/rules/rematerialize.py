@@ -114,7 +114,10 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
         return None
     # What is left may be made by a function within the one that was wrapped first.
     for _ in range(_MOST_FUNCTIONS):
-        call, by_function = functions.call(left, facts.owned, is_part=True), dict[str, list[Effect]]()
+        by_function = dict[str, list[Effect]]()
+        # A function that makes most, such as a block of a U-Net, frees that. What is between its calls stays.
+        shares = (functions.call(left, facts.owned, is_part=True, share=share) for share in _SHARES)
+        call = next(filter(None, shares), None)
         for effect in left:
             if call is None:
                 function = functions.part_of_pass(effect)
@@ -133,6 +136,9 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
     kept = [effect.value for effect in effects if effect.value not in freed]
     return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
 
+
+_SHARES: Final = (0.9, 0.6)
+"""The shares of the bytes that the function to wrap has to compute: if none computes the first one, the second one."""
 
 _MOST_FUNCTIONS: Final = 4
 """How often the function to wrap is looked for."""
