@@ -94,7 +94,8 @@ class Axes:
     - `joined` are the axes whose elements depend on each other in another way.
     - `looked_up` are the lengths of dimensions of which integer arguments select elements, such as the vocabulary.
     - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
-      `weights` those of the weights of averages over positions.
+      `weights` those of the weights of averages over positions. `learned_scores` are the sorted lengths of products of
+      positions with what has none, such as the learned queries of a Perceiver.
     - `trained_sums` are the axes over which the program sums what depends on arguments that it returns anew, such as
       those of gradients. What only a frozen model sums over is none.
     - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
@@ -124,6 +125,7 @@ class Axes:
         self.added = self.joined = self.normalized = self.normalized_trained = self.trained_sums = self.updated = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
+        self.learned_scores = set[Lengths]()
         self.pairs = dict[int, tuple[Lengths, int]]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
@@ -684,8 +686,11 @@ class Axes:
             self._note_product(own, left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | COUNTED
         if left.is_data and right.is_data and total(parts.both) > 1:
-            if all_axes(parts.left_free) & ~shared and all_axes(parts.right_free) & ~shared:
+            positions = [all_axes(free) & ~shared for free in (parts.left_free, parts.right_free)]
+            if all(positions):
                 self.scores.add(total(dimensions))
+            elif any(positions):
+                self.learned_scores.add(tuple(sorted(map(length_of, dimensions))))
             for factor, over in ((left, parts.left_over), (right, parts.right_over)):
                 if all_axes(over) & ~COUNTED:
                     self.weights.add(total(factor.dimensions))

@@ -330,7 +330,7 @@ class Facts:
                     is_updated,
                     number,
                     is_trained=self._trains_each(axes, axis, size),
-                    has_gradients=self.has_op_name(_MAPPED_GRADIENT),
+                    has_gradients=self._has_gradients(axes, axis, size),
                 )
         return None
 
@@ -338,11 +338,22 @@ class Facts:
         """Whether a loop trains weights for each example, such as those of a client, of which the program returns the
         mean.
         """
-        if not self.has_op_name(_BACKWARD_IN_LOOP):
-            return False
+        is_in_loop = self.has_op_name(_BACKWARD_IN_LOOP)
+        return is_in_loop and any(axes.of_count[count] & axis for count in self._weight_counts(size) & axes.others)
+
+    def _has_gradients(self, axes: Axes, axis: int, size: int) -> bool:
+        """Whether the program computes a gradient for each example, such as those that it clips one by one. Gradients
+        of several models are mapped, too: then all weights have one for each of them.
+        """
+        trained = (self.dimensions(value) for value in self.all_arguments if value not in self.inputs)
+        first = {shape.lengths[0] for shape in trained if shape and shape.lengths}
+        is_mapped = len(first) > 1 and self.has_op_name(_MAPPED_GRADIENT)
+        return is_mapped and any(axes.of_count[count] & axis for count in self._weight_counts(size))
+
+    def _weight_counts(self, size: int) -> set[int]:
+        """The numbers of elements of matrices that the program trains, each for some examples."""
         shapes = (self.dimensions(value) for value in self.all_arguments if value not in self.inputs)
-        counts = {prod(shape.lengths) * size for shape in shapes if shape and len(shape.lengths) > 1}
-        return any(axes.of_count[count] & axis for count in counts & axes.others)
+        return {prod(shape.lengths) * size for shape in shapes if shape and len(shape.lengths) > 1}
 
     def _with_features(self, number: int) -> dict[int, Dimensions]:
         """The inputs that have a dimension with a number beside that of the features, which is the last one of
@@ -656,7 +667,7 @@ _MOST_READERS: Final = 500
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
 _MAPPED_GRADIENT: Final = re.compile(r"/vmap\(transpose\(")
-"""The backward pass of each example: the gradients that a program clips one by one."""
+"""A backward pass that is mapped over examples or models."""
 
 _BACKWARD_IN_LOOP: Final = re.compile(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""

@@ -31,8 +31,7 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         if facts.is_computed(value)
         and (shape := facts.of_layer(value, is_stacked=value in stored and stored[value].layers > 1))
     }
-    squares = [shape for shape in shapes.values() if _is_square(facts, shape)]
-    told = {shape.lengths for shape in squares if _is_attention(facts, shape)}
+    told = {shape.lengths for shape in shapes.values() if _is_attention(facts, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     for value in (value for value, shape in shapes.items() if shape.lengths in scores):
@@ -45,18 +44,20 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         yield effect._replace(pieces=tuple(pieces))
 
 
-def _is_square(facts: Facts, shape: Dimensions) -> bool:
-    long = [length for length in shape.lengths if length >= _SHORTEST_SEQUENCE]
-    is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
-    return shape.type in FLOATS and (len(long) > len({*long}) or is_cross)
-
-
 def _is_attention(facts: Facts, shape: Dimensions) -> bool:
     """Whether the program computes products of two positions of as many elements, exponentiates them, and averages
-    other values over the positions with what comes out.
+    other values over the positions with what comes out. The positions are those of one sequence, of two, or of one and
+    of learned queries.
     """
+    long = [length for length in shape.lengths if length >= _SHORTEST_SEQUENCE]
     axes, count = facts.axes, prod(shape.lengths)
-    return axes is not None and count in axes.scores & axes.exponentials & axes.weights
+    if shape.type not in FLOATS or len(long) < 2 or axes is None:
+        return False
+    if count not in axes.exponentials & axes.weights:
+        return False
+    is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
+    is_square = len(long) > len({*long}) or is_cross
+    return (is_square and count in axes.scores) or tuple(sorted(shape.lengths)) in axes.learned_scores
 
 
 def _what(subject: Subject) -> Inlines:

@@ -1,5 +1,6 @@
 """`loop-outputs`: a loop stacks results of which only a part or a sum is read later."""
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -77,7 +78,7 @@ def _only_cuts(facts: Facts, writers: Writers, name: int) -> bool:
     row = writers.module.row_of(facts.dump.names[name])
     called = [computation for computation in writers.called(row, b"calls") if computation != NONE]
     rows = [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
-    return all(writers.read(each).own.opcode != b"reduce" for each in rows)
+    return all(writers.read(each).own.opcode not in (b"reduce", b"reduce-window") for each in rows)
 
 
 def _is_by_iteration(facts: Facts, stack: Stack, name: int) -> bool:
@@ -107,7 +108,10 @@ def _reduces(facts: Facts, writers: Writers, row: int, value: int) -> bool:
 def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
     opcode = writers.read(row).own.opcode
     if opcode != b"fusion":
-        return opcode in _REDUCING and number == 0
+        own = writers.read(row).own
+        # XLA for CPUs reduces long dimensions in windows first, side by side.
+        is_beside = opcode == b"reduce-window" and _BESIDE.search(own.text, own.operands_end, own.end) is not None
+        return (opcode in _REDUCING or is_beside) and number == 0
     waiting = fused_parameters(writers, row, (number,))
     # What is computed on its elements must be reduced, too.
     for each in waiting:
@@ -125,6 +129,10 @@ def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
 
 
 _REDUCING: Final = frozenset((b"dynamic-slice", b"reduce", b"slice"))
+
+
+_BESIDE: Final = re.compile(rb"window=\{size=([0-9x]+) stride=\1[ }]")
+"""Windows that do not overlap."""
 
 
 def _what(subject: Subject) -> Inlines:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.facts import Dimensions, Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
@@ -51,14 +51,6 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         is_freed = effect.layers > 1 or (effect.value not in levels and facts.dump.backend is not Backend.CPU)
         if effect.value not in others and is_freed:
             found.setdefault(effect.layers, []).append(effect)
-    # What a loop carries has the dimensions of what one layer of the forward pass passes to the next. On a TPU, it may
-    # be in VMEM.
-    is_of_loop = facts.dump.has_opcode(b"parameter", b"while")[facts.dump.values.name]
-    carried = {
-        facts.squeezed(value)
-        for value in is_of_loop.nonzero()[0].tolist()
-        if not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
-    }
     for layers, saved_effects in found.items():
         origins = (facts.origins.of_value(effect.source_value) for effect in saved_effects)
         # To compute layers again within a derivative that the loss has in it adds to what the forward pass saves.
@@ -76,7 +68,8 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         count = counts.most_common(1)[0][0]
         inputs = {effect.value for effect in effects if layers > 1 and _is_input(facts, effect.source_value)}
         if not inputs and not made:
-            # The smallest group of those dimensions are the inputs of the layers.
+            # The smallest group of the dimensions that one layer passes to the next are the inputs of the layers.
+            carried = _carried(facts, effects)
             of_layer = (facts.of_layer(group[0].value, is_stacked=layers > 1) for group in groups)
             like = (row for row, shape in enumerate(of_layer) if shape in carried)
             smallest = sorted(like, key=sizes.__getitem__)[:1]
@@ -92,6 +85,22 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             yield from (effect for effect in one_by_one if effect.value not in inputs)
         if made and made.stored:
             yield Effect(NONE, made.stored)
+
+
+def _carried(facts: Facts, effects: Iterable[Effect]) -> set[Dimensions | None]:
+    """The dimensions of what the loops carry that stack some values; of values outside of loops, of what any loop of
+    the forward pass carries. On a TPU, it may be in VMEM.
+    """
+    changed = {value for effect in effects for value in (effect.value, effect.source_value)}
+    loops = {facts.name[value] for value in changed if facts.opcode(value) == b"while"}
+    if loops:
+        return {facts.squeezed(value) for name in loops for value in facts.defined_by(name)}
+    is_of_loop = facts.dump.has_opcode(b"parameter", b"while")[facts.dump.values.name]
+    return {
+        facts.squeezed(value)
+        for value in is_of_loop.nonzero()[0].tolist()
+        if not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
+    }
 
 
 class _Made(NamedTuple):
