@@ -17,6 +17,8 @@
 - `heated`: the gradient of 256 steps of a simulation, for a TPU.
 - `images`: three convolutions of 128 images, for a TPU.
 - `judged_answers`: a step that prefers chosen answers to rejected ones, beside a frozen model, for a TPU.
+- `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
+- `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
@@ -128,6 +130,10 @@ def _text(advice: Advice, rule: str) -> str:
         ("target_net", "donate", "Donate t, p and m (t must begin as a copy of p)"),
         # XLA for CPUs rounds each sum to bfloat16.
         ("halves", "microbatches", "Split the batch (x and y)"),
+        # The numbers of neighbors are padded, too, and XLA reshapes them.
+        ("neighbors_by_gather", "padded-dimension", "Gather and scatter the 3 columns of f32[8388608,3]"),
+        # Both stacks are made on one line, and are as large as what the loop of the backward pass adds up.
+        ("transported_by_steps", "rematerialize", "Wrap it (called at"),
         # XLA for TPUs scatters the gradients of labels into one dimension. Two batches go through the model end to end.
         ("judged_answers", "microbatches", "Split the batch (b)"),
         # XLA for TPUs gathers 3,200 tokens with a padding to 4,096.

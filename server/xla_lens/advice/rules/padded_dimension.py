@@ -6,10 +6,11 @@ are multiplied one by one, and where the order of the dimensions matters, as for
 
 import re
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.facts import FLOATS, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
@@ -37,7 +38,9 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     if facts.dump.backend is not Backend.TPU:
         return
     padded = {value: size for value in facts.candidates if (size := _logical_bytes(facts.dump, value))}
-    readers = {read.name for value in padded for read in facts.reads(value)}
+    # The numbers of neighbors are no rows, but indices of them.
+    rows = (value for value in padded if (shape := facts.dimensions(value)) and shape.type in FLOATS)
+    readers = {read.name for value in rows for read in facts.reads(value)}
     is_joined = any(facts.dump.opcode(name) == b"reshape" for name in readers)
     has_scatter = any(_SCATTER.search(facts.op_name(facts.name[value]) or "") for value in facts.candidates)
     is_divided = any(_RESHAPE.search(facts.op_name(facts.name[value]) or "") for value in padded)
@@ -50,7 +53,7 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     narrow = {length for length in lengths.values() if length <= _MOST_COLUMNS}
     changed = (by_row & narrow or narrow) if by_row else {*lengths.values()}
     for value, size in padded.items():
-        if lengths[value] in changed and not _is_for_library(facts, value):
+        if lengths[value] in changed and not _is_for_library(facts, value) and not _is_of_attention(facts, value):
             yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
 
 
@@ -77,6 +80,14 @@ def _is_for_library(facts: Facts, value: int) -> bool:
     names = facts.name[value], *(read.name for read in facts.reads(value))
     is_kernel = any(facts.dump.opcode(name) == b"custom-call" for name in names)
     return is_kernel or any(map(_LIBRARY.search, _op_names(facts, value)))
+
+
+def _is_of_attention(facts: Facts, value: int) -> bool:
+    """Whether an array, or one layer of it, may be a factor of attention, which a TPU multiplies faster as it is."""
+    shape, axes = facts.dimensions(value), facts.axes
+    if shape is None or axes is None or not axes.scores:
+        return False
+    return not axes.weights.isdisjoint({prod(shape.lengths), prod(shape.of_one_layer.lengths)})
 
 
 def _is_by_row(facts: Facts, value: int) -> bool:
