@@ -95,7 +95,8 @@ class Functions:
         """The outermost function that makes the content of a value and is a part of the forward pass, such as a layer:
         one that is called several times, if there is any. None if it is unknown.
         """
-        parts = self._parts_of_pass(_callers(self._origins.of_value(effect.source_value)))
+        # A lambda cannot be named, but it is a layer all the same.
+        parts = self._parts_of_pass(_callers(self._origins.of_value(effect.source_value), has_lambdas=True))
         several = [name for name in parts if name not in self._called_once.functions]
         return next(reversed(several or parts), None)
 
@@ -230,7 +231,7 @@ def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
     return next((place for place, name in enumerate(names) if name in others), len(names))
 
 
-def _callers(origin: Origin) -> dict[str, StackFrame | None]:
+def _callers(origin: Origin, *, has_lambdas: bool = False) -> dict[str, StackFrame | None]:
     """The functions of the program that make a value, innermost first, and where each is called."""
     frames = tuple(frame for frame in origin.frames if not _FRAMEWORK.search(frame.file)) or origin.frames
     callers = zip_longest(frames, frames[1:])
@@ -238,7 +239,7 @@ def _callers(origin: Origin) -> dict[str, StackFrame | None]:
     return {
         frame.function: caller
         for frame, caller in callers
-        if frame and frame.function and not frame.function.endswith(">")
+        if frame and frame.function and (has_lambdas or not frame.function.endswith(">"))
     }
 
 

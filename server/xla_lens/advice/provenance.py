@@ -115,17 +115,18 @@ def _in_their_place(dump: DumpSet, writers: Writers, updates: Mapping[int, int])
             continue
         for number, output in outputs.items():
             is_new = parts[number] not in known and output not in updates
-            if is_new and _may_be_returned(dump, output, is_last=number > max(updated)):
+            if is_new and _may_be_returned(dump, parts[number], output, is_last=number > max(updated)):
                 found[output] = parts[number]
     return found
 
 
-def _may_be_returned(dump: DumpSet, output: int, *, is_last: bool) -> bool:
+def _may_be_returned(dump: DumpSet, argument: int, output: int, *, is_last: bool) -> bool:
     """Whether an output may be that of a state at its place. A loss may follow a state and look like a part of it, but
-    is no copy. If large arrays are copies, the program may swap two of them.
+    is no copy. If large arrays are copies of others, the program may swap two of them; what is a copy of the argument
+    itself is returned as it is, such as frozen weights in a state.
     """
     if dump.opcode(dump.name_of(output)) == b"copy":
-        return dump.values.size_bytes.item(output) <= _SMALL
+        return dump.values.size_bytes.item(output) <= _SMALL or may_write_over(dump, argument, output)
     return not (is_last and _LOSS.match(dump.shape(output) or b""))
 
 

@@ -136,7 +136,8 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
             if function is not None:
                 by_function.setdefault(function, []).append(effect)
         if not by_function:
-            return None
+            # Either nothing tells what makes the values, or functions that only make what others read.
+            return None if left is effects else _Made([])
         before, inputs = left, {name: _inputs(reads, name, made) for name, made in by_function.items()}
         left = [each for name, made in by_function.items() for each in made if not inputs[name].is_kept(each.value)]
         if len(left) == len(before):
