@@ -16,6 +16,8 @@ from xla_lens.advice.codes import Rule
 from xla_lens.api import find_donation
 from xla_lens.blocks.blocks import plain_text
 
+_REFERENCE = "  # ref_params must not be params: jax.tree.map(jnp.copy, params)"
+
 
 def _dump(program: str) -> Path:
     return next((DUMPS / "cpu-jaxlib0.10.2" / program).glob("*-buffer-assignment.txt"))
@@ -53,6 +55,8 @@ def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | 
         wanted = f"{wanted}  # if nothing uses target after the call"
     if program == "donate_averaged":
         wanted = f"{wanted}  # ema must begin as jax.tree.map(jnp.copy, params)"
+    if program in ("donate_preference", "donate_near_reference"):
+        wanted = f"{wanted}{_REFERENCE}"
     action = _donation(path)
     assert (action.snippet if action else None) == wanted
 
@@ -80,6 +84,8 @@ def test_an_average_of_the_weights_has_to_begin_as_a_copy(program: str, is_avera
 def test_without_a_module_only_what_the_last_fusion_surely_updates_is_donated(program: str, names: str | None) -> None:
     action = _donation(_dump(program), has_module=False)
     wanted = f"step = jax.jit(step, donate_argnames=({names}))" if names else None
+    if program == "donate_preference":
+        wanted = f"{wanted}{_REFERENCE}"
     assert (action.snippet if action else None) == wanted
 
 
@@ -100,7 +106,9 @@ def test_the_code_is_that_of_the_framework(tmp_path: Path, file: str, jit: str |
     module.write_text(text)
     action = _donation(tmp_path / path.name)
     assert action
-    assert action.snippet == (jit and f"preference = {jit}(preference, donate_argnames=('params', 'momentum'))")
+    copied = "nnx.clone(params)" if jit == "nnx.jit" else "jax.tree.map(jnp.copy, params)"
+    code = f"preference = {jit}(preference, donate_argnames=('params', 'momentum'))"
+    assert action.snippet == (jit and f"{code}  # ref_params must not be params: {copied}")
 
 
 def test_without_a_module_nnx_is_known_by_the_names_of_arguments(tmp_path: Path) -> None:
@@ -110,7 +118,8 @@ def test_without_a_module_nnx_is_known_by_the_names_of_arguments(tmp_path: Path)
         (tmp_path / file.name).write_text(text)
     action = _donation(tmp_path / path.name, has_module=False)
     assert action
-    assert action.snippet == "step = nnx.jit(step, donate_argnames=('model', 'momentum'))"
+    code = "step = nnx.jit(step, donate_argnames=('model', 'momentum'))"
+    assert action.snippet == f"{code}  # ref_params must not be model.states[0]: nnx.clone(model)"
 
 
 def test_equinox_keeps_the_first_argument(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@
 - `judged_answers`: a step that prefers chosen answers to rejected ones, beside a frozen model, for a TPU.
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
+- `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
@@ -69,8 +70,12 @@ def _text(advice: Advice, rule: str) -> str:
         # The mean that is subtracted from the returns is that of a microbatch.
         ("baseline", "microbatches", "because normalization over the batch sees a part of it"),
         # Each average of weights must be an array of its own.
-        ("twins", "donate", "average as one of critic) "),
-        ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin), average as "),
+        ("twins", "donate", "(average must begin as a copy of critic, twin_average must begin as a copy of twin) "),
+        ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin)"),
+        # A frozen model is returned with the state, and has the same arrays as the one that is trained.
+        ("reference_in_state", "donate", "Donate state (state[1] must not be state[0] itself)"),
+        # Each device would compute all of a part that has only its own examples.
+        ("data_parallel", "microbatches", "x.reshape(-1, 4, *x.shape[1:]).swapaxes(0, 1)"),
         # The helper returns what is saved: fusions of its caller read it.
         ("crops", "rematerialize", "Wrap block"),
         # `jax.checkpoint` does not know the parameters of Haiku, also where its functions are in no module.

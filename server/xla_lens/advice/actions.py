@@ -72,7 +72,7 @@ class Action(Struct, frozen=True, eq=False):
     the number of parts into which the rule divides the buffers, None if it does not. `call` is what most of the buffers
     have in common in the program, None if that is unknown. `policy` is what it saves (`policy.saved_needed_bytes`) if a
     policy keeps some of the buffers; None if none does, or if that saves nothing. `batch_dimension` is the number of
-    the dimension of the arguments that is the batch.
+    the dimension of the arguments that is the batch, and `is_sharded` says that the program is for several devices.
     """
 
     rule: Rule
@@ -94,6 +94,7 @@ class Action(Struct, frozen=True, eq=False):
     policy: PolicySaving | None
     others: Rows = ()
     batch_dimension: int = 0
+    is_sharded: bool = False
 
     @property
     def size_bytes(self) -> int:

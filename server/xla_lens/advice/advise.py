@@ -278,6 +278,7 @@ class _Search(Struct, frozen=True, eq=False):
             policy=self._policy(row.policy, change.effects, change.edit) if is_jax and not others else None,
             others=numbers,
             batch_dimension=subject.batch.dimension if subject.batch else 0,
+            is_sharded=subject.is_sharded,
         )
 
     def _policy(self, policy: Policy | None, effects: Sequence[Effect], edit: Edit) -> PolicySaving | None:

@@ -1,9 +1,8 @@
-"""Arguments that are averages of others, such as of the weights."""
+"""Arguments that may begin as others: averages of the weights, and frozen weights of the same model."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache, cached_property
-from itertools import permutations
 from typing import Final
 
 from xla_lens.advice.facts import Dimensions, Facts
@@ -33,26 +32,30 @@ class Averages:
         return elementwise_sources(self._facts.origins, new) if new != NONE else frozenset()
 
     def donated(self, advised: Collection[int]) -> tuple[Average, ...]:
-        """The averages of weights that are donated, as the weights are, once some arguments are donated, too."""
+        """The averages of weights that are donated, as the weights are, once some arguments are donated, too, and the
+        frozen weights beside donated ones, whether they are donated or not.
+        """
         arguments, kind = self._facts.arguments, self._facts.kind
         if {*arguments}.isdisjoint(advised):
             return ()
         donated = {value for value in arguments if kind[value] & Kind.MAYBE_LIVE_OUT}.union(advised)
-        return tuple(each for each in self._of_weights if {each.value, each.weight} <= donated)
+        return tuple(
+            each for each in self._of_weights if each.weight in donated and (each.value in donated or each.is_frozen)
+        )
 
     @cached_property
     def _of_weights(self) -> tuple[Average, ...]:
-        """The trees of arguments that are averages of weights. They are looked for among the arguments of the shape
-        with the most bytes of those that several have: the weights and all that is kept of them have the same number.
+        """The trees of arguments that are averages of weights, or frozen weights of the same model. They are looked for
+        among the arguments of the shape with the most bytes of those that are updated and that several have: the
+        weights and all that is kept of them have the same number.
         """
         facts = self._facts
-        # A batch may have more bytes, but none of its arrays is an average.
-        updated = sorted({*facts.all_arguments} - {*facts.inputs})
-        paths = {value: told_path(facts.op_name(facts.name[value])) for value in updated}
+        paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.all_arguments}
         counts, totals = Counter(map(facts.dimensions, paths)), Counter[Dimensions | None]()
-        for value, path in paths.items():
+        # A batch may have more bytes, but is not updated.
+        for value in {*paths} - {*facts.inputs}:
             shape = facts.dimensions(value)
-            totals[shape] += facts.size[value] * (path is not None and counts[shape] > 1)
+            totals[shape] += facts.size[value] * (paths[value] is not None and counts[shape] > 1)
         largest = max(totals, key=totals.__getitem__, default=None)
         parts = {
             value: tuple(filter(None, path_parts(path)))
@@ -65,11 +68,30 @@ class Averages:
         # The same array of each tree: ``params['up']`` and ``ema['up']``.
         values = [value for value in parts if ends.get(value, most) == most][:_MOST_TREES]
         names = {value: "".join(parts[value][: len(parts[value]) - most]) for value in values}
-        return tuple(
-            Average(value, weight, names[value], names[weight])
-            for value, weight in permutations(values, 2)
-            if self.is_average(value, weight) and self._is_read_forward(weight)
-        )
+        # Other trees, such as lists of their leaves.
+        roots = {parts[value][0] for value in values}
+        others = [value for value, each in parts.items() if each[0] not in roots]
+        names.update({value: parts[value][0] for value in others[:_MOST_LEAVES]})
+        weights = [value for value in values if value not in facts.inputs and self._is_read_forward(value)]
+        frozen = {value for value in values if most and self._is_frozen(value)}
+        found = dict[tuple[str, str], Average]()
+        for weight in weights:
+            for value, name in names.items():
+                name_of_weight = names[weight] if value in values else parts[weight][0]
+                is_frozen = value in frozen and weight not in frozen
+                if value != weight and (self.is_average(value, weight) or is_frozen):
+                    average = Average(value, weight, name, name_of_weight, is_frozen)
+                    found.setdefault((name, name_of_weight), average)
+        return tuple(found.values())
+
+    def _is_frozen(self, argument: int) -> bool:
+        """Whether a program reads an argument and changes none of it. It may return it as it is."""
+        return self._sources(argument) <= {argument} and self._is_same(argument)
+
+    def _is_same(self, argument: int) -> bool:
+        """Whether the new version of an argument is the argument itself or a copy of it, or there is none."""
+        new = self._facts.new_version(argument)
+        return new in (NONE, argument) or self._facts.opcode(new) == b"copy"
 
     def _is_read_forward(self, argument: int) -> bool:
         """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments.
@@ -85,6 +107,9 @@ def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
     pairs = zip(reversed(path), reversed(other), strict=False)
     return next((number for number, (one, two) in enumerate(pairs) if one != two), min(len(path), len(other)))
 
+
+_MOST_LEAVES: Final = 24
+"""Maximum number of arrays to look at in other trees than those."""
 
 _MOST_TREES: Final = 12
 """Maximum number of trees of arguments of which some may be averages of others."""

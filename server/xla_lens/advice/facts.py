@@ -387,7 +387,7 @@ class Facts:
         the sum of these: of one without a backward pass, or of one that trains a model for each example. None without
         one, and where several devices share it.
         """
-        if self._is_sharded or self.batch:
+        if self.is_sharded or self.batch:
             return None
         counts = {prod(shape.lengths) for shape in self.computed.values()}
         sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias}
@@ -424,7 +424,7 @@ class Facts:
         if not self._tells_training:
             return None
         likely = [value for value in self.computed if value in self.owned and self._is_undifferentiated(value)]
-        if self._is_sharded or sum(map(self.owned.__getitem__, likely)) * _LARGE_PART < self.space.peak_live_bytes:
+        if self.is_sharded or sum(map(self.owned.__getitem__, likely)) * _LARGE_PART < self.space.peak_live_bytes:
             return None
         sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - self._in_place
         values = {size: found for size in sizes if (found := [value for value in likely if self.is_apart(value, size)])}
@@ -644,10 +644,15 @@ class Facts:
         return list(members.values())
 
     @property
-    def _is_sharded(self) -> bool:
+    def is_sharded(self) -> bool:
         """Whether the program is for several devices."""
         module = self.origins.module
         return module is not None and _SHARDED.search(module.data, *module.header_line) is not None
+
+    def has_opcode(self, opcode: bytes) -> bool:
+        """Whether the HLO module has an instruction with an opcode."""
+        module = self.origins.module
+        return module is not None and opcode in module.sources.opcodes
 
     def has_op_name(self, pattern: re.Pattern[str]) -> bool:
         """Whether an op_name of the HLO module has a pattern."""

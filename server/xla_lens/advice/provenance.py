@@ -22,6 +22,7 @@ from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import parameter_path, root_of
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX, Position, Writers, is_path
 from xla_lens.model.hlo.dataflow import index_path
+from xla_lens.model.hlo.order import VIEWS
 from xla_lens.model.memory.donation import ELEMENTWISE, candidates, may_write_over
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
@@ -229,7 +230,7 @@ class _Flow:
         used = self.dump.values.used_value.item(value) if value != NONE else NONE
         names = {*self.dump.uses.name[self.dump.uses_of(used)].tolist()} if used != NONE else set()
         readers = [(self.dump.opcode(name), self._row(name)) for name in names]
-        computing = [(opcode, row) for opcode, row in readers if opcode not in _VIEWS]
+        computing = [(opcode, row) for opcode, row in readers if opcode not in VIEWS]
         return all(row in rows and (opcode == b"fusion" or opcode in ELEMENTWISE) for opcode, row in computing)
 
     # ------------------------------------------------------------ what an element is computed from
@@ -360,7 +361,6 @@ _JOINING: Final = b'custom_call_target="ConcatBitcast"'
 """How a TPU joins the slices in which it has copied an array to VMEM."""
 
 _SPREADING: Final = frozenset((b"bitcast", b"broadcast", b"convert", b"copy", b"reshape"))
-_VIEWS: Final = frozenset((b"bitcast", b"get-tuple-element", b"tuple"))
 _CALLS: Final = (b"body", b"calls", b"to_apply")
 _ALIASED: Final = re.compile(rb"\{([0-9, ]*)\}: \(([0-9]{1,9}), \{([0-9, ]*)\}")
 _DIGITS: Final = re.compile(rb"[0-9]{1,9}")

@@ -95,13 +95,15 @@ class Batch(Struct, frozen=True):
 
 class Average(Struct, frozen=True):
     """An argument that is an average of another one, such as a weight, both as rows of `DumpSet.values`, and the names
-    of the trees that they are in: ``ema`` and ``params``.
+    of the trees that they are in: ``ema`` and ``params``. If `is_frozen`, it is none, but has the same place in a tree,
+    such as that of a reference model.
     """
 
     value: int
     weight: int
     name: str
     name_of_weight: str
+    is_frozen: bool = False
 
 
 class Framework(Enum):
@@ -120,10 +122,11 @@ class Subject(Struct, frozen=True):
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
     `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
     part of the program can be mapped over. `is_wrapped` says that `checkpoint` is around what computes most of the
-    buffers already, with a policy that saves them, `is_training` that the program has a backward pass, `is_unrolled`
-    that the buffers are of several layers in a Python loop, which may be around the function or in it. `is_random` says
-    that some of them hold random numbers. `donated` are the names of arguments
-    that have to be donated for it, and `averages` those that are donated together with what they are averages of.
+    buffers already, with a policy that saves them, `is_sharded` that the program is for several devices, `is_training`
+    that it has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop, which may be
+    around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and `is_random` that some
+    hold random numbers. `donated` are the names of arguments that have to be donated for it, and `averages` those that
+    are donated together with what they are averages of, and frozen ones beside what is donated.
     """
 
     dump: DumpSet
@@ -136,8 +139,10 @@ class Subject(Struct, frozen=True):
     optimizer: str | None
     mapped: Batch | None = None
     is_wrapped: bool = False
+    is_sharded: bool = False
     is_training: bool = False
     is_unrolled: bool = False
+    is_looped: bool = False
     is_random: bool = False
     donated: tuple[str, ...] = ()
     averages: tuple[Average, ...] = ()

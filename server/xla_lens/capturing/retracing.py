@@ -224,9 +224,17 @@ def _in_parts(gradient: Any, argnums: Any, change: Change, mark: Callable[[objec
             arguments = [args[number] if number in differentiated else next(remaining) for number in range(len(args))]
             return gradient(*arguments, **named)
 
+        def part_of(leaf: Any, number: Any) -> Any:
+            if not change.is_sharded:
+                # Another dimension than the first one would be moved there, which copies the whole batch.
+                return jax.lax.dynamic_slice_in_dim(leaf, number * size, size, dimension)
+            # Of neighboring examples, those of one device, all devices would compute the whole part.
+            before, after = leaf.shape[:dimension], leaf.shape[dimension + 1 :]
+            apart = leaf.reshape(*before, size, parts, *after)
+            return jax.lax.dynamic_index_in_dim(apart, number, dimension + 1, keepdims=False)
+
         def of_number(number: Any) -> Any:
-            # Another dimension than the first one would be moved there, which copies the whole batch.
-            return of_part([jax.lax.dynamic_slice_in_dim(leaf, number * size, size, dimension) for leaf in divided])
+            return of_part([part_of(leaf, number) for leaf in divided])
 
         def body(total: Any, number: Any) -> tuple[Any, None]:
             return jax.tree.map(jnp.add, total, of_number(number)), None

@@ -37,7 +37,7 @@ class Change(Struct, frozen=True, kw_only=True):
     - `donated` are the numbers of the arguments to donate, `narrowed` of those to keep in bfloat16.
     - `options` are flags of the compiler.
     - `checkpoints` and `microbatches`, the parts of the batch, change what jax traces. The batch is the dimension
-      `batch_dimension` of the arguments.
+      `batch_dimension` of the arguments. If it is `is_sharded`, each part has some examples of each device.
     """
 
     donated: tuple[int, ...] = ()
@@ -46,6 +46,7 @@ class Change(Struct, frozen=True, kw_only=True):
     checkpoints: tuple[Checkpoint, ...] = ()
     microbatches: int | None = None
     batch_dimension: int = 0
+    is_sharded: bool = False
 
     def __or__(self, other: "Change") -> "Change":
         return Change(
@@ -55,6 +56,7 @@ class Change(Struct, frozen=True, kw_only=True):
             checkpoints=tuple(dict.fromkeys((*self.checkpoints, *other.checkpoints))),
             microbatches=self.microbatches or other.microbatches,
             batch_dimension=self.batch_dimension or other.batch_dimension,
+            is_sharded=self.is_sharded or other.is_sharded,
         )
 
     @property
@@ -130,7 +132,8 @@ def _of_action(dump: DumpSet, row: int, action: Action) -> Iterator[Candidate]:
         case Rule.OPTIMIZER_STATE:
             yield candidate(Change(narrowed=_parameters(dump, action)))
         case Rule.MICROBATCHES:
-            yield candidate(Change(microbatches=action.factor, batch_dimension=action.batch_dimension))
+            dimension, is_sharded = action.batch_dimension, action.is_sharded
+            yield candidate(Change(microbatches=action.factor, batch_dimension=dimension, is_sharded=is_sharded))
         case Rule.REMATERIALIZE if call is None:
             yield candidate(None, "the dump does not name the function to wrap")
         case Rule.REMATERIALIZE if call is not None:

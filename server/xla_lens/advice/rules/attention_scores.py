@@ -49,10 +49,11 @@ def _is_attention(facts: Facts, shape: Dimensions) -> bool:
     other values over the positions with what comes out. The positions are those of one sequence, of two, or of one and
     of learned queries.
     """
-    long = [length for length in shape.lengths if length >= _SHORTEST_SEQUENCE]
-    axes, count = facts.axes, prod(shape.lengths)
-    if shape.type not in FLOATS or len(long) < 2 or axes is None:
+    long, count = [length for length in shape.lengths if length >= _SHORTEST_SEQUENCE], prod(shape.lengths)
+    # To follow axes takes long, and no attention is without exponentials.
+    if shape.type not in FLOATS or len(long) < 2 or not facts.has_opcode(b"exponential") or facts.axes is None:
         return False
+    axes = facts.axes
     if count not in axes.exponentials & axes.weights:
         return False
     is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1

@@ -8,7 +8,7 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.stacks import fused_parameters, reading_operands
-from xla_lens.advice.subject import Subject, listed
+from xla_lens.advice.subject import Average, Subject, listed
 from xla_lens.blocks.blocks import Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
 from xla_lens.model.hlo.order import read_before_written
@@ -96,12 +96,15 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _beginning(subject: Subject) -> Inlines:
-    """How averages have to begin that are donated together with what they are averages of."""
-    if not subject.averages:
-        return ()
-    first, *others = subject.averages
-    more = (part for each in others for part in (", ", Name(each.name), " as one of ", Name(each.name_of_weight)))
-    return (" (", Name(first.name), " must begin as a copy of ", Name(first.name_of_weight), *more, ")")
+    """How averages have to begin that are donated together with what they are averages of, and frozen weights beside
+    donated ones. No array can be donated twice in a call, nor be passed another time.
+    """
+    clauses = list[Inlines]()
+    for each in subject.averages:
+        how = (" must not be ", " itself") if each.is_frozen else (" must begin as a copy of ", "")
+        clauses.append((Name(each.name), how[0], Name(each.name_of_weight), *filter(None, how[1:])))
+    first, *others = clauses or [()]
+    return (" (", *first, *(part for clause in others for part in (", ", *clause)), ")") if first else ()
 
 
 def _snippet(subject: Subject) -> str | None:
@@ -121,11 +124,20 @@ def _snippet(subject: Subject) -> str | None:
         # A batch that a net adds something to is no state of the program: its caller may need it afterwards.
         more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
     elif subject.averages and not apart:
-        # No array can be donated twice in a call.
-        beginnings = [(each.name, f"jax.tree.map(jnp.copy, {each.name_of_weight})") for each in subject.averages]
-        (name, copy), *others = beginnings
-        more = f"  # {name} must begin as {copy}" + "".join(f", {name} as {copy}" for name, copy in others)
+        beginnings = [
+            f"{each.name} must {how} {_copy_of(subject, each)}"
+            for each in subject.averages
+            for how in [f"not be {each.name_of_weight}:" if each.is_frozen else "begin as"]
+        ]
+        more = f"  # {', '.join(beginnings)}"
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
+
+
+def _copy_of(subject: Subject, average: Average) -> str:
+    """Code for a copy of weights."""
+    weights = average.name_of_weight
+    is_of_nnx = subject.jit == "nnx.jit"
+    return f"nnx.clone({root_of(weights)})" if is_of_nnx else f"jax.tree.map(jnp.copy, {weights})"
 
 
 def _whole_arguments(subject: Subject) -> set[str]:

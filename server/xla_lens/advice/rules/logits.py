@@ -115,8 +115,10 @@ def _what(subject: Subject) -> Inlines:
     return (f"Compute logits and loss in {_CHUNKS} chunks", *subject.in_function)
 
 
-def _snippet(_subject: Subject) -> str:
-    return "losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # of positions or sequences; then add them up"
+def _snippet(subject: Subject) -> str:
+    # Devices may share the sequences, and would all compute a chunk of them.
+    of = "positions" if subject.is_sharded else "positions or sequences"
+    return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # of {of}; then add them up"
 
 
 ROW: Final = RuleRow(rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_CHUNKS)

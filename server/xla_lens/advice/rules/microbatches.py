@@ -110,11 +110,16 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(subject: Subject) -> str:
-    if subject.batch and subject.batch.is_trained:
-        return "results = jax.lax.scan(add_results, zeros_like_results, microbatches)[0]"
-    code = "gradients = jax.lax.scan(add_gradients, zeros_like_params, microbatches)[0]"
-    is_clipped = subject.batch is not None and subject.batch.has_gradients
-    return f"{code}  # the clipped ones of each example, without noise" if is_clipped else code
+    batch, notes = subject.batch, list[str]()
+    what = "results" if batch and batch.is_trained else "gradients"
+    zeros = "zeros_like_results" if what == "results" else "zeros_like_params"
+    if batch and batch.has_gradients and not batch.is_trained:
+        notes.append("the clipped ones of each example, without noise")
+    if subject.is_sharded:
+        # Each device would compute every example of a part that has only those of one device.
+        notes.append(f"microbatches: x.reshape(-1, {_MICROBATCHES}, *x.shape[1:]).swapaxes(0, 1), some of each device")
+    code = f"{what} = jax.lax.scan(add_{what}, {zeros}, microbatches)[0]"
+    return f"{code}  # {'; '.join(notes)}" if notes else code
 
 
 def _in_keras(subject: Subject) -> str | None:

@@ -265,7 +265,7 @@ _EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 
 def _what(subject: Subject) -> Inlines:
-    function = subject.function or ("the layers",)
+    function = subject.function or ("the step of the loop" if subject.is_looped else "the layers",)
     return ("Wrap ", *function, f" in {subject.checkpoint}", " without the policy that it has" * subject.is_wrapped)
 
 
@@ -290,9 +290,9 @@ def _wrapped(subject: Subject) -> str:
         own = scope.lower()
         return f"y = {checkpoint}({own}.{method})(x)  # where {own} is the {scope} whose {method} is called"
     if subject.call is None and checkpoint in (*_OF_CLASSES, *_OF_METHODS):
-        name, is_object = "Layer", True
+        name, is_object = "Cell" if subject.is_looped else "Layer", True
     else:
-        name = subject.call.name if subject.call else "layer"
+        name = subject.call.name if subject.call else "step" if subject.is_looped else "layer"
     if not is_object or checkpoint in _OF_CLASSES:
         return f"{name} = {checkpoint}({name})"
     if checkpoint in _OF_METHODS:

@@ -63,8 +63,11 @@ def _what(subject: Subject) -> Inlines:
     return (f"Scan the {steps:,} steps in {count} segments", *subject.in_function, ", each in jax.checkpoint")
 
 
-def _snippet(_subject: Subject) -> str:
-    return "carry, ys = jax.lax.scan(jax.checkpoint(lambda carry, xs: jax.lax.scan(step, carry, xs)), carry, segments)"
+def _snippet(subject: Subject) -> str:
+    code = "carry, ys = jax.lax.scan(jax.checkpoint(lambda carry, xs: jax.lax.scan(step, carry, xs)), carry, segments)"
+    # Modules make their parameters within these.
+    library = next((name for name in ("flax.linen", "haiku") if subject.checkpoint == f"{name}.remat"), None)
+    return f"{code}  # with {library}.scan and {library}.remat within a module" if library else code
 
 
 ROW: Final = RuleRow(rule=Rule.SEGMENTS, find=segments, what=_what, snippet=_snippet, cost=Cost.COMPUTE)

@@ -66,8 +66,9 @@ def _what(subject: Subject) -> Inlines:
     return ("Compare the examples in ", shape, f" in {_CHUNKS} chunks of rows", *subject.in_function)
 
 
-def _snippet(_subject: Subject) -> str:
-    return "losses = jax.lax.map(jax.checkpoint(loss_of_rows), chunks)  # again for the columns, if these are compared"
+def _snippet(subject: Subject) -> str:
+    code = "losses = jax.lax.map(jax.checkpoint(loss_of_rows), chunks)  # again for the columns, if these are compared"
+    return f"{code}; each chunk with some rows of each device" if subject.is_sharded else code
 
 
 ROW: Final = RuleRow(
