@@ -21,6 +21,7 @@
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
+- `truncated_in_time`: a step of a recurrent net for a part of long sequences.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
 - `transformed`: a scan over layers in a function that Haiku transforms.
@@ -74,6 +75,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin)"),
         # A frozen model is returned with the state, and has the same arrays as the one that is trained.
         ("reference_in_state", "donate", "Donate state (state[1] must not be state[0] itself)"),
+        # The state of a recurrent net is an argument and a result, with an element for each sequence.
+        ("truncated_in_time", "microbatches", "gradients, and join what it returns for each example"),
         # Each device would compute all of a part that has only its own examples.
         ("data_parallel", "microbatches", "x.reshape(-1, 4, *x.shape[1:]).swapaxes(0, 1)"),
         # The helper returns what is saved: fusions of its caller read it.

@@ -331,6 +331,7 @@ class Facts:
                     number,
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
+                    has_results=any(result.axes & axis for result in axes.results),
                 )
         return None
 

@@ -76,8 +76,8 @@ class Batch(Struct, frozen=True):
     it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
     two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
     trained for each of them, `has_gradients` that each has a gradient of its own, as where a program clips them one by
-    one, `is_summed` that what a program without a backward pass computes of each is added up, and `is_apart` that only
-    a part of the program computes something of each.
+    one, `has_results` that the program returns something for each, `is_summed` that what a program without a backward
+    pass computes of each is added up, and `is_apart` that only a part of the program computes something of each.
     """
 
     names: tuple[str, ...]
@@ -89,6 +89,7 @@ class Batch(Struct, frozen=True):
     dimension: int = 0
     is_trained: bool = False
     has_gradients: bool = False
+    has_results: bool = False
     is_summed: bool = False
     is_apart: bool = False
 

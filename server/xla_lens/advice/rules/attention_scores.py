@@ -68,8 +68,9 @@ def _what(subject: Subject) -> Inlines:
     return (*what, ". This changes the numbers slightly, because other random numbers are drawn")
 
 
-def _snippet(_subject: Subject) -> str:
-    return "attended = jax.lax.map(jax.checkpoint(attend), blocks_of_queries)"
+def _snippet(subject: Subject) -> str:
+    attend = "jax.checkpoint(attend)" if subject.is_training else "attend"
+    return f"attended = jax.lax.map({attend}, blocks_of_queries)"
 
 
 ROW: Final = RuleRow(rule=Rule.ATTENTION_SCORES, find=attention_scores, what=_what, snippet=_snippet, cost=Cost.COMPUTE)

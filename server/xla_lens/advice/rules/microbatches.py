@@ -97,7 +97,9 @@ def _what(subject: Subject) -> Inlines:
     which = (f" ({where}", *listed(names), ")") if names else ()
     changes = [
         "normalization over the batch sees a part of it" if batch and batch.is_normalized else "",
-        "each part is divided by sums over it, such as its number of targets" if batch and batch.is_divided else "",
+        "each part is divided by sums over it, such as its number of targets or a deviation"
+        if batch and batch.is_divided
+        else "",
         "other random numbers are drawn" if batch and batch.is_random else "",
     ]
     why = " and ".join(filter(None, changes))
@@ -106,7 +108,12 @@ def _what(subject: Subject) -> Inlines:
     added = "their results" if batch and batch.is_trained else "their gradients"
     if batch and batch.has_gradients and not batch.is_trained:
         added = "the gradients of their examples. Clip each one before, and add noise to the sum only, as now"
-    return ("Split the batch", *which, f" into {_MICROBATCHES} microbatches and add up {added}{in_turn}{slightly}")
+    joined = ", and join what it returns for each example" if batch and batch.has_results else ""
+    return (
+        "Split the batch",
+        *which,
+        f" into {_MICROBATCHES} microbatches and add up {added}{joined}{in_turn}{slightly}",
+    )
 
 
 def _snippet(subject: Subject) -> str:
