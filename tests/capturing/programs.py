@@ -265,6 +265,23 @@ def tried_time_first() -> dict[str, Any]:
     return next(dict(row) for row in found if row["rule"] == "microbatches")
 
 
+def tried_on_devices() -> dict[str, Any]:
+    """What `try_advice` measures for microbatches of a batch that devices share."""
+
+    def loss(layers: Any, x: jax.Array, y: jax.Array) -> jax.Array:
+        for weights in layers:
+            x = jax.nn.gelu(x @ weights)
+        return jnp.mean((x - y) ** 2)
+
+    def step(layers: Any, x: jax.Array, y: jax.Array) -> Any:
+        return jax.tree.map(lambda p, g: p - 0.1 * g, layers, jax.grad(loss)(layers, x, y))
+
+    square = jax.ShapeDtypeStruct((256, 256), jnp.float32, sharding=NamedSharding(MESH, P()))
+    batch = jax.ShapeDtypeStruct((8192, 256), jnp.float32, sharding=NamedSharding(MESH, P("d")))
+    found = xla_lens.capture(jax.jit(step, donate_argnums=0), [square] * 6, batch, batch).try_advice()
+    return next(dict(row) for row in found if row["rule"] == "microbatches")
+
+
 def tried() -> dict[str, Any]:
     """What `try_advice` measures, and what functions need that are changed by hand in the same way."""
     params = tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((8, 128, 512), (8, 512, 128)))
@@ -294,6 +311,7 @@ def tried() -> dict[str, Any]:
         "rows": [*found],
         "method": tried_method(),
         "time first": tried_time_first(),
+        "on devices": tried_on_devices(),
         "few": [*xla_lens.capture(plain, small, {"mu": small, "nu": small}, few).try_advice()],
         "plan": [found.plan, found.planned_bytes, found.is_reached],
         "without": [without.plan, without.planned_bytes],

@@ -131,9 +131,17 @@ def test_each_change_needs_what_the_function_changed_by_hand_needs(found: dict[s
     assert {row["certainty"] for row in tried["advice"]} == {"estimated"}
 
 
-def test_microbatches_of_time_major_arguments_are_tried(found: dict[str, Any]) -> None:
-    row = found["tried"]["time first"]
-    assert row["change"].startswith("Split the batch (dimension 1 of xs and ys) into 4 microbatches")
+@pytest.mark.parametrize(
+    ("program", "change"),
+    [
+        ("time first", "Split the batch (dimension 1 of xs and ys) into 4 microbatches"),
+        # Each part has examples of each device.
+        ("on devices", "Split the batch (x and y) into 4 microbatches"),
+    ],
+)
+def test_microbatches_are_tried(found: dict[str, Any], program: str, change: str) -> None:
+    row = found["tried"][program]
+    assert row["change"].startswith(change)
     saved = row["saved_needed_bytes"]
     estimated = row["needed_bytes"] + saved - row["estimated_needed_bytes"]
     assert saved / 1.5 <= estimated <= saved * 1.5
