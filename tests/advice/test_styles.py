@@ -10,6 +10,7 @@
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `keyed`, `with_rate`, `plain_net`,
   `balanced`, `advantages` and `adapted` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
+- `adapters_in_parts`: a step of LoRA in four parts, for 4 TPUs.
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
 - `convolved_plainly`: a step of SGD for four convolutions, whose weights are most of the memory.
 - `dropped`: a step with attention whose weights have a dropout.
@@ -77,6 +78,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("reference_in_state", "donate", "Donate state (state[1] must not be state[0] itself)"),
         # The state of a recurrent net is an argument and a result, with an element for each sequence.
         ("truncated_in_time", "microbatches", "gradients, and join what it returns for each example"),
+        # Loops take over the bytes of two arguments, one after another: the dump does not contradict itself.
+        ("adapters_in_parts", "rematerialize", "Wrap block (called at"),
         # Each device would compute all of a part that has only its own examples.
         ("data_parallel", "microbatches", "x.reshape(-1, 4, *x.shape[1:]).swapaxes(0, 1)"),
         # The helper returns what is saved: fusions of its caller read it.

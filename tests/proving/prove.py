@@ -3,7 +3,8 @@ predicts with what its variant needs.
 
 `python prove.py FOLDER --python PYTHON` compiles with a Python that has jax, also for TPUs if it has libtpu, keeps the
 dumps in FOLDER, and writes the tables of docs/advice.md. FOLDER may have the dumps of an earlier run. `--no-compile`
-compiles nothing: the rows of programs that FOLDER lacks stay as the document has them, with a star.
+compiles nothing: the rows of programs that FOLDER lacks stay as the document has them, with a star, and so does the
+margin of plans.
 """
 
 import argparse
@@ -164,13 +165,14 @@ class KeptRows:
         self._rows: dict[tuple[str, ...], list[list[str]]] = {}
         for line in document.splitlines():
             if line.startswith("| "):
-                name, *cells = [cell.strip(" *") for cell in line.strip("| ").split(" | ")]
+                name, *cells = [cell.strip(" *") for cell in line.removeprefix("| ").removesuffix(" |").split(" | ")]
                 self._rows.setdefault((name, *cells[:2]), []).append(cells[2:])
 
-    def next(self, base: str, backend: str, what: str) -> list[str]:
-        """The other cells of the next row about some change, empty if there is none."""
-        rows = self._rows.get((base, backend.upper(), what))
-        return rows.pop(0) if rows else []
+    def next(self, base: str, backend: str, what: str, cells: int = 3) -> list[str]:
+        """The other cells of the next row about some change with as many of them, empty if there is none."""
+        rows = self._rows.get((base, backend.upper(), what), [])
+        place = next((place for place, row in enumerate(rows) if len(row) == cells), None)
+        return rows.pop(place) if place is not None else []
 
 
 def _bytes(text: str) -> int:
@@ -205,9 +207,17 @@ def outcomes(folder: Path, wanted: Iterable[Pair], kept: KeptRows | None = None)
             yield Outcome(pair, bool(advised), predicted, actual, base.needed_bytes)
 
 
-def suggestion_outcomes(folder: Path, wanted: Iterable[Pair]) -> Iterator[tuple[Pair, float]]:
-    """Yield the pairs of suggestions that the advice makes, and what the variant needs as a part of what it was."""
+def suggestion_outcomes(
+    folder: Path, wanted: Iterable[Pair], kept: KeptRows | None = None
+) -> Iterator[tuple[Pair, float]]:
+    """Yield the pairs of suggestions that the advice makes, and what the variant needs as a part of what it was. What is
+    not compiled is `kept`.
+    """
     for pair in wanted:
+        if not _is_compiled(folder, *pair.keys):
+            if kept and (row := kept.next(pair.base, pair.backend, pair.rule, cells=1)):
+                yield pair, float(row[0])
+            continue
         base, variant = (_advice(folder, key) for key in pair.keys)
         if pair.rule in {suggestion.rule for suggestion in base.suggestions}:
             yield pair, variant.needed_bytes / base.needed_bytes
@@ -237,11 +247,16 @@ def given(folder: Path, trap: Trap, wanted: Iterable[str]) -> list[str]:
     return [advice for advice, rule, part in parts if any(rule == own and part in text for own, text in words)]
 
 
-def trap_table(folder: Path, traps: Iterable[Trap]) -> Iterator[str]:
-    """Yield the lines of the table of traps."""
+def trap_table(folder: Path, traps: Iterable[Trap], kept: KeptRows | None = None) -> Iterator[str]:
+    """Yield the lines of the table of traps. What is not compiled is `kept`."""
     yield "| Program | For | Must not be advised | Is advised, rightly |"
     yield "|---|---|---|---|"
     for trap in traps:
+        if kept and not _is_compiled(folder, *trap.keys):
+            never = ", ".join(trap.never)
+            for right in kept.next(trap.name, trap.backend, never, cells=1):
+                yield f"| {trap.name}* | {trap.backend.upper()} | {never} | {right} |"
+            continue
         walked, right = given(folder, trap, trap.never), given(folder, trap, trap.right)
         never = [f"**{advice}, but is**" if advice in walked else advice for advice in trap.never]
         yield f"| {trap.name} | {trap.backend.upper()} | {', '.join(never)} | {', '.join(right)} |"
@@ -350,26 +365,30 @@ def main() -> None:
     pairs, plans, traps = listed_programs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
     folder, kept = arguments.folder, None
     if arguments.no_compile:
-        kept = KeptRows(DOCUMENT.read_text(encoding="utf-8"))
-        traps = [trap for trap in traps if _is_compiled(folder, *trap.keys)]
+        kept = KeptRows(_document())
     else:
         compile_programs(arguments.python, folder, [*pairs, *plans, *traps])
     found, planned = list(outcomes(folder, pairs, kept)), list(plan_outcomes(folder, plans, kept))
-    tried = [pair for pair in pairs if pair.rule in SUGGESTED and _is_compiled(folder, *pair.keys)]
-    suggested = list(suggestion_outcomes(folder, tried))
+    suggested = list(suggestion_outcomes(folder, [pair for pair in pairs if pair.rule in SUGGESTED], kept))
     factor, count = margin(found, planned)
     needs = f"{MARGIN_SENTENCE.format(count=count)} {factor:.2f} times what was predicted."
     is_partial = any(outcome.now_bytes is None for outcome in found) or any(plan.is_kept for plan in planned)
-    needs += f"\n\n{KEPT}" * is_partial
+    if is_partial:
+        before = re.search(MARGIN_SENTENCE.format(count=r"\d+") + r" [\d.]+ times what was predicted\.", _document())
+        needs = f"{before[0] if before else needs}\n\n{KEPT}"
     tables = [*summary(found), "", needs, "", *plan_table(planned), "", *suggestion_table(suggested), "", *table(found)]
     text = "\n".join(tables)
-    spared = "\n".join(trap_table(folder, traps))
+    spared = "\n".join(trap_table(folder, traps, kept))
     print(text, spared, sep="\n\n")
     if not has_tpu.returncode:
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")
         _replace(DOCUMENT, r"(?<=<!-- traps -->\n).*?(?=<!-- end -->)", f"\n{spared}\n\n")
         for rule in Rule:
             _replace(explanation_path(rule), r"(?<=## Tried\n\n).*", f"{evidence(found, suggested, rule)}\n")
+
+
+def _document() -> str:
+    return DOCUMENT.read_text(encoding="utf-8")
 
 
 def _replace(file: Path, pattern: str, text: str) -> None:

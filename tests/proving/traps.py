@@ -996,7 +996,7 @@ TRAPS: dict[str, Trap] = {
     "vision": Trap(vision, ("logits", "donate"), ("attention-scores", "microbatches")),
     "wide_mlp": Trap(wide_mlp, ("logits", "attention-scores"), ("microbatches",)),
     "embedded_mlp": Trap(embedded_mlp, ("logits", "attention-scores"), ("microbatches",)),
-    "preference": Trap(preference, ("donate:ref_params", "optimizer-state"), ("donate:opt_state", "donate:'params'")),
+    "preference": Trap(preference, ("donate:'ref_params'", "optimizer-state"), ("donate:opt_state", "donate:'params'")),
     "lora": Trap(lora, ("donate:base",)),
     "adagrad": Trap(partial(averaged, "adagrad"), ("optimizer-state",)),
     "rmsprop": Trap(partial(averaged, "rmsprop"), ("optimizer-state",)),

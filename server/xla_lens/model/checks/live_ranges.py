@@ -184,8 +184,23 @@ def parameters_are_live_throughout(dump: DumpSet, context: Context) -> Findings:
     # Where the header of an allocation is missing, its values seem to be in that of a parameter.
     is_kept &= dump.has_opcode(None, b"parameter")[ranges.name]
     short = is_kept & ((ranges.start_step != 0) | (ranges.end_step != last))
+    # Loops that pass a parameter on take over its bytes, one after another.
+    passed_on = [row for row in distinct(allocation[short]).tolist() if _is_occupied_throughout(dump, row, last)]
+    short &= ~np.isin(allocation, passed_on)
     facts = context.labels(ranges), ranges.start_step, ranges.end_step, last
     yield from context.found(ranges, short, Problem.SHORT_PARAMETER, *facts, severity=Severity.WARNING)
+
+
+def _is_occupied_throughout(dump: DumpSet, allocation: int, last: int) -> bool:
+    """Whether values of an allocation follow each other from the first step to the last."""
+    values = dump.values_of_allocation(allocation)
+    live = values[dump.values.live_range[values] != NONE]
+    reached = -1
+    for start, end in sorted(cells(dump.values.start_step[live], dump.values.end_step[live])):
+        if start > reached + 1:
+            return False
+        reached = max(reached, end)
+    return reached == last
 
 
 def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:
