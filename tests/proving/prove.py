@@ -210,8 +210,8 @@ def outcomes(folder: Path, wanted: Iterable[Pair], kept: KeptRows | None = None)
 def suggestion_outcomes(
     folder: Path, wanted: Iterable[Pair], kept: KeptRows | None = None
 ) -> Iterator[tuple[Pair, float]]:
-    """Yield the pairs of suggestions that the advice makes, and what the variant needs as a part of what it was. What is
-    not compiled is `kept`.
+    """Yield the pairs of suggestions that the advice makes, and what the variant needs as a part of what it was. What
+    is not compiled is `kept`.
     """
     for pair in wanted:
         if not _is_compiled(folder, *pair.keys):
@@ -253,9 +253,9 @@ def trap_table(folder: Path, traps: Iterable[Trap], kept: KeptRows | None = None
     yield "|---|---|---|---|"
     for trap in traps:
         if kept and not _is_compiled(folder, *trap.keys):
-            never = ", ".join(trap.never)
-            for right in kept.next(trap.name, trap.backend, never, cells=1):
-                yield f"| {trap.name}* | {trap.backend.upper()} | {never} | {right} |"
+            unwanted = ", ".join(trap.never)
+            for wanted in kept.next(trap.name, trap.backend, unwanted, cells=1):
+                yield f"| {trap.name}* | {trap.backend.upper()} | {unwanted} | {wanted} |"
             continue
         walked, right = given(folder, trap, trap.never), given(folder, trap, trap.right)
         never = [f"**{advice}, but is**" if advice in walked else advice for advice in trap.never]
