@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from samples import analysis_of, module_of
+from xla_lens.advice.actions import Action
 from xla_lens.advice.advise import advise
+from xla_lens.advice.codes import Rule
 from xla_lens.advice.rules.optimizer_state import first_moment_of
 from xla_lens.blocks.blocks import plain_text
 
@@ -33,17 +35,42 @@ def test_first_moments_are_known_by_their_names(path: str, tree: str) -> None:
     assert first_moment_of(path) == tree
 
 
+def _advised(program: str, folder: Path) -> Action:
+    for path in (Path(__file__).parent / "programs" / program).glob("*.gz"):
+        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+    path = next(folder.glob("*-buffer-assignment.txt"))
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    return next(action for action in advice.actions if action.rule is Rule.OPTIMIZER_STATE)
+
+
 def test_moments_that_xla_copies_before_the_backward_pass_are_known(tmp_path: Path) -> None:
     """XLA for CPUs copies donated arguments at the start. `programs/lion` is a step of `optax.lion`, which needs 24.5
     MiB less with `mu_dtype=jnp.bfloat16`.
     """
-    for path in (Path(__file__).parent / "programs" / "lion").glob("*.gz"):
-        (tmp_path / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
-    path = next(tmp_path.glob("*-buffer-assignment.txt"))
-    advice = advise(analysis_of(path), module_of(path))
-    assert advice
-    (action,) = advice.actions
+    action = _advised("lion", tmp_path)
     assert plain_text(action.what) == "Keep opt_state[0].mu, the first moment of the optimizer, in bfloat16"
     assert action.snippet
     assert action.snippet.startswith("optimizer = optax.lion(learning_rate, mu_dtype=jnp.bfloat16)")
     assert 24.5 / 1.5 <= action.saved_needed_bytes / (1 << 20) <= 24.5 * 1.5
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "snippet"),
+    [
+        # `optax.radam` cannot be told the type, and another optimizer would train another way.
+        ("rectified_adam", "o[0].mu", None),
+        # `optax.rmsprop` cannot either, but the part that keeps the moment can.
+        (
+            "root_mean_squares",
+            "o[2].trace",
+            "optax.trace(momentum, accumulator_dtype=jnp.bfloat16)  # in optax.chain",
+        ),
+    ],
+)
+def test_the_code_keeps_the_optimizer(program: str, name: str, snippet: str | None, tmp_path: Path) -> None:
+    """On a TPU, only the new moments are live at the peak, in the buffers of the arguments."""
+    action = _advised(program, tmp_path)
+    assert plain_text(action.what) == f"Keep {name}, the first moment of the optimizer, in bfloat16"
+    assert (action.snippet or "").startswith(snippet or "")
+    assert (action.snippet is None) == (snippet is None)

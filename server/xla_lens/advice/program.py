@@ -130,9 +130,21 @@ class Program:
 
     @cached_property
     def optimizer(self) -> str | None:
-        """The function of Optax that makes the optimizer, by the functions on its call stacks. None if unknown."""
+        """The function of Optax that makes the optimizer, or the part of it that keeps the first moment, by the
+        functions on its call stacks. Empty if that has no argument for the type of the first moment, None if unknown.
+        """
         functions = self._module.up_to_functions if self._module else b""
-        return next((name for part, name in _OPTIMIZERS.items() if part in functions), None)
+        parts = {match[1].decode() for match in _PARTS_OF_OPTIMIZERS.finditer(functions)}
+        scaling = {part for part in parts if part.startswith("scale_by_")} - _FOR_ALL_OPTIMIZERS
+        if not parts:
+            return None
+        if "trace" in parts:
+            return "trace" if scaling else "sgd"
+        if scaling == {"scale_by_adam"}:
+            return "adamw" if "add_decayed_weights" in parts else "adam"
+        if scaling == {"scale_by_adam", "scale_by_trust_ratio"}:
+            return "scale_by_adam"
+        return _OPTIMIZERS.get(next(iter(scaling)), "") if len(scaling) == 1 else ""
 
     @cached_property
     def name(self) -> str:
@@ -144,15 +156,12 @@ class Program:
 _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
 """The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
 
-_OPTIMIZERS: Final = {
-    b'"scale_by_lion.': "lion",
-    b'"scale_by_trust_ratio.': "scale_by_adam",
-    b'"add_decayed_weights.': "adamw",
-    b'"scale_by_adam.': "adam",
-}
-"""What makes an optimizer of Optax, by a function that it calls: the first one that fits. LAMB has no `mu_dtype`, but
-its first part does.
-"""
+_PARTS_OF_OPTIMIZERS: Final = re.compile(rb'"(scale_by_\w+|trace|add_decayed_weights)\.')
+"""The functions of Optax that make the parts of an optimizer."""
+
+_FOR_ALL_OPTIMIZERS: Final = {"scale_by_learning_rate", "scale_by_schedule"}
+_OPTIMIZERS: Final = {"scale_by_amsgrad": "amsgrad", "scale_by_lion": "lion", "scale_by_novograd": "scale_by_novograd"}
+"""What makes an optimizer of Optax with `mu_dtype`, by its part. NovoGrad has none, but its part does."""
 
 _KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
 """A part of the paths of Keras, and of the name of its step in TensorFlow."""

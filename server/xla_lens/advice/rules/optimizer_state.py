@@ -77,7 +77,11 @@ def _names(subject: Subject) -> tuple[str, ...]:
     # Outputs share the buffers, and have the op_names of what computes them.
     named = [*filter(None, subject.argument_names(first_moment_of))]
     copied = (told_path(group.op_name) for group in subject.groups)
-    named = named or [*filter(None, dict.fromkeys(first_moment_of(path) for path in copied if path is not None))]
+    # At the peak, only the new moments may be live, in the buffers of the arguments.
+    paths, allocation_of = parameter_paths(subject.dump), subject.dump.values.allocation
+    values = (value for group in subject.groups for value in group.values)
+    held = (paths.get(allocation_of.item(value)) for value in values)
+    named = named or [*filter(None, dict.fromkeys(first_moment_of(path) for path in (*copied, *held) if path))]
     return tuple(named) or tuple(filter(_NUMBERED.fullmatch, subject.argument_names(argument_of)))
 
 
@@ -90,21 +94,26 @@ def _what(subject: Subject) -> Inlines:
 
 def _snippet(subject: Subject) -> str | None:
     """The argument of the optimizer in Optax, whose states are named tuples; None for others."""
-    names = _names(subject)
-    if any(name.endswith(".trace") for name in names):
-        return (
-            "optimizer = optax.sgd(learning_rate, momentum, accumulator_dtype=jnp.bfloat16)  # its other arguments stay"
-        )
-    if not any(name.endswith(".mu") for name in names):
+    names, optimizer = _names(subject), subject.optimizer
+    has_trace, has_mu = (any(name.endswith(end) for name in names) for end in (".trace", ".mu"))
+    if has_trace == has_mu:
         return None
-    has_second = any(".nu" in path for path in parameter_paths(subject.dump).values())
-    optimizer = subject.optimizer or ("adamw" if has_second else "lion")
-    if optimizer == _PART:
-        return f"optax.{_PART}(mu_dtype=jnp.bfloat16)  # in optax.chain, in place of that in optax.lamb"
-    return f"optimizer = optax.{optimizer}(learning_rate, mu_dtype=jnp.bfloat16)  # its other arguments stay"
+    if has_trace and optimizer is None:
+        optimizer = "sgd"
+    elif optimizer is None:
+        has_second = any(".nu" in path for path in parameter_paths(subject.dump).values())
+        optimizer = "adamw" if has_second else "lion"
+    if has_trace != (optimizer in _WITH_TRACE):
+        return None
+    given = "momentum, accumulator_dtype=jnp.bfloat16" if has_trace else "mu_dtype=jnp.bfloat16"
+    if optimizer in _PARTS:
+        return f"optax.{optimizer}({given})  # in optax.chain, in place of that in optax.{_PARTS[optimizer]}"
+    rest = "  # its other arguments stay"
+    return f"optimizer = optax.{optimizer}(learning_rate, {given}){rest}" if optimizer else None
 
 
-_PART: Final = "scale_by_adam"
-"""A part of optimizers that cannot be told the type of the first moment."""
+_WITH_TRACE: Final = ("sgd", "trace")
+_PARTS: Final = {"scale_by_adam": "lamb", "scale_by_novograd": "novograd", "trace": "rmsprop or optax.lars"}
+"""Parts of optimizers that cannot be told the type of the first moment, and these."""
 
 ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet, cost=Cost.NUMBERS)
