@@ -21,6 +21,7 @@
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
+- `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
@@ -134,6 +135,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("with_rate", "donate", "Donate state['params'][0]['down'], state['params'][1]['down']"),
         # The caches are arguments that are not donated: to carry them alone would save nothing.
         ("decode_without_donation", "loop-state", "and donate cache['keys'] and cache['values']"),
+        # The new slices are shifted ones.
+        ("shifted_cache", "loop-state", "and donate v and k"),
         # Each client trains weights of its own, and the result is their mean.
         ("averaged_clients", "microbatches", "add up their results"),
         ("dropped", "attention-scores", "because other random numbers are drawn"),

@@ -106,10 +106,12 @@ def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
     for row in writers.module.instructions_of(writers.module.computation_of(stack.root)):
         element = _element(writers, stack, row)
         slices = _slices(writers, row, ()) if element != NONE else None
-        if slices and _is_update(writers, stack, slices):
+        state = _before(facts, writers, stack, element) if slices else None
+        # A cache may also be shifted, or written at places that another argument tells.
+        is_new = state is not None and facts.updated.get(stack.value) == state.value
+        if slices and (is_new or _is_update(writers, stack, slices)):
             if _stored_by(writers, stack, slices) - {stack.element}:
                 return None
-            state = _before(facts, writers, stack, element)
             if state is None or not facts.kind[state.value] & Kind.PARAMETER:
                 return state
             # An argument has a layout of its own, so XLA would copy it.
