@@ -35,7 +35,7 @@ from pathlib import Path
 import pytest
 
 from samples import analysis_of, module_of
-from xla_lens.advice.actions import Advice
+from xla_lens.advice.actions import Action, Advice
 from xla_lens.advice.advise import advise
 from xla_lens.blocks.blocks import plain_text
 
@@ -49,6 +49,12 @@ def _advice(program: str, folder: Path) -> Advice:
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     return advice
+
+
+def _action(program: str, rule: str, folder: Path) -> Action:
+    """The only action of a rule for a program."""
+    (action,) = (action for action in _advice(program, folder).actions if action.rule == rule)
+    return action
 
 
 def _text(advice: Advice, rule: str) -> str:
@@ -227,49 +233,49 @@ def test_noise_on_the_gradients_does_not_depend_on_the_batch(tmp_path: Path) -> 
 
 def test_a_wrapped_step_still_saves_what_the_loop_carries(tmp_path: Path) -> None:
     """Of three stacks of 256 KiB on one line, one has the state at the start of each step."""
-    (action,) = (action for action in _advice("selective", tmp_path).actions if action.rule == "rematerialize")
+    action = _action("selective", "rematerialize", tmp_path)
     assert action.saved_needed_bytes // 1024 == 608
 
 
 def test_no_policy_is_offered_that_keeps_all_that_is_kept(tmp_path: Path) -> None:
-    (action,) = (action for action in _advice("with_policy", tmp_path).actions if action.rule == "rematerialize")
+    action = _action("with_policy", "rematerialize", tmp_path)
     assert action.policy is None
 
 
 def test_blocks_of_attention_draw_their_own_random_numbers(tmp_path: Path) -> None:
     """The changed program needs 19 MiB less, of which only 8 are scores. The rest are random bits and masks."""
-    (action,) = (action for action in _advice("dropped", tmp_path).actions if action.rule == "attention-scores")
+    action = _action("dropped", "attention-scores", tmp_path)
     assert action.saved_needed_bytes >> 20 == 21
 
 
 def test_logits_in_one_dimension_are_logits(tmp_path: Path) -> None:
     """The changed program needs 576 MiB less, of which 256 are in `f32[67108864]`."""
-    (action,) = (action for action in _advice("judged_answers", tmp_path).actions if action.rule == "logits")
+    action = _action("judged_answers", "logits", tmp_path)
     assert action.saved_needed_bytes >> 20 == 560
 
 
 def test_what_a_loop_carries_in_vmem_stays_saved(tmp_path: Path) -> None:
     """Of six stacks of 256 MiB, one is left: the changed program needs 1,280 MiB less."""
-    (action,) = (action for action in _advice("heated", tmp_path).actions if action.rule == "rematerialize")
+    action = _action("heated", "rematerialize", tmp_path)
     assert action.saved_needed_bytes >> 20 == 1275
 
 
 def test_models_that_are_trained_in_turn_are_held_twice(tmp_path: Path) -> None:
     """Of 324 MiB of values of 16 models, an eighth is left. The loop writes 17 MiB of weights and moments anew."""
-    (action,) = (action for action in _advice("trained_models", tmp_path).actions if action.rule == "mapped-batch")
+    action = _action("trained_models", "mapped-batch", tmp_path)
     assert action.saved_needed_bytes >> 20 == 266
 
 
 @pytest.mark.parametrize(("program", "saved_mib"), [("residuals", 512), ("blocks", 1280)])
 def test_a_wrapped_layer_of_a_python_loop_still_saves_its_inputs(program: str, saved_mib: int, tmp_path: Path) -> None:
     """Four products of 128 MiB and no residuals of 64 MiB; ten products of 128 MiB and no results of layers."""
-    (action,) = (action for action in _advice(program, tmp_path).actions if action.rule == "rematerialize")
+    action = _action(program, "rematerialize", tmp_path)
     assert action.saved_needed_bytes >> 20 == saved_mib
 
 
 def test_a_wrapped_layer_stores_the_inputs_that_fusions_made_of_products(tmp_path: Path) -> None:
     """Of five products of 128 MiB, `jax.checkpoint` keeps in bf16 what `relu` makes of them."""
-    (action,) = (action for action in _advice("convolved", tmp_path).actions if action.rule == "rematerialize")
+    action = _action("convolved", "rematerialize", tmp_path)
     assert round(action.saved_needed_bytes / 2**20) == 320
 
 
@@ -280,13 +286,13 @@ def test_a_wrapped_layer_of_a_net_for_several_batches_stores_its_inputs(
     """Measured: 643, 231 and 314 MiB. Of the twelve inputs that layers of three nets make for others, six are in no
     buffer. Those of two nets are read for products alone, so that they take half of what a product takes.
     """
-    (action,) = (action for action in _advice(program, tmp_path).actions if action.rule == "rematerialize")
+    action = _action(program, "rematerialize", tmp_path)
     assert action.saved_needed_bytes >> 20 == saved_mib
 
 
 def test_each_step_of_a_loop_is_wrapped_around_the_derivative_in_it(tmp_path: Path) -> None:
     """Measured: 831 MiB."""
-    (action,) = (action for action in _advice("learned_rates", tmp_path).actions if action.rule == "rematerialize")
+    action = _action("learned_rates", "rematerialize", tmp_path)
     assert plain_text(action.what).startswith("Wrap descend")
     assert action.saved_needed_bytes >> 20 == 845
 

@@ -85,13 +85,10 @@ class Averages:
         return tuple(found.values())
 
     def _is_frozen(self, argument: int) -> bool:
-        """Whether a program reads an argument and changes none of it. It may return it as it is."""
-        return self._sources(argument) <= {argument} and self._is_same(argument)
-
-    def _is_same(self, argument: int) -> bool:
-        """Whether the new version of an argument is the argument itself or a copy of it, or there is none."""
+        """Whether a program changes none of an argument. It may return the argument itself or a copy of it."""
         new = self._facts.new_version(argument)
-        return new in (NONE, argument) or self._facts.opcode(new) == b"copy"
+        is_same = new in (NONE, argument) or self._facts.opcode(new) == b"copy"
+        return is_same and self._sources(argument) <= {argument}
 
     def _is_read_forward(self, argument: int) -> bool:
         """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments.

@@ -56,7 +56,7 @@ from xla_lens.advice.dimensions import (
     total,
     without,
 )
-from xla_lens.advice.op_names import is_backward, is_differentiated
+from xla_lens.advice.op_names import RANDOM_BITS, is_backward, is_differentiated
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
@@ -625,10 +625,10 @@ class Axes:
         root = self._module.root(calls[0]) if calls and calls[0] != NONE else NONE
         read = self._module.instruction(root) if root != NONE else None
         for _ in range(_MOST_CONVERSIONS):
-            operand = read.operand(0) if read and read.opcode == b"convert" else None
-            if operand:
-                row = self._module.row_of(operand.name)
-                read = self._module.instruction(row) if row != NONE else None
+            if read is None or read.opcode != b"convert" or not (operand := read.operand(0)):
+                break
+            row = self._module.row_of(operand.name)
+            read = self._module.instruction(row) if row != NONE else None
         return read.opcode if read else None
 
     def _cut(self, operand: Array, lengths: Lengths) -> int:
@@ -1025,8 +1025,7 @@ _MOST_CONVERSIONS: Final = 4
 """Maximum number of conversions of what a reduction computes."""
 
 _DRAWING: Final = frozenset((b"rng", b"rng-bit-generator"))
-_RANDOM: Final = (b"threefry", b"random_bits", b"/iota_2x32_shape", b"jit(_uniform)")
-"""Parts of what draws random numbers by arithmetic."""
+_RANDOM: Final = tuple(part.encode() for part in RANDOM_BITS)
 
 _SAME_CALLS: Final = re.compile(
     rb'custom_call_target="(?:ConcatBitcast|AssumeGatherIndicesInBound|GatherScatterIndicesBitpacked|Sharding'

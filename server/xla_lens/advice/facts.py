@@ -346,15 +346,19 @@ class Facts:
         """Whether the program computes a gradient for each example, such as those that it clips one by one. Gradients
         of several models are mapped, too: then all weights have one for each of them.
         """
-        trained = (self.dimensions(value) for value in self.all_arguments if value not in self.inputs)
-        first = {shape.lengths[0] for shape in trained if shape and shape.lengths}
+        first = {shape.lengths[0] for shape in self._trained_shapes if shape.lengths}
         is_mapped = len(first) > 1 and self.has_op_name(_MAPPED_GRADIENT)
         return is_mapped and any(axes.of_count[count] & axis for count in self._weight_counts(size))
 
     def _weight_counts(self, size: int) -> set[int]:
         """The numbers of elements of matrices that the program trains, each for some examples."""
-        shapes = (self.dimensions(value) for value in self.all_arguments if value not in self.inputs)
-        return {prod(shape.lengths) * size for shape in shapes if shape and len(shape.lengths) > 1}
+        return {prod(shape.lengths) * size for shape in self._trained_shapes if len(shape.lengths) > 1}
+
+    @cached_property
+    def _trained_shapes(self) -> list[Dimensions]:
+        """The dimensions of the arguments that are no inputs, such as weights and moments."""
+        trained = {*self.all_arguments}.difference(self.inputs)
+        return [shape for value in trained if (shape := self.dimensions(value))]
 
     def _with_features(self, number: int) -> dict[int, Dimensions]:
         """The inputs that have a dimension with a number beside that of the features, which is the last one of

@@ -17,7 +17,7 @@ from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.donation import outputs_of
 
-_MOST_OF_A_CALL: Final = 0.9
+MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""
 
 
@@ -44,7 +44,7 @@ class Functions:
         sizes: Mapping[int, int],
         *,
         is_part: bool,
-        share: float = _MOST_OF_A_CALL,
+        share: float = MOST_OF_A_CALL,
     ) -> Call | None:
         """The innermost function that computes a share of the bytes of the changed values, and where it is called; None
         if no function does. `sizes` has the bytes that values own. If `is_part`, none that is the whole forward pass or

@@ -49,7 +49,7 @@ def is_in_checkpoint(op_name: str) -> bool:
 
 def is_random(op_name: str | None) -> bool:
     """Return whether an op_name belongs to what draws random numbers in JAX, such as the mask of a dropout."""
-    return op_name is not None and _RANDOM.search(op_name) is not None
+    return op_name is not None and any(part in op_name for part in (*RANDOM_BITS, _RANDOM_MASK))
 
 
 def unmarked(op_name: str) -> str:
@@ -59,13 +59,16 @@ def unmarked(op_name: str) -> str:
     return _MARKS.sub("", op_name.replace(_AGAIN, "/").replace(_CHECKPOINT, "/"))
 
 
+RANDOM_BITS: Final = ("threefry", "random_bits", "/iota_2x32_shape", "jit(_uniform)")
+"""Parts of the op_names of what draws random numbers by arithmetic."""
+
 KEPT_BY_POLICY: Final = "/reduce_precision"
 """How the op_name of a value ends that a policy of `jax.checkpoint` keeps: JAX rounds it to the type that it has."""
 
 _CHECKPOINT: Final = "/checkpoint/"
 _MARKS: Final = re.compile(r"transpose\(|jvp\(|\)")
 _AGAIN: Final = "/rematted_computation/"
-_RANDOM: Final = re.compile(r"threefry|random_bits|/iota_2x32_shape|jit\(_(?:uniform|bernoulli)\)")
+_RANDOM_MASK: Final = "jit(_bernoulli)"
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _FORWARD_MARK: Final = "jvp("
 _BACKWARD: Final = re.compile(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")

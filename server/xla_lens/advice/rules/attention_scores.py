@@ -35,7 +35,7 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     for value in (value for value, shape in shapes.items() if shape.lengths in scores):
-        # Of what is no number with a fraction, blocks draw what a dropout needs. Other masks may be made once.
+        # Each block draws the random bits and the mask of its own dropout. Other masks may be made once for all.
         if shapes[value].type not in FLOATS and not is_random(facts.origins.of_value(value).op_name):
             continue
         whole = Effect(value, (facts.piece(value, facts.start[value], facts.end[value]),))

@@ -9,7 +9,7 @@ from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.stacks import fused_parameters, reading_operands
 from xla_lens.advice.subject import Average, Subject, listed
-from xla_lens.blocks.blocks import Inlines, Name, plain_text
+from xla_lens.blocks.blocks import Inline, Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
 from xla_lens.model.hlo.order import read_before_written
 from xla_lens.model.memory.donation import ELEMENTWISE, UPDATING, Fit, Missed, missed_donations
@@ -46,10 +46,10 @@ def _copied(facts: Facts, rows: Sequence[Missed]) -> set[int]:
     dump, module = facts.dump, facts.origins.module
     if module is None or dump.backend is Backend.TPU:
         return set()
-    argument_of = {module.row_of(dump.names[facts.name[row.parameter]]): row for row in rows}
-    written = {argument: module.row_of(dump.names[facts.name[row.output]]) for argument, row in argument_of.items()}
-    kept = read_before_written(module, written)
-    return {row.parameter for argument, row in argument_of.items() if argument not in kept}
+    updates = {row.parameter: row.output for row in rows}
+    row_of = {value: module.row_of(dump.names[facts.name[value]]) for pair in updates.items() for value in pair}
+    uncopied = read_before_written(module, {row_of[value]: row_of[output] for value, output in updates.items()})
+    return {value for value in updates if row_of[value] not in uncopied}
 
 
 def _copy(facts: Facts, row: Missed) -> Iterator[Piece]:
@@ -99,12 +99,12 @@ def _beginning(subject: Subject) -> Inlines:
     """How averages have to begin that are donated together with what they are averages of, and frozen weights beside
     donated ones. No array can be donated twice in a call, nor be passed another time.
     """
-    clauses = list[Inlines]()
+    found = list[Inline]()
     for each in subject.averages:
-        how = (" must not be ", " itself") if each.is_frozen else (" must begin as a copy of ", "")
-        clauses.append((Name(each.name), how[0], Name(each.name_of_weight), *filter(None, how[1:])))
-    first, *others = clauses or [()]
-    return (" (", *first, *(part for clause in others for part in (", ", *clause)), ")") if first else ()
+        name, weights = Name(each.name), Name(each.name_of_weight)
+        clause = (" must not be ", weights, " itself") if each.is_frozen else (" must begin as a copy of ", weights)
+        found += (", " if found else " (", name, *clause)
+    return (*found, ")") if found else ()
 
 
 def _snippet(subject: Subject) -> str | None:
@@ -124,20 +124,15 @@ def _snippet(subject: Subject) -> str | None:
         # A batch that a net adds something to is no state of the program: its caller may need it afterwards.
         more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
     elif subject.averages and not apart:
-        beginnings = [
-            f"{each.name} must {how} {_copy_of(subject, each)}"
-            for each in subject.averages
-            for how in [f"not be {each.name_of_weight}:" if each.is_frozen else "begin as"]
-        ]
-        more = f"  # {', '.join(beginnings)}"
+        more = f"  # {', '.join(_beginning_code(subject, each) for each in subject.averages)}"
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 
-def _copy_of(subject: Subject, average: Average) -> str:
-    """Code for a copy of weights."""
+def _beginning_code(subject: Subject, average: Average) -> str:
+    """How an average, or frozen weights, have to begin: as a copy of the weights."""
     weights = average.name_of_weight
-    is_of_nnx = subject.jit == "nnx.jit"
-    return f"nnx.clone({root_of(weights)})" if is_of_nnx else f"jax.tree.map(jnp.copy, {weights})"
+    copy = f"nnx.clone({root_of(weights)})" if subject.jit == "nnx.jit" else f"jax.tree.map(jnp.copy, {weights})"
+    return f"{average.name} must {f'not be {weights}:' if average.is_frozen else 'begin as'} {copy}"
 
 
 def _whole_arguments(subject: Subject) -> set[str]:

@@ -106,12 +106,11 @@ def _reduces(facts: Facts, writers: Writers, row: int, value: int) -> bool:
 
 
 def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
-    opcode = writers.read(row).own.opcode
-    if opcode != b"fusion":
-        own = writers.read(row).own
+    own = writers.read(row).own
+    if own.opcode != b"fusion":
         # XLA for CPUs reduces long dimensions in windows first, side by side.
-        is_beside = opcode == b"reduce-window" and _BESIDE.search(own.text, own.operands_end, own.end) is not None
-        return (opcode in _REDUCING or is_beside) and number == 0
+        is_beside = own.opcode == b"reduce-window" and _BESIDE.search(own.text, own.operands_end, own.end) is not None
+        return (own.opcode in _REDUCING or is_beside) and number == 0
     waiting = fused_parameters(writers, row, (number,))
     # What is computed on its elements must be reduced, too.
     for each in waiting:
@@ -129,7 +128,6 @@ def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
 
 
 _REDUCING: Final = frozenset((b"dynamic-slice", b"reduce", b"slice"))
-
 
 _BESIDE: Final = re.compile(rb"window=\{size=([0-9x]+) stride=\1[ }]")
 """Windows that do not overlap."""

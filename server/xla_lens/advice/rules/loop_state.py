@@ -237,9 +237,9 @@ def _before(facts: Facts, writers: Writers, stack: Stack, element: int) -> _Stat
         # An argument that is not donated has to stay as it is, unless the stack is its new version, and nothing else
         # reads it that the loop need not wait for.
         argument = writers.module.row_of(facts.dump.names[facts.name[value]])
-        output = next((output for output, updated in facts.updated.items() if updated == value), NONE)
-        allocation = facts.dump.values.allocation.item(stack.value)
-        is_new = output != NONE and facts.dump.values.allocation.item(output) == allocation
+        output, allocation_of = facts.new_version(value), facts.dump.values.allocation
+        allocation = allocation_of.item(stack.value)
+        is_new = output != NONE and allocation_of.item(output) == allocation
         is_new = is_new and argument in read_before_written(writers.module, {argument: stack.row})
         return _State(value, tuple(converted), allocation) if is_new else None
     # So has a result that is another one.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from math import ceil, prod
+from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -12,6 +12,7 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
+from xla_lens.model.memory.padding import round_up
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
@@ -76,13 +77,8 @@ def _part_left(text: bytes, batch: int) -> float:
     if shape is None or not shape.tiles or shape.dimensions[minor] != batch or minor == len(shape.dimensions) - 1:
         return 1 / _MICROBATCHES
     lanes, last = shape.tiles[0][-1] or 1, shape.dimensions[-1] or 1
-    padding = min(_padding(batch // _MICROBATCHES, lanes), _padding(last, lanes))
-    return padding / _padding(batch, lanes) / _MICROBATCHES
-
-
-def _padding(length: int, multiple: int) -> float:
-    """By which factor a dimension grows that is padded to a multiple."""
-    return ceil(length / multiple) * multiple / length
+    growth, *choices = (round_up(length, lanes) / length for length in (batch, batch // _MICROBATCHES, last))
+    return min(choices) / growth / _MICROBATCHES
 
 
 def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:

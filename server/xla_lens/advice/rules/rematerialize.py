@@ -23,7 +23,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Dimensions, Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
-from xla_lens.advice.functions import Functions
+from xla_lens.advice.functions import MOST_OF_A_CALL, Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.associative_scan import associative_scan
@@ -147,7 +147,7 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
     return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
 
 
-_SHARES: Final = (0.9, 0.6)
+_SHARES: Final = (MOST_OF_A_CALL, 0.6)
 """The shares of the bytes that the function to wrap has to compute: if none computes the first one, the second one."""
 
 _MOST_FUNCTIONS: Final = 4

@@ -129,23 +129,24 @@ def _parts(shape: ArrayShape, assigned_bytes: int) -> list[PaddingPart]:
     for place, tile_length in enumerate(reversed(tile)):
         dimension = shape.minor_to_major[place] if place < len(lengths) else None
         length = lengths[dimension] if dimension is not None else 1
-        padded = _round_up(length, tile_length)
+        padded = round_up(length, tile_length)
         cause = PaddingReason.DIMENSION if dimension is not None else PaddingReason.MISSING_DIMENSION
         # A length of 0 is a multiple of every tile.
         elements = grow(cause, dimension, length, padded, elements // length * padded if length else 0)
     if tile and shape.tail_alignment:
-        padded = _round_up(elements, shape.tail_alignment)
+        padded = round_up(elements, shape.tail_alignment)
         elements = grow(PaddingReason.TAIL, None, elements, padded, padded)
     tiled = _bytes(elements, bits)
     return [*parts, PaddingPart(PaddingReason.SLICE, assigned_bytes - tiled, None, tiled, assigned_bytes)]
 
 
-def _round_up(length: int, multiple: int) -> int:
+def round_up(length: int, multiple: int) -> int:
+    """Return the smallest multiple that is not less than a length."""
     return -(-length // multiple) * multiple
 
 
 def _bytes(elements: int, bits: int) -> int:
-    return _round_up(elements * bits, 8) // 8
+    return round_up(elements * bits, 8) // 8
 
 
 def padding_of(dump: DumpSet, value: int) -> Padding | None:
