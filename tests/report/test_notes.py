@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from xla_lens.advice.facts import common_name
+from xla_lens.advice.op_names import common_name
 from xla_lens.report.notes import argument_notes
 
 

@@ -4,7 +4,7 @@ to the backward pass.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property, lru_cache
 from math import prod
 from typing import Any, Final, NamedTuple, TypeVar
@@ -13,11 +13,7 @@ import numpy as np
 
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import axes_of
-from xla_lens.advice.op_names import (
-    is_backward,
-    is_differentiated,
-    is_marked,
-)
+from xla_lens.advice.op_names import folded, is_backward, is_differentiated, is_marked
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch
 from xla_lens.model.attribution.frames import Origins
@@ -712,22 +708,6 @@ def without_ones(dimensions: Dimensions | None) -> Dimensions | None:
     return dimensions and Dimensions(dimensions.type, tuple(length for length in dimensions.lengths if length > 1))
 
 
-def folded(op_name: str | None) -> str | None:
-    """Return an op_name with ``*`` in place of the numbers of layers."""
-    return _LAYER.sub("*", op_name) if op_name is not None else None
-
-
-def common_name(op_names: Sequence[str | None]) -> str | None:
-    """Return what some op_names of layers have in common, with ``*`` in place of the numbers in which they differ."""
-    first = op_names[0]
-    split = {tuple(_NUMBER.split(name)) for name in op_names if name is not None}
-    if first is None or len({parts[::2] for parts in split}) != 1:
-        return folded(first)
-    return "".join(column[0] if len({*column}) == 1 else "*" for column in zip(*split, strict=True))
-
-
-_NUMBER: Final = re.compile(r"(\d+)")
-
 _COPYING: Final = frozenset(
     (b"reduce-precision", b"copy", b"copy-start", b"convert", b"optimization-barrier", b"slice-start", b"async-start")
 )
@@ -737,5 +717,4 @@ _SLICING: Final = frozenset((b"slice", b"custom-call"))
 """Opcodes of what copies an argument in slices, where it has no op_name of its own."""
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
-_LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")
 _VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")

@@ -4,6 +4,7 @@ JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``g
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 
@@ -59,6 +60,20 @@ def unmarked(op_name: str) -> str:
     return _MARKS.sub("", op_name.replace(_AGAIN, "/").replace(_CHECKPOINT, "/"))
 
 
+def folded(op_name: str | None) -> str | None:
+    """Return an op_name with ``*`` in place of the numbers of layers."""
+    return _LAYER.sub("*", op_name) if op_name is not None else None
+
+
+def common_name(op_names: Sequence[str | None]) -> str | None:
+    """Return what some op_names of layers have in common, with ``*`` in place of the numbers in which they differ."""
+    first = op_names[0]
+    split = {tuple(_NUMBER.split(name)) for name in op_names if name is not None}
+    if first is None or len({parts[::2] for parts in split}) != 1:
+        return folded(first)
+    return "".join(column[0] if len({*column}) == 1 else "*" for column in zip(*split, strict=True))
+
+
 RANDOM_BITS: Final = ("threefry", "random_bits", "/iota_2x32_shape", "jit(_uniform)")
 """Parts of the op_names of what draws random numbers by arithmetic."""
 
@@ -72,3 +87,5 @@ _RANDOM_MASK: Final = "jit(_bernoulli)"
 _DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
 _FORWARD_MARK: Final = "jvp("
 _BACKWARD: Final = re.compile(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")
+_NUMBER: Final = re.compile(r"(\d+)")
+_LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Final
 
 from xla_lens.advice.averages import Averages
-from xla_lens.advice.facts import NNX_STATE, Effect, Facts, common_name
+from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.functions import Functions
-from xla_lens.advice.op_names import KEPT_BY_POLICY, is_backward, is_in_checkpoint, is_random, unmarked
+from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
 from xla_lens.model.attribution.parameters import says_nothing, told_path
 from xla_lens.syntax.columns import NONE

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from xla_lens.advice.facts import folded
+from xla_lens.advice.op_names import folded
 from xla_lens.blocks.entities import shape_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesNode, LineBytes, ops_of

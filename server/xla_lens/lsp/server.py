@@ -20,6 +20,7 @@ from xla_lens import __version__
 from xla_lens.lsp.capabilities import REQUESTS
 from xla_lens.lsp.client import Client, ClientCapabilities
 from xla_lens.lsp.converter import message_converter
+from xla_lens.lsp.kept_code import save_code
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION
 from xla_lens.lsp.tasks import BackgroundTasks
@@ -110,6 +111,7 @@ class Server(LanguageServer):
     async def _start(self) -> None:
         """Prepare for requests."""
         await asyncio.to_thread(_import_engine)
+        save_code()
         if self.capabilities.get("workspace.configuration"):
             self.client.configuration(SECTION, self._apply_settings)
 

@@ -16,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xla_lens.advice.actions import Advice
-from xla_lens.advice.provenance import updated_arguments
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.breakdowns import BytesByOp, BytesNode, LineBytes, layer_of, lines_of, ops_of
 from xla_lens.model.attribution.frames import Origins
@@ -513,6 +512,9 @@ def _explained_peak(found: Report) -> PrintedPeak | None:
 def _donation(found: Report) -> Donation | None:
     if not found.has(Part.DONATION):
         return None
+    # What follows arguments takes 10 ms to import, for which the first answers of an editor would wait.
+    from xla_lens.advice.provenance import updated_arguments
+
     donation = find_donation(found.dump, updated_arguments(found.origins))
     return donation if donation.is_known else None
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Dimensions, Effect, Facts, dimensions_of, folded
+from xla_lens.advice.facts import Dimensions, Effect, Facts, dimensions_of
+from xla_lens.advice.op_names import folded
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
