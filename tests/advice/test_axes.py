@@ -9,8 +9,9 @@ from samples import analysis_of, module_of, module_of_text
 from xla_lens.advice.advise import advise
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.dimensions import FIRST_AXIS, OF_LEFT, OF_RIGHT
 
-_BATCH, _FEATURES = 2, 4
+_BATCH, _FEATURES = FIRST_AXIS, 2 * FIRST_AXIS
 
 
 def _of_layers(layers: int, end: str) -> Axes:
@@ -95,3 +96,40 @@ def test_transforms_and_decompositions_are_of_each_example(instruction: str, is_
     axes = Axes(module, {(0,): batch}, {_BATCH: 8})
     assert axes.is_complete
     assert bool(axes.results[0].joined & _BATCH) == is_joined
+
+
+@pytest.mark.parametrize(
+    ("compared", "is_of_keys"),
+    [
+        ("f32[2,4]{1,0} reduce(%scores, %zero), dimensions={2}, to_apply=%max", True),
+        ("f32[2,4]{1,0} reduce(%scores, %zero), dimensions={1}, to_apply=%max", False),
+        ("f32[2,4,4]{2,1,0} reduce-window(%scores, %zero), window={size=1x1x7 pad=0_0x0_0x3_3}, to_apply=%max", True),
+        ("f32[2,4,4]{2,1,0} reduce-window(%scores, %zero), window={size=1x7x1 pad=0_0x3_3x0_0}, to_apply=%max", False),
+        ("f32[2,4,4]{2,1,0} sort(%scores), dimensions={1}, to_apply=%less", False),
+    ],
+)
+def test_scores_are_compared_along_the_keys_or_along_the_queries(compared: str, is_of_keys: bool) -> None:
+    """Both are positions of one sequence."""
+    forward = ', metadata={op_name="jit(f)/jvp()/attention"}'
+    lines = (
+        "%x = f32[2,4,3]{2,1,0} parameter(0)",
+        "%zero = f32[] constant(0)",
+        "%scores = f32[2,4,4]{2,1,0} dot(%x, %x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+        f"rhs_contracting_dims={{2}}{forward}",
+        f"%compared = {compared}{forward}",
+        "%values = f32[2,4,3]{2,1,0} dot(%scores, %x), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+        f"lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}}{forward}",
+        "ROOT %end = (f32[2,4]{1,0}, f32[2,4,3]{2,1,0}) tuple(%compared, %values)",
+    )
+    functions = "".join(
+        f"%{name} ({name}.a: f32[], {name}.b: f32[]) -> f32[] {{\n  %{name}.a = f32[] parameter(0)\n"
+        f"  %{name}.b = f32[] parameter(1)\n  ROOT %{name}.r = {shape}[] {opcode}(%{name}.a, %{name}.b)\n}}\n\n"
+        for name, shape, opcode in (("max", "f32", "maximum"), ("less", "pred", "compare"))
+    )
+    text = f"HloModule f\n\n{functions}ENTRY %main {{\n  " + "\n  ".join(lines) + "\n}\n\n"
+    positions = Parameter((_BATCH, _FEATURES, 0), is_data=True, is_trained=False)
+    axes = Axes(module_of_text(text.encode()), {(0,): positions}, {_BATCH: 2, _FEATURES: 4})
+    assert axes.is_complete
+    assert axes.averaged[32] == OF_RIGHT
+    assert (axes.compared[32] == OF_RIGHT) == is_of_keys
+    assert axes.compared[32] in (OF_LEFT, OF_RIGHT)

@@ -16,7 +16,7 @@ from xla_lens.advice.codes import Rule
 from xla_lens.api import find_donation
 from xla_lens.blocks.blocks import plain_text
 
-_REFERENCE = "  # ref_params must not be params: jax.tree.map(jnp.copy, params)"
+_REFERENCE = "  # if ref_params begins as params, let it be jax.tree.map(jnp.copy, params)"
 
 
 def _dump(program: str) -> Path:
@@ -54,7 +54,7 @@ def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | 
         # Without a backward pass, the caller may need what is updated.
         wanted = f"{wanted}  # if nothing uses target after the call"
     if program == "donate_averaged":
-        wanted = f"{wanted}  # ema must begin as jax.tree.map(jnp.copy, params)"
+        wanted = f"{wanted}  # if ema begins as params, let it be jax.tree.map(jnp.copy, params)"
     if program in ("donate_preference", "donate_near_reference"):
         wanted = f"{wanted}{_REFERENCE}"
     action = _donation(path)
@@ -66,8 +66,10 @@ def test_an_average_of_the_weights_has_to_begin_as_a_copy(program: str, is_avera
     """Donated as the weights themselves, it would make the first call fail. Moments begin as zeros."""
     action = _donation(_dump(program))
     assert action
-    assert ("(ema must begin as a copy of params)" in plain_text(action.what)) == is_average
-    assert ("# ema must begin as jax.tree.map(jnp.copy, params)" in (action.snippet or "")) == is_average
+    assert ("(ema must not be params itself)" in plain_text(action.what)) == is_average
+    assert (
+        "# if ema begins as params, let it be jax.tree.map(jnp.copy, params)" in (action.snippet or "")
+    ) == is_average
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_the_code_is_that_of_the_framework(tmp_path: Path, file: str, jit: str |
     assert action
     copied = "nnx.clone(params)" if jit == "nnx.jit" else "jax.tree.map(jnp.copy, params)"
     code = f"preference = {jit}(preference, donate_argnames=('params', 'momentum'))"
-    assert action.snippet == (jit and f"{code}  # ref_params must not be params: {copied}")
+    assert action.snippet == (jit and f"{code}  # if ref_params begins as params, let it be {copied}")
 
 
 def test_without_a_module_nnx_is_known_by_the_names_of_arguments(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_without_a_module_nnx_is_known_by_the_names_of_arguments(tmp_path: Path)
     action = _donation(tmp_path / path.name, has_module=False)
     assert action
     code = "step = nnx.jit(step, donate_argnames=('model', 'momentum'))"
-    assert action.snippet == f"{code}  # ref_params must not be model.states[0]: nnx.clone(model)"
+    assert action.snippet == f"{code}  # if ref_params begins as model.states[0], let it be nnx.clone(model)"
 
 
 def test_equinox_keeps_the_first_argument(tmp_path: Path) -> None:

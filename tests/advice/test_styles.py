@@ -79,8 +79,8 @@ def _text(advice: Advice, rule: str) -> str:
         # The mean that is subtracted from the returns is that of a microbatch.
         ("baseline", "microbatches", "because normalization over the batch sees a part of it"),
         # Each average of weights must be an array of its own.
-        ("twins", "donate", "(average must begin as a copy of critic, twin_average must begin as a copy of twin) "),
-        ("twins", "donate", "twin_average must begin as jax.tree.map(jnp.copy, twin)"),
+        ("twins", "donate", "(average must not be critic itself, twin_average must not be twin itself) "),
+        ("twins", "donate", "if twin_average begins as twin, let it be jax.tree.map(jnp.copy, twin)"),
         # A frozen model is returned with the state, and has the same arrays as the one that is trained.
         ("reference_in_state", "donate", "Donate state (state[1] must not be state[0] itself)"),
         # The state of a recurrent net is an argument and a result, with an element for each sequence.
@@ -147,7 +147,7 @@ def _text(advice: Advice, rule: str) -> str:
         ("averaged_clients", "microbatches", "add up their results"),
         ("dropped", "attention-scores", "because other random numbers are drawn"),
         # The views of the batch are larger than the weights, of which a TPU copies slices to VMEM.
-        ("target_net", "donate", "Donate t, p and m (t must begin as a copy of p)"),
+        ("target_net", "donate", "Donate t, p and m (t must not be p itself)"),
         # XLA for CPUs rounds each sum to bfloat16.
         ("halves", "microbatches", "Split the batch (x and y)"),
         # The numbers of neighbors are padded, too, and XLA reshapes them.
@@ -227,7 +227,11 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
 
 def test_noise_on_the_gradients_does_not_depend_on_the_batch(tmp_path: Path) -> None:
     text = _text(_advice("private", tmp_path), "microbatches")
-    assert "Split the batch (x and y) into 4 microbatches and add up the gradients of their examples. Clip each" in text
+    assert "Split the batch (x and y) into 4 microbatches and add up their sums over the examples. " in text
+    assert (
+        "such as clipping, stays before these sums, and what is done to the sums, such as adding noise, comes once"
+        in text
+    )
     assert "random" not in text
 
 

@@ -307,19 +307,31 @@ class _Search(Struct, frozen=True, eq=False):
         as the peak of the temporaries falls.
         """
         space, dump, changes = self.facts.space, self.facts.dump, self.edited.changes(edit)
-        live, arguments = self.edited.live_after(changes), dict[int, int]()
+        live, arguments, shrunk = self.edited.live_after(changes), dict[int, int](), set[int]()
         for value, pieces in edit.items():
+            row = dump.values.allocation.item(value) if value != NONE else NONE
             if value != NONE and self.facts.kind[value] & _PARAMETER:
-                row = dump.values.allocation.item(value)
                 arguments[row] = max((arguments.get(row, 0), *(piece.size_bytes for piece in pieces)))
+            elif value != NONE and self.facts.kind[value] & _LIVE_OUT:
+                shrunk.add(row)
         allocated = dump.allocations.size_bytes
         saved_arguments = sum(allocated[[*arguments]].tolist()) - sum(arguments.values())
         saved = saved_arguments + sum(allocated[[*outputs]].tolist())
+        saved += sum(self._shrunk_bytes(row, edit) for row in shrunk.difference(outputs))
         saved += self.edited.temporaries.peak_bytes - self.edited.temporaries_after(changes).peak_bytes
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         needed_bytes = max(least, space.needed_bytes - saved)
         return After(needed_bytes, saved_arguments, live.peak_bytes, live.peak_step)
+
+    def _shrunk_bytes(self, allocation: int, edit: Edit) -> int:
+        """The bytes that the buffer of an output gets smaller."""
+        dump, size = self.facts.dump, self.facts.size
+        left = (
+            max((piece.size_bytes for piece in edit[value]), default=0) if value in edit else size[value]
+            for value in dump.values_of_allocation(allocation).tolist()
+        )
+        return max(0, dump.allocations.size_bytes.item(allocation) - max(left, default=0))
 
     # ------------------------------------------------------------ budgets
 
@@ -371,6 +383,7 @@ class _Search(Struct, frozen=True, eq=False):
 
 _COSTS: Final = (*Cost,)
 _PARAMETER: Final = int(Kind.PARAMETER)
+_LIVE_OUT: Final = int(Kind.MAYBE_LIVE_OUT)
 
 _SHARDED_OVER: Final = (2, 4, 8)
 """Over how many times as many devices a plan shards the arguments."""

@@ -72,8 +72,13 @@ class Averages:
         roots = {parts[value][0] for value in values}
         others = [value for value, each in parts.items() if each[0] not in roots]
         names.update({value: parts[value][0] for value in others[:_MOST_LEAVES]})
-        weights = [value for value in values if value not in facts.inputs and self._is_read_forward(value)]
-        frozen = {value for value in values if most and self._is_frozen(value)}
+        read = [value for value in values if self._is_read_forward(value)]
+        weights = [value for value in read if value not in facts.inputs]
+        # Where more of these are side by side, what stays as it is may be some layers of one model.
+        beside = {value: parts[value][: len(parts[value]) - most - 1] for value in values}
+        siblings = Counter(beside[value] for value in read)
+        models = [value for value in values if most and siblings[beside[value]] <= _MOST_MODELS]
+        frozen = {value for value in models if self._is_frozen(value)}
         found = dict[tuple[str, str], Average]()
         for weight in weights:
             for value, name in names.items():
@@ -87,8 +92,7 @@ class Averages:
     def _is_frozen(self, argument: int) -> bool:
         """Whether a program changes none of an argument. It may return the argument itself or a copy of it."""
         new = self._facts.new_version(argument)
-        is_same = new in (NONE, argument) or self._facts.opcode(new) == b"copy"
-        return is_same and self._sources(argument) <= {argument}
+        return new in (NONE, argument) or self._facts.origins.copied_parameters([new]).get(new) == argument
 
     def _is_read_forward(self, argument: int) -> bool:
         """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments.
@@ -107,6 +111,9 @@ def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
 
 _MOST_LEAVES: Final = 24
 """Maximum number of arrays to look at in other trees than those."""
+
+_MOST_MODELS: Final = 2
+"""How many trees with the same arrays are models, rather than layers of one: ``models[0]`` and ``models[1]``."""
 
 _MOST_TREES: Final = 12
 """Maximum number of trees of arguments of which some may be averages of others."""

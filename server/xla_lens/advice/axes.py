@@ -36,6 +36,9 @@ from xla_lens.advice.arrays import (
 )
 from xla_lens.advice.dimensions import (
     COUNTED,
+    MARKS,
+    OF_LEFT,
+    OF_RIGHT,
     Dimension,
     Lengths,
     all_axes,
@@ -96,6 +99,8 @@ class Axes:
     - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
       `weights` those of the weights of averages over positions. `learned_scores` are the sorted lengths of products of
       positions with what has none, such as the learned queries of a Perceiver.
+    - `averaged` has, by the numbers of elements of such products, the marks of the dimensions over which the forward
+      pass averages other values with them, and `compared` those of the dimensions along which it reduces or sorts them.
     - `trained_sums` are the axes over which the program sums what depends on arguments that it returns anew, such as
       those of gradients. What only a frozen model sums over is none.
     - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
@@ -126,6 +131,7 @@ class Axes:
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.learned_scores = set[Lengths]()
+        self.averaged, self.compared = Counter[int](), Counter[int]()
         self.pairs = dict[int, tuple[Lengths, int]]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
@@ -223,8 +229,8 @@ class Axes:
 
     def _parted(self, dimensions: Sequence[Dimension]) -> int:
         """The axes of which dimensions have only a part."""
-        factors = [factor for dimension in dimensions for factor in dimension if factor[0] & ~COUNTED]
-        own = reduce(or_, (axes for axes, _ in factors), 0) & ~COUNTED
+        factors = [factor for dimension in dimensions for factor in dimension if factor[0] & ~MARKS]
+        own = reduce(or_, (axes for axes, _ in factors), 0) & ~MARKS
         return sum(bit for bit in bits_of(own) if axis_length(factors, bit) < self._lengths.get(bit, 0))
 
     def _need_whole(self, arrays: Iterable[Array]) -> None:
@@ -503,10 +509,16 @@ class Axes:
         added, joined = (gone, 0) if is_sum else (0, gone)
         self.trained_sums |= gone * any(array.is_trained for array in arrays)
         self.totals[total(dimensions)] |= gone * is_sum
+        self._compare(own, dimensions, gone)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
+
+    def _compare(self, own: InstructionText, dimensions: Iterable[Dimension], over: int) -> None:
+        """Note that an instruction needs the elements of an array together along some axes."""
+        if over & (OF_LEFT | OF_RIGHT) and _is_forward(own):
+            self.compared[total(dimensions)] |= over & (OF_LEFT | OF_RIGHT)
 
     def _top(self, own: InstructionText, operand: Array) -> Result:
         """The largest elements of an array along one dimension, and their numbers."""
@@ -526,6 +538,7 @@ class Axes:
             self.others.add(total(dimensions))
         joined = 0 if _is_of_scatter(own) else all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
         self.whole |= {total(dimensions)} if joined else set()
+        self._compare(own, dimensions, all_axes(dimensions[number] for number in _numbers(text, b"dimensions")))
         if own.opcode == b"all-to-all":
             dimensions = grown(shrunk(dimensions, lengths), lengths) if lengths else dimensions
         rearranged = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
@@ -548,8 +561,8 @@ class Axes:
         for operand in operands:
             added |= operand.added
             joined |= operand.joined
-        added, joined = added & ~COUNTED, joined & ~COUNTED
-        recent = reduce(or_, (operand.recent for operand in operands), (own_added | own_joined) & ~COUNTED)
+        added, joined = added & ~MARKS, joined & ~MARKS
+        recent = reduce(or_, (operand.recent for operand in operands), (own_added | own_joined) & ~MARKS)
         is_trained = any(operand.is_trained for operand in operands)
         # A loss that is no sum over the batch depends on all of it: a root, or a logarithm of one.
         if is_trained and total(found) == 1:
@@ -572,7 +585,7 @@ class Axes:
         """The axes that an array has twice. The parts of an axis that a reshape has divided are no pairs."""
         once = twice = 0
         for dimension in dimensions:
-            axes = axes_of(dimension) & ~COUNTED
+            axes = axes_of(dimension) & ~MARKS
             twice |= once & axes
             once |= axes
         factors = [factor for dimension in dimensions for factor in dimension] if twice else []
@@ -670,12 +683,15 @@ class Axes:
             left_over=[left.dimensions[number] for number in left_over],
             right_over=[right.dimensions[number] for number in right_over],
         )
-        return self._of_parts(own, left, right, parts, [*parts.both, *parts.left_free, *parts.right_free])
+        marks = [0] * len(parts.both) + [OF_LEFT] * len(parts.left_free) + [OF_RIGHT] * len(parts.right_free)
+        dimensions = [*parts.both, *parts.left_free, *parts.right_free]
+        return self._of_parts(own, left, right, parts, [*zip(dimensions, marks, strict=True)])
 
     def _of_parts(
-        self, own: InstructionText, left: Array, right: Array, parts: "_Parts", dimensions: Sequence[Dimension]
+        self, own: InstructionText, left: Array, right: Array, parts: "_Parts", marked: Sequence[tuple[Dimension, int]]
     ) -> Array:
-        """A product of two arrays with some dimensions."""
+        """A product of two arrays with some dimensions, each with the mark of the factor that alone has it."""
+        dimensions = without((dimension for dimension, _ in marked), OF_LEFT | OF_RIGHT)
         self.is_random_input |= left.is_drawn or right.is_drawn
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
@@ -684,29 +700,36 @@ class Axes:
             self.updated |= (factor.added | factor.joined) & ~factor.axes * is_changed
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(own, left, right, parts, total(dimensions))
-        shared = all_axes(parts.both) | COUNTED
+        shared = all_axes(parts.both) | MARKS
         if left.is_data and right.is_data and total(parts.both) > 1:
             positions = [all_axes(free) & ~shared for free in (parts.left_free, parts.right_free)]
             if all(positions):
                 self.scores.add(total(dimensions))
             elif any(positions):
                 self.learned_scores.add(tuple(sorted(map(length_of, dimensions))))
+            if any(positions):
+                dimensions = tuple(
+                    tuple((axes | mark, length) for axes, length in dimension)
+                    for dimension, (_, mark) in zip(dimensions, marked, strict=True)
+                )
             for factor, over in ((left, parts.left_over), (right, parts.right_over)):
-                if all_axes(over) & ~COUNTED:
+                if all_axes(over) & ~MARKS:
                     self.weights.add(total(factor.dimensions))
-        summed = all_axes([*parts.left_over, *parts.right_over]) & ~COUNTED
+                if _is_forward(own):
+                    self.averaged[total(factor.dimensions)] |= all_axes(over) & (OF_LEFT | OF_RIGHT)
+        summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
         return self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
 
     def _note_product(self, own: InstructionText, left: Array, right: Array, parts: "_Parts", count: int) -> None:
         """Note what a product of the forward pass tells of its factors and its result."""
-        rows, columns = all_axes(parts.left_free) & ~COUNTED, all_axes(parts.right_free) & ~COUNTED
+        rows, columns = all_axes(parts.left_free) & ~MARKS, all_axes(parts.right_free) & ~MARKS
         if left.is_data and right.is_data and rows and columns and total(parts.both) == 1:
             self.pairs[count] = (total(parts.left_free), total(parts.right_free)), rows | columns
         else:
             self.products.add(count)
         for factor, other, over in ((left, right, parts.left_over), (right, left, parts.right_over)):
-            self.summed[total(factor.dimensions)] |= all_axes(over) & ~COUNTED
+            self.summed[total(factor.dimensions)] |= all_axes(over) & ~MARKS
             if factor.is_data and not factor.is_one_hot and other.is_trained and not other.is_data:
                 self.with_weights.setdefault(total(over), set()).add(own.name)
             if factor.is_one_hot:
@@ -730,6 +753,7 @@ class Axes:
             return unknown_array(lengths, (left, right), joins=True)
         one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
         dilations, found = _window(text).get(b"lhs_dilate", []), {"b": one["b"], "f": other["o"]}
+        marks = dict.fromkeys(labels[2], 0) | {"b": OF_LEFT, "f": OF_RIGHT}
         parts = _Parts([], [one["b"]], [other["o"]], [one["f"]], [other["i"]])
         for attribute, name in _GROUPS:
             groups = next(iter(_numbers(text, attribute)), 1)
@@ -749,13 +773,13 @@ class Axes:
             size, dilation = length_of(there), dilations[number] if number < len(dilations) else 1
             if size == 1:
                 # A stride leaves some of the elements out.
-                found[name] = resized(here, after)
+                found[name], marks[name] = resized(here, after), OF_LEFT
                 parts.left_free.append(found[name])
             elif dilation > 1 and length_of(here) == size == after:
                 found[name] = together(here, there)
                 parts.both.append(found[name])
             elif length_of(here) == 1 and after == size:
-                found[name] = there
+                found[name], marks[name] = there, OF_RIGHT
                 parts.right_free.append(there)
             elif after == 1 or axes_of(there):
                 found[name] = ((0, after),)
@@ -763,11 +787,11 @@ class Axes:
                 parts.right_over.append(there)
             else:
                 # Elements beside each other depend on each other now.
-                self.joined |= axes_of(here) & ~COUNTED
-                self.whole |= {total(left.dimensions)} if axes_of(here) & ~COUNTED else set()
+                self.joined |= axes_of(here) & ~MARKS
+                self.whole |= {total(left.dimensions)} if axes_of(here) & ~MARKS else set()
                 found[name] = resized(here, after)
                 parts.left_free.append(found[name])
-        return self._of_parts(own, left, right, parts, [found[name] for name in labels[2]])
+        return self._of_parts(own, left, right, parts, [(found[name], marks[name]) for name in labels[2]])
 
     # ------------------------------------------------------------ elements by number
 
@@ -778,7 +802,7 @@ class Axes:
         if indices.is_index:
             self.looked_up.update(length_of(table.dimensions[number]) for number in selected)
         # An element that is selected by its own number, as in `take_along_axis`, stays with it.
-        own = all_axes(table.dimensions[number] for number in selected) & ~COUNTED
+        own = all_axes(table.dimensions[number] for number in selected) & ~MARKS
         is_aligned = own & indices.axes and (len(by) > 1 or is_sorting)
         joined = own & ~indices.axes if is_aligned else own
         self.joined |= joined
@@ -810,7 +834,7 @@ class Axes:
         places = [together(update, index) for update, index in pairs]
         for here, dimension in zip(common, places, strict=False):
             dimensions[here] = together(dimensions[here], dimension)
-        spread = all_axes(places) & ~all_axes(dimensions) & ~COUNTED
+        spread = all_axes(places) & ~all_axes(dimensions) & ~MARKS
         self.trained_sums |= spread * updates.is_trained
         self.totals[total(updates.dimensions)] |= spread
         # An update of an element by its own number, as in the gradient of `take_along_axis`, stays with it.
@@ -843,6 +867,7 @@ class Axes:
         for number, (dimension, size) in enumerate(zip(operand.dimensions, sizes, strict=True)):
             is_beside = is_sum and strides[number : number + 1] == [size]
             if size > 1:
+                self._compare(own, operand.dimensions, axes_of(dimension))
                 self.trained_sums |= axes_of(dimension) * operand.is_trained
                 added |= axes_of(dimension) * is_beside
                 joined |= axes_of(dimension) * (not is_beside)

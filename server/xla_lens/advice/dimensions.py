@@ -23,6 +23,18 @@ Lengths: TypeAlias = tuple[int, ...]
 COUNTED: Final = 1
 """The bit of a dimension whose elements are their own numbers (`iota`). It is no axis of an argument."""
 
+OF_LEFT: Final = 2
+OF_RIGHT: Final = 4
+"""The bits of the dimensions that a product of two positions, such as attention scores, has of its left and of its
+right factor. Both may be of the same axis.
+"""
+
+MARKS: Final = COUNTED | OF_LEFT | OF_RIGHT
+"""All bits that are no axes of arguments."""
+
+FIRST_AXIS: Final = MARKS + 1
+"""The bit of the first axis of the arguments."""
+
 
 @lru_cache(maxsize=1 << 14)
 def axes_of(dimension: Dimension) -> int:

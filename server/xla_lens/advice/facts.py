@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from xla_lens.advice.axes import Axes, Parameter
-from xla_lens.advice.dimensions import axes_of
+from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
 from xla_lens.advice.op_names import folded, is_backward, is_differentiated, is_marked
 from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch
@@ -247,11 +247,11 @@ class Facts:
     @cached_property
     def _axis_bits(self) -> dict[tuple[int, int, bool], int]:
         """A bit for each axis of the inputs, by the number of the dimension, its length, and whether the array may be a
-        bias, which may be as long as the batch. The first bit is that of numbers that count elements.
+        bias, which may be as long as the batch. The lower bits are no axes.
         """
         shapes = self._shapes_of_inputs.values()
         places = dict.fromkeys(place for shape in shapes for place in _places(shape) if place[1] > 1)
-        return {place: 2 << number for number, place in enumerate(places)}
+        return {place: FIRST_AXIS << number for number, place in enumerate(places)}
 
     def axis_elements(self, axes: int) -> int:
         """The number of elements of an array with some axes, a set of bits, and nothing else."""
@@ -503,18 +503,23 @@ class Facts:
         optimizer state. Small arguments are left out.
         """
         begin, arguments = self.backward_step, frozenset(self.arguments).intersection(self.candidates)
-        values = self.dump.values
         return frozenset(
             value
             for value in (arguments if begin is not None else ())
-            if self.kind[value] & Kind.MAYBE_LIVE_OUT
+            if (new := self.new_version(value)) != NONE
             and (reads := self.reads_behind_copies(value))
             and reads[0].step >= (begin or 0)
             # XLA may fuse the update of an argument with the product of the gradient.
             and not {read.name for read in reads if self.is_backward(self.op_name(read.name))}.difference(
-                values.name[self.dump.values_of_allocation(values.allocation.item(value))].tolist()
+                self._names_in_buffer(value), self._names_in_buffer(new)
             )
         )
+
+    def _names_in_buffer(self, value: int) -> list[int]:
+        """The names of the instructions that define the values in the buffer of a value."""
+        values = self.dump.values
+        names: list[int] = values.name[self.dump.values_of_allocation(values.allocation.item(value))].tolist()
+        return names
 
     # ------------------------------------------------------------ instructions
 
@@ -584,7 +589,8 @@ class Facts:
                 opcode = self.dump.opcode(read.name)
                 if opcode in _COPYING or (opcode in _SLICING and self.op_name(read.name) is None):
                     waiting += [made for made in self.defined_by(read.name) if made not in waiting]
-                else:
+                # The end of an asynchronous copy reads nothing.
+                elif not _END.match(self.dump.names[read.name]):
                     yield read
 
     def defined_by(self, name: int) -> list[int]:
@@ -717,4 +723,5 @@ _SLICING: Final = frozenset((b"slice", b"custom-call"))
 """Opcodes of what copies an argument in slices, where it has no op_name of its own."""
 
 _ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
+_END: Final = re.compile(rb"[a-z-]+-done(?:\.|$)")
 _VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")

@@ -6,6 +6,7 @@ from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.dimensions import OF_LEFT, OF_RIGHT
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.op_names import is_random
 from xla_lens.advice.rule_row import RuleRow
@@ -55,6 +56,9 @@ def _is_attention(facts: Facts, shape: Dimensions) -> bool:
         return False
     axes = facts.axes
     if count not in axes.exponentials & axes.weights:
+        return False
+    # A softmax over the queries, as over the slots of slot attention, needs the scores of all queries at once.
+    if axes.averaged[count] not in (OF_LEFT, OF_RIGHT) or axes.compared[count] & ~axes.averaged[count]:
         return False
     is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
     is_square = len(long) > len({*long}) or is_cross

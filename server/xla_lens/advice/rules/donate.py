@@ -96,14 +96,12 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _beginning(subject: Subject) -> Inlines:
-    """How averages have to begin that are donated together with what they are averages of, and frozen weights beside
+    """What averages must not be that are donated together with what they are averages of, and frozen weights beside
     donated ones. No array can be donated twice in a call, nor be passed another time.
     """
     found = list[Inline]()
     for each in subject.averages:
-        name, weights = Name(each.name), Name(each.name_of_weight)
-        clause = (" must not be ", weights, " itself") if each.is_frozen else (" must begin as a copy of ", weights)
-        found += (", " if found else " (", name, *clause)
+        found += (", " if found else " (", Name(each.name), " must not be ", Name(each.name_of_weight), " itself")
     return (*found, ")") if found else ()
 
 
@@ -124,15 +122,15 @@ def _snippet(subject: Subject) -> str | None:
         # A batch that a net adds something to is no state of the program: its caller may need it afterwards.
         more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
     elif subject.averages and not apart:
-        more = f"  # {', '.join(_beginning_code(subject, each) for each in subject.averages)}"
+        more = f"  # {'; '.join(_beginning_code(subject, each) for each in subject.averages)}"
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 
 def _beginning_code(subject: Subject, average: Average) -> str:
-    """How an average, or frozen weights, have to begin: as a copy of the weights."""
+    """How an average, or frozen weights, begin if they begin as the weights: as a copy."""
     weights = average.name_of_weight
     copy = f"nnx.clone({root_of(weights)})" if subject.jit == "nnx.jit" else f"jax.tree.map(jnp.copy, {weights})"
-    return f"{average.name} must {f'not be {weights}:' if average.is_frozen else 'begin as'} {copy}"
+    return f"if {average.name} begins as {weights}, let it be {copy}"
 
 
 def _whole_arguments(subject: Subject) -> set[str]:

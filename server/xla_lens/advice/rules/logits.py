@@ -7,7 +7,7 @@ from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import COUNTED
+from xla_lens.advice.dimensions import MARKS
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
@@ -86,7 +86,7 @@ def _is_of_tokens(facts: Facts, value: int) -> bool:
     if shape is None or not facts.axes or not facts.is_backward(facts.origins.of_value(value).op_name):
         return True
     count = prod(shape.lengths)
-    axes, words = facts.axes.of_count[count] & ~COUNTED, max(shape.lengths)
+    axes, words = facts.axes.of_count[count] & ~MARKS, max(shape.lengths)
     return not axes or facts.axis_elements(axes) * len(facts.tokens) * words >= count
 
 

@@ -103,7 +103,10 @@ def _what(subject: Subject) -> Inlines:
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
     added = "their results" if batch and batch.is_trained else "their gradients"
     if batch and batch.has_gradients and not batch.is_trained:
-        added = "the gradients of their examples. Clip each one before, and add noise to the sum only, as now"
+        added = (
+            "their sums over the examples. What is done to the gradient of each example, such as clipping, stays "
+            "before these sums, and what is done to the sums, such as adding noise, comes once, after the last part"
+        )
     joined = ", and join what it returns for each example" if batch and batch.has_results else ""
     return (
         "Split the batch",
@@ -117,7 +120,7 @@ def _snippet(subject: Subject) -> str:
     what = "results" if batch and batch.is_trained else "gradients"
     zeros = "zeros_like_results" if what == "results" else "zeros_like_params"
     if batch and batch.has_gradients and not batch.is_trained:
-        notes.append("the clipped ones of each example, without noise")
+        notes.append("the sums over the examples, before noise is added")
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
         notes.append(f"microbatches: x.reshape(-1, {_MICROBATCHES}, *x.shape[1:]).swapaxes(0, 1), some of each device")

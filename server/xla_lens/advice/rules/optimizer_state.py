@@ -43,8 +43,9 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
         same = facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist()
         # Behind a copy of the argument, the buffer may hold other values before the new moment is written to it.
         copies = facts.copies_of(value)
-        kept = (value, *copies, max(same, key=facts.start.__getitem__)) if copies else same
-        for other in kept:
+        kept = {value, *copies, max(same, key=facts.start.__getitem__)} if copies else {*same}
+        # The new moment of an argument that is not donated is in a buffer of its own.
+        for other in sorted(kept | {facts.new_version(value)}):
             yield facts.divided(other, 2)
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from xla_lens.cli.output import CannotRun
 from xla_lens.cli.parser import Parser
-from xla_lens.lsp.kept_code import default_path, keep_code
 
 HELP: Final = "run the language server"
 
@@ -31,6 +30,8 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the server until the editor ends it, and return the exit status."""
+    from xla_lens.lsp.kept_code import default_path, keep_code
+
     # The types of the protocol take 100 ms to import, the first time 300 ms. They stay until the end: to look for
     # garbage among them is in vain.
     gc.disable()
