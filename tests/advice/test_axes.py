@@ -98,6 +98,20 @@ def test_transforms_and_decompositions_are_of_each_example(instruction: str, is_
     assert bool(axes.results[0].joined & _BATCH) == is_joined
 
 
+def test_a_sort_for_a_sum_of_two_scatters_does_not_join_the_batch() -> None:
+    """XLA makes one of them, which a TPU does in the order of the rows: two models or two passes share a table."""
+    lines = (
+        "%x = s32[8]{0} parameter(0)",
+        "%iota = s32[8]{0} iota(), iota_dimension=0",
+        "ROOT %end = (s32[8]{0}, s32[8]{0}) sort(%x, %iota), dimensions={0}, to_apply=%less, "
+        'metadata={op_name="jit(f)/transpose(jvp())/add_any"}',
+    )
+    module = module_of_text(("HloModule f\n\nENTRY %main {\n  " + "\n  ".join(lines) + "\n}\n\n").encode())
+    axes = Axes(module, {(0,): Parameter((_BATCH,), is_data=True, is_trained=False)}, {_BATCH: 8})
+    assert axes.is_complete
+    assert not axes.joined & _BATCH
+
+
 @pytest.mark.parametrize(
     ("compared", "is_of_keys"),
     [

@@ -12,6 +12,8 @@
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `adapters_in_parts`: a step of LoRA in four parts, for 4 TPUs.
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
+- `chains`: Markov chains that `jax.vmap` maps over, with their mean and their ends.
+- `compared_queries`: attention whose weights are a softmax over the queries.
 - `convolved_plainly`: a step of SGD for four convolutions, whose weights are most of the memory.
 - `dropped`: a step with attention whose weights have a dropout.
 - `halves`: three layers in bfloat16 for a batch of 48 sequences of 50 words.
@@ -25,6 +27,7 @@
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
+- `words_by_time`: a step of a recurrent net for an array of words whose first dimension is time.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
@@ -102,6 +105,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("adversarial", "donate", "donate_argnames=('maker', 'judge', 'judge_state', 'maker_state')"),
         # `nnx.jit` returns all states of a module, also those that it does not change.
         ("states", "donate", "states = nnx.jit(states, donate_argnames=('model',))"),
+        # Of each sequence, the first word is no target, and the last one no input.
+        ("words_by_time", "logits", "Compute logits and loss in 8 chunks"),
         ("strided", "microbatches", "because normalization over the batch sees a part of it"),
         ("translation", "microbatches", "because each part is divided by sums over it, such as its number of targets"),
         # Two tables and what computes the logits, each with two moments.
@@ -181,6 +186,10 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("convolved_plainly", "donate"),
         # A TPU has the 128 images in the minor dimension, where 32 take as much.
         ("images", "microbatches"),
+        # Each query needs what all others have of a key.
+        ("compared_queries", "attention-scores"),
+        # The mean of all chains is no weight.
+        ("chains", "microbatches"),
         # The variance of what is computed of the examples needs the mean first.
         ("deviations", "mapped-batch"),
         # No op_name tells what the step differentiates, as in old releases.

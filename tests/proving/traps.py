@@ -962,6 +962,71 @@ def balanced(batch: int = 8192, width: int = 512, classes: int = 10) -> Made:
     return trained(loss, params, of(batch, width), of(batch, dtype=INT))
 
 
+def attending(*, over: int, is_covered: bool = False) -> Made:
+    """Layers of attention whose softmax is over the queries (`over` is -2) or the keys (-1), perhaps with a loss for
+    keys that several queries attend to.
+    """
+    batch, length, width, heads = 16, 512, 512, 8
+
+    def loss(params: Any, x: Any, labels: Any) -> Any:
+        repeated = jnp.zeros(())
+        for weights in params["layers"]:
+            query, key, value = (jnp.split(normed(x) @ weights[name], heads, -1) for name in ("q", "k", "v"))
+            scores = jnp.einsum("hbqd,hbkd->bhqk", jnp.stack(query), jnp.stack(key)) / 8
+            attended = jax.nn.softmax(scores, over)
+            if is_covered:
+                before = jnp.cumsum(attended, 2) - attended
+                repeated += jnp.mean(jnp.sum(jnp.minimum(before, attended), -1))
+            x = x + jnp.einsum("bhqk,hbkd->bqhd", attended, jnp.stack(value)).reshape(x.shape) @ weights["o"]
+        chances = jax.nn.log_softmax(jnp.mean(x, 1) @ params["head"])
+        return 0.1 * repeated - jnp.mean(jnp.take_along_axis(chances, labels[:, None], 1))
+
+    layer = {name: of(width, width) for name in ("q", "k", "v", "o")}
+    params = {"layers": [layer] * 4, "head": of(width, 100)}
+    return trained(loss, params, of(batch, length, width), of(batch, dtype=INT))
+
+
+def slots(batch: int = 64, length: int = 1024, width: int = 128, count: int = 256) -> Made:
+    """Slots that compete for positions: a softmax over the slots, and averages over the positions."""
+
+    def loss(params: Any, x: Any, labels: Any) -> Any:
+        key, value = normed(x) @ params["k"], normed(x) @ params["v"]
+        found = jnp.broadcast_to(params["slots"], (batch, count, width))
+        for _ in range(3):
+            scores = jnp.einsum("bsd,btd->bst", normed(found) @ params["q"], key) / width**0.5
+            shares = jax.nn.softmax(scores, 1) + 1e-8
+            averages = jnp.einsum("bst,btd->bsd", shares / jnp.sum(shares, -1, keepdims=True), value)
+            found = residual(params["mlp"], found + averages)
+        chances = jax.nn.log_softmax(jnp.mean(found, 1) @ params["head"])
+        return -jnp.mean(jnp.take_along_axis(chances, labels[:, None], 1))
+
+    square = of(width, width)
+    params = {"q": square, "k": square, "v": square, "slots": of(count, width), "head": of(width, 10)}
+    params["mlp"] = mlp_layers(1, width)[0]
+    return trained(loss, params, of(batch, length, width), of(batch, dtype=INT))
+
+
+def chains(points: int = 20_000, width: int = 64, count: int = 128, steps: int = 500) -> Made:
+    """Markov chains: their mean is no gradient, and where they are no weights."""
+
+    def chance(place: Any, x: Any, y: Any) -> Any:
+        scores = x @ place
+        return jnp.sum(y * scores - jnp.logaddexp(0.0, scores)) - jnp.sum(place**2) / 2
+
+    def chain(place: Any, key: Any, x: Any, y: Any) -> Any:
+        def move(place: Any, key: Any) -> Any:
+            place = place + 1e-3 * jax.grad(chance)(place, x, y) + 0.05 * jax.random.normal(key, place.shape)
+            return place, place
+
+        return lax.scan(move, place, jax.random.split(key, steps))[1]
+
+    def sample(places: Any, keys: Any, x: Any, y: Any) -> Any:
+        found = jax.vmap(chain, (0, 0, None, None))(places, keys, x, y)
+        return jnp.mean(found, (0, 1)), found[:, -1]
+
+    return sample, (of(count, width), of(count, 2, dtype=jnp.uint32), of(points, width), of(points)), ()
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -1023,5 +1088,10 @@ TRAPS: dict[str, Trap] = {
     "keyed": Trap(keyed, (), ("donate:donate_argnames=('state',)",)),
     "with_rate": Trap(with_rate, ("donate:donate_argnames=('state',)",), ("donate:state['params']",)),
     "recommender": Trap(recommender, ("attention-scores", "logits")),
+    "attending": Trap(partial(attending, over=-1), ("logits",), ("attention-scores", "microbatches")),
+    "compared_queries": Trap(partial(attending, over=-2), ("attention-scores", "logits"), ("microbatches",)),
+    "covered": Trap(partial(attending, over=-1, is_covered=True), ("attention-scores",), ("microbatches",)),
+    "slots": Trap(slots, ("attention-scores", "logits"), ("microbatches",)),
+    "chains": Trap(chains, ("microbatches",)),
 }
 """The programs by name. Some are no traps at all but what the rules are about, unlike the base programs."""

@@ -933,8 +933,10 @@ def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
 
 
 def _is_of_scatter(own: InstructionText) -> bool:
-    """Whether an instruction is made by XLA to order the updates of a scatter, which adds them up in any order."""
-    return (own.op_name or "").rpartition("/")[2].startswith("scatter")
+    """Whether an instruction is made by XLA to order the updates of a scatter, which adds them up in any order. Two
+    scatters whose results JAX adds up may have become one, with the name of the sum.
+    """
+    return (own.op_name or "").rpartition("/")[2].startswith(("scatter", "add_any"))
 
 
 def _mapped_dimensions(own: InstructionText, rank: int) -> int:

@@ -298,12 +298,15 @@ class Facts:
         likely = sorted(shapes, key=lambda value: (shapes[value].type in FLOATS, -self.size[value]))
         sizes = dict.fromkeys(length for value in likely if (length := shapes[value].lengths[number]) > 1)
         inputs = {shape.lengths for shape in shapes.values() if shape.type in FLOATS}
+        trained = {shape.lengths for shape in self._trained_shapes}
         for size in sizes:
             # A frozen model has dimensions, too, but no gradient sums over them.
             axis = self._axis_bits.get((number, size, is_of_numbers), 0) & axes.trained_sums
+            # A sum over chains of a sampler has the dimensions of no weight.
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
                 for result in axes.results
+                if result.lengths in trained
             )
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)

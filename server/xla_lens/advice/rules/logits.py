@@ -72,8 +72,11 @@ def _may_be_hidden(facts: Facts, value: int, shape: Dimensions, length: int) -> 
 def _token_counts(facts: Facts) -> set[int]:
     """The numbers of tokens that may go through the model at once."""
     # Each sequence may be one token longer than what the program computes: the first token has no prediction, and after
-    # the last one none is needed.
-    counts = {prod((*lengths[:-1], last)) for lengths in facts.tokens for last in (lengths[-1], lengths[-1] - 1)}
+    # the last one none is needed. Time may be the first dimension.
+    counts = {prod(lengths) for lengths in facts.tokens}
+    counts |= {
+        prod(lengths) // length * (length - 1) for lengths in facts.tokens for length in (lengths[0], lengths[-1])
+    }
     # Several batches may go through it together, such as chosen and rejected answers.
     return {count * batches for count in counts for batches in range(1, len(facts.tokens) + 1)} - {0, 1}
 
@@ -101,7 +104,8 @@ def _vocabulary(facts: Facts) -> set[int]:
             longer.update([max(shape.lengths)] if is_table else [])
             others.update([min(shape.lengths)] if is_table else shape.lengths)
     # Tables of positions and inputs that are no tokens have the lengths of batches and of sequences.
-    others |= {length for lengths in facts.tokens for length in (*lengths, lengths[-1] - 1, prod(lengths))}
+    for lengths in facts.tokens:
+        others.update((*lengths, lengths[0] - 1, lengths[-1] - 1, prod(lengths)))
     found = {length for length, count in longer.items() if count <= _MOST_TABLES} - others
     # Tokens or labels select elements of what has the length of the vocabulary.
     return found & facts.axes.looked_up if found and facts.axes else set()
