@@ -1,5 +1,6 @@
 """Arguments that may begin as others: averages of the weights, and frozen weights of the same model."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache, cached_property
@@ -25,6 +26,15 @@ class Averages:
         element by element, but the new weight is not computed from it, as it is from moments.
         """
         return weight in self._sources(argument) and argument not in self._sources(weight)
+
+    def _is_moved_with(self, argument: int, weight: int, name: str) -> bool:
+        """Whether an argument and a weight are computed from each other, and the name of its tree says that it is no
+        moment: the slow weights of `optax.lookahead` begin as the fast ones. Moments are computed from the weights,
+        too, if the gradients have the decay of these in them.
+        """
+        field = _FIELD.search(name)
+        is_mutual = weight in self._sources(argument) and argument in self._sources(weight)
+        return field is not None and field[1] not in _MOMENTS and is_mutual
 
     def _sources_of(self, argument: int) -> frozenset[int]:
         """The arguments that the new version of an argument is computed from element by element."""
@@ -84,7 +94,8 @@ class Averages:
             for value, name in names.items():
                 name_of_weight = names[weight] if value in values else parts[weight][0]
                 is_frozen = value in frozen and weight not in frozen
-                if value != weight and (self.is_average(value, weight) or is_frozen):
+                is_like = self.is_average(value, weight) or self._is_moved_with(value, weight, name)
+                if value != weight and (is_like or is_frozen):
                     average = Average(value, weight, name, name_of_weight, is_frozen)
                     found.setdefault((name, name_of_weight), average)
         return tuple(found.values())
@@ -111,6 +122,27 @@ def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
 
 _MOST_LEAVES: Final = 24
 """Maximum number of arrays to look at in other trees than those."""
+
+_FIELD: Final = re.compile(r"(?:\.|\[')(\w+)(?:'\])?$")
+"""The last field or key in the name of a tree."""
+
+_MOMENTS: Final = frozenset(
+    (
+        "acc",
+        "exp_avg",
+        "exp_avg_sq",
+        "m",
+        "momentum",
+        "mu",
+        "nu",
+        "square_avg",
+        "sum_of_squares",
+        "trace",
+        "v",
+        "velocity",
+    )
+)
+"""The names that optimizers give to trees that begin as zeros."""
 
 _MOST_MODELS: Final = 2
 """How many trees with the same arrays are models, rather than layers of one: ``models[0]`` and ``models[1]``."""
