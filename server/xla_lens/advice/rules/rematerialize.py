@@ -147,7 +147,7 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
     return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
 
 
-_SHARES: Final = (MOST_OF_A_CALL, 0.6)
+_SHARES: Final = (MOST_OF_A_CALL, 0.6, 0.4)
 """The shares of the bytes that the function to wrap has to compute: if none computes the first one, the second one."""
 
 _MOST_FUNCTIONS: Final = 4
