@@ -98,6 +98,40 @@ def test_transforms_and_decompositions_are_of_each_example(instruction: str, is_
     assert bool(axes.results[0].joined & _BATCH) == is_joined
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_convolution_may_be_a_product_for_each_example(size: int) -> None:
+    """A TPU puts the examples where a window moves, with gaps between them: for two, the gaps are empty."""
+    window = f"{{size={size} stride={size} pad={size - 1}_{size - 1} lhs_dilate={size - 1} rhs_reversal=1}}"
+    lines = (
+        f"%x = f32[{size},4,5]{{2,1,0}} parameter(0)",
+        f"ROOT %end = f32[{size},4,4]{{2,1,0}} convolution(%x, %x), window={window}, dim_labels=0bf_0oi->0bf",
+    )
+    module = module_of_text(("HloModule f\n\nENTRY %main {\n  " + "\n  ".join(lines) + "\n}\n\n").encode())
+    axes = Axes(module, {(0,): Parameter((_BATCH, 0, 0), is_data=True, is_trained=False)}, {_BATCH: size})
+    assert axes.is_complete
+    assert not axes.joined & _BATCH
+    assert axes.results[0].axes & _BATCH
+
+
+def test_a_collective_that_starts_within_a_fusion_is_no_computation() -> None:
+    text = (
+        "HloModule f\n\n%start (p: s32[1,8]) -> (s32[1,8], s32[4,8], u32[]) {\n  %p = s32[1,8]{1,0} parameter(0)\n"
+        "  %gathered = s32[4,8]{1,0} all-gather(%p), dimensions={0}\n"
+        "  ROOT %r = (s32[1,8]{1,0}, s32[4,8]{1,0}, u32[]) custom-call(%gathered), "
+        'custom_call_target="AsyncCollectiveStart"\n}\n\nENTRY %main {\n  %x = s32[1,8]{1,0} parameter(0)\n'
+        "  %started = (s32[1,8]{1,0}, s32[4,8]{1,0}, u32[]) fusion(%x), kind=kCustom, calls=%start\n"
+        "  %token = u32[] get-tuple-element(%started), index=2\n"
+        "  %buffer = s32[4,8]{1,0} get-tuple-element(%started), index=1\n"
+        "  ROOT %end = s32[4,8]{1,0} custom-call(%buffer, %token), "
+        'custom_call_target="AsyncCollectiveDone"\n}\n\n'
+    )
+    argument = Parameter((0, _BATCH), is_data=True, is_trained=False)
+    axes = Axes(module_of_text(text.encode()), {(0,): argument}, {_BATCH: 8})
+    assert axes.is_complete
+    assert not axes.joined & _BATCH
+    assert [(result.lengths, result.axes) for result in axes.results] == [((4, 8), _BATCH)]
+
+
 def test_a_sort_for_a_sum_of_two_scatters_does_not_join_the_batch() -> None:
     """XLA makes one of them, which a TPU does in the order of the rows: two models or two passes share a table."""
     lines = (

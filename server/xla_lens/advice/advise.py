@@ -273,7 +273,7 @@ class _Search(Struct, frozen=True, eq=False):
             peak_bytes=after.peak_bytes,
             peak_step=after.peak_step,
             outputs=change.outputs,
-            factor=row.factor,
+            factor=row.factor(subject) if row.factor else None,
             call=subject.call,
             policy=self._policy(row.policy, change.effects, change.edit) if is_jax and not others else None,
             others=numbers,

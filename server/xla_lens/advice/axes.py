@@ -286,6 +286,8 @@ class Axes:
         if opcode in _PASSING:
             return operands[0] if len(operands) == 1 else tuple(operands)
         arrays = [next(arrays_of(operand), NOTHING) for operand in operands]
+        if opcode == b"custom-call" and own.has_text(_COLLECTIVE):
+            return self._collective(own, arrays)
         if opcode in _STARTS and (spans := elements_of(own.shape)):
             # The result has the operand, the result and more, in this order.
             return arrays[0], self._like(arrays[0], lengths_of(own.shape[slice(*spans[1])]))
@@ -303,6 +305,23 @@ class Axes:
         start = self._module.instruction(row) if row != NONE else None
         called = self._called(start) if start else []
         return self._computation(called[0], operands) if called else unknown(own.shape, operands)
+
+    def _collective(self, own: InstructionText, arrays: Sequence[Array]) -> Result:
+        """What a TPU starts or ends within a fusion that holds the collective operation itself: the part of a device,
+        its result and more, or that result alone.
+        """
+        if spans := elements_of(own.shape):
+            source = arrays[0] if arrays else NOTHING
+            parts = (lengths_of(own.shape[slice(*span)]) for span in spans)
+            return tuple(
+                source._replace(dimensions=shrunk(source.dimensions, part))
+                if len(part) == len(source.dimensions)
+                else NOTHING
+                for part in parts
+            )
+        like = [array for array in arrays if array.lengths == lengths_of(own.shape)]
+        # The buffer for the result has its shape.
+        return next(reversed(like), unknown(own.shape, arrays, joins=True))
 
     def _like(self, operand: Array, lengths: Lengths) -> Array:
         """What devices gather or exchange of an array."""
@@ -752,7 +771,8 @@ class Axes:
         if list(map(len, labels)) != list(map(len, arrays)):
             return unknown_array(lengths, (left, right), joins=True)
         one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
-        dilations, found = _window(text).get(b"lhs_dilate", []), {"b": one["b"], "f": other["o"]}
+        window, found = _window(text), {"b": one["b"], "f": other["o"]}
+        dilations, strides = window.get(b"lhs_dilate", []), window.get(b"stride", [])
         marks = dict.fromkeys(labels[2], 0) | {"b": OF_LEFT, "f": OF_RIGHT}
         parts = _Parts([], [one["b"]], [other["o"]], [one["f"]], [other["i"]])
         for attribute, name in _GROUPS:
@@ -775,7 +795,8 @@ class Axes:
                 # A stride leaves some of the elements out.
                 found[name], marks[name] = resized(here, after), OF_LEFT
                 parts.left_free.append(found[name])
-            elif dilation > 1 and length_of(here) == size == after:
+            elif (dilation > 1 or strides[number : number + 1] == [size]) and length_of(here) == size == after:
+                # Where it is 2, nothing is between the elements.
                 found[name] = together(here, there)
                 parts.both.append(found[name])
             elif length_of(here) == 1 and after == size:
@@ -1004,6 +1025,7 @@ _SCATTER_OPERANDS: Final = 3
 _CALLING: Final = frozenset((b"fusion", b"call", b"custom-call", b"async-start", b"while", b"conditional"))
 _BODIES: Final = (b"body", b"calls", b"condition", b"to_apply", b"called_computation", b"called_computations")
 _PASSING: Final = frozenset((b"optimization-barrier", b"opt-barrier", b"add-dependency", b"domain"))
+_COLLECTIVE: Final = b'custom_call_target="AsyncCollective'
 _STARTS: Final = frozenset((b"all-gather-start", b"collective-permute-start"))
 _REDUCING: Final = frozenset(
     (b"all-reduce", b"all-reduce-start", b"collective-permute", b"collective-permute-start", b"collective-broadcast")

@@ -29,7 +29,7 @@ class RuleRow(Struct, frozen=True, kw_only=True):
     - `snippet` is code that does it in JAX, to adapt and paste; None if that depends on the program too much.
     - `in_keras` is the same in Keras, None if there is no such code.
     - `cost` is what it costs, beside the change itself.
-    - `factor` is the number of parts into which the rule divides the buffers, None if it does not.
+    - `factor` says into how many parts the rule divides the buffers, None if it does not.
     - `is_about_layers` says that the rule changes a layer: the values of each loop over layers are an action of their
       own, and the function to change is a part of the forward pass.
     - `policy` is a milder way to do it, if there is one.
@@ -43,7 +43,7 @@ class RuleRow(Struct, frozen=True, kw_only=True):
     snippet: Callable[[Subject], str | None]
     in_keras: Callable[[Subject], str | None] | None = None
     cost: Cost = Cost.CODE
-    factor: int | None = None
+    factor: Callable[[Subject], int] | None = None
     is_about_layers: bool = False
     policy: Policy | None = None
     measured_by: Callable[[str], str] | None = None

@@ -93,6 +93,14 @@ class Batch(Struct, frozen=True):
     is_summed: bool = False
     is_apart: bool = False
 
+    @property
+    def microbatches(self) -> int:
+        """How many microbatches it is split into, 1 if its size is odd. A device may have two of the examples."""
+        return next((parts for parts in _MICROBATCHES if self.size % parts == 0), 1)
+
+
+_MICROBATCHES: Final = (4, 2)
+
 
 class Average(Struct, frozen=True):
     """An argument that is an average of another one, such as a weight, both as rows of `DumpSet.values`, and the names

@@ -83,5 +83,5 @@ ROW: Final = RuleRow(
     what=_what,
     snippet=_snippet,
     cost=Cost.COMPUTE,
-    factor=_CHUNKS,
+    factor=lambda _: _CHUNKS,
 )

@@ -125,4 +125,6 @@ def _snippet(subject: Subject) -> str:
     return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # of {of}; then add them up"
 
 
-ROW: Final = RuleRow(rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_CHUNKS)
+ROW: Final = RuleRow(
+    rule=Rule.LOGITS, find=logits, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=lambda _: _CHUNKS
+)

@@ -9,16 +9,13 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Subject, listed
+from xla_lens.advice.subject import Batch, Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.padding import round_up
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
-
-_MICROBATCHES: Final = 4
-"""The number of parts of a batch."""
 
 _FEWEST_IMAGES: Final = 8
 """The fewest examples of a part in which a TPU convolves. It moves positions of fewer ones into the batch, and then
@@ -33,9 +30,9 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     the gradients of the parts are added up in buffers of their own until the backward pass is done.
     """
     found, begin = facts.batch, facts.backward_step
-    if found is None or begin is None or found.size % _MICROBATCHES or facts.axes is None:
+    if found is None or begin is None or found.microbatches == 1 or facts.axes is None:
         return
-    has_few_images = found.size // _MICROBATCHES < _FEWEST_IMAGES and facts.has_op_name(_CONVOLUTION)
+    has_few_images = found.size // found.microbatches < _FEWEST_IMAGES and facts.has_op_name(_CONVOLUTION)
     if facts.dump.backend is Backend.TPU and has_few_images:
         return
     axis = facts.axis(found.size, found.dimension)
@@ -60,7 +57,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
         # XLA gives copies of a weight its name, such as one with padding.
         if op_name not in names and (is_forward or not is_weight) and has_batch:
-            left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", batch))
+            left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
             yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
     trained = (value for value in kept if facts.is_computed_with(value, begin))
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
@@ -68,17 +65,19 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     yield Effect(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
 
 
-def _part_left(text: bytes, batch: int) -> float:
+def _part_left(text: bytes, batch: Batch) -> float:
     """The part of an array that one microbatch takes. A TPU pads the minor dimension: where that is the batch, a part
     of it may need as much padding, or what would be last otherwise.
     """
     shape = parse_shape(text)
     minor = shape.minor_to_major[0] if shape and shape.minor_to_major else 0
-    if shape is None or not shape.tiles or shape.dimensions[minor] != batch or minor == len(shape.dimensions) - 1:
-        return 1 / _MICROBATCHES
+    if shape is None or not shape.tiles or shape.dimensions[minor] != batch.size or minor == len(shape.dimensions) - 1:
+        return 1 / batch.microbatches
     lanes, last = shape.tiles[0][-1] or 1, shape.dimensions[-1] or 1
-    growth, *choices = (round_up(length, lanes) / length for length in (batch, batch // _MICROBATCHES, last))
-    return min(choices) / growth / _MICROBATCHES
+    growth, *choices = (
+        round_up(length, lanes) / length for length in (batch.size, batch.size // batch.microbatches, last)
+    )
+    return min(choices) / growth / batch.microbatches
 
 
 def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
@@ -111,8 +110,12 @@ def _what(subject: Subject) -> Inlines:
     return (
         "Split the batch",
         *which,
-        f" into {_MICROBATCHES} microbatches and add up {added}{joined}{in_turn}{slightly}",
+        f" into {_parts(subject)} microbatches and add up {added}{joined}{in_turn}{slightly}",
     )
+
+
+def _parts(subject: Subject) -> int:
+    return subject.batch.microbatches if subject.batch else 1
 
 
 def _snippet(subject: Subject) -> str:
@@ -123,7 +126,8 @@ def _snippet(subject: Subject) -> str:
         notes.append("the sums over the examples, before noise is added")
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
-        notes.append(f"microbatches: x.reshape(-1, {_MICROBATCHES}, *x.shape[1:]).swapaxes(0, 1), some of each device")
+        parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
+        notes.append(f"microbatches: {parts}, some of each device")
     code = f"{what} = jax.lax.scan(add_{what}, {zeros}, microbatches)[0]"
     return f"{code}  # {'; '.join(notes)}" if notes else code
 
@@ -131,8 +135,9 @@ def _snippet(subject: Subject) -> str:
 def _in_keras(subject: Subject) -> str | None:
     if subject.batch is None:
         return None
-    size = subject.batch.size // _MICROBATCHES
-    return f"model.fit(…, batch_size={size})  # with gradient_accumulation_steps={_MICROBATCHES} in the optimizer"
+    parts = subject.batch.microbatches
+    size = subject.batch.size // parts
+    return f"model.fit(…, batch_size={size})  # with gradient_accumulation_steps={parts} in the optimizer"
 
 
 ROW: Final = RuleRow(
@@ -142,5 +147,5 @@ ROW: Final = RuleRow(
     snippet=_snippet,
     in_keras=_in_keras,
     cost=Cost.NUMBERS,
-    factor=_MICROBATCHES,
+    factor=_parts,
 )

@@ -72,5 +72,5 @@ def _snippet(subject: Subject) -> str:
 
 
 ROW: Final = RuleRow(
-    rule=Rule.SIMILARITY, find=similarity, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_CHUNKS
+    rule=Rule.SIMILARITY, find=similarity, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=lambda _: _CHUNKS
 )
