@@ -80,7 +80,11 @@ def _text(advice: Advice, rule: str) -> str:
         # The mean that the deviations of a step need is that of the step.
         ("spread", "loop-outputs", "Reduce or slice f32[128,16384,16]"),
         # The mean that is subtracted from the returns is that of a microbatch.
-        ("baseline", "microbatches", "because normalization over the batch sees a part of it"),
+        (
+            "baseline",
+            "microbatches",
+            "because sums over the batch, such as those of normalization, are those of a part",
+        ),
         # Each average of weights must be an array of its own.
         ("twins", "donate", "(average must not be critic itself, twin_average must not be twin itself) "),
         ("twins", "donate", "if twin_average begins as twin, let it be jax.tree.map(jnp.copy, twin)"),
@@ -107,7 +111,7 @@ def _text(advice: Advice, rule: str) -> str:
         ("states", "donate", "states = nnx.jit(states, donate_argnames=('model',))"),
         # Of each sequence, the first word is no target, and the last one no input.
         ("words_by_time", "logits", "Compute logits and loss in 8 chunks"),
-        ("strided", "microbatches", "because normalization over the batch sees a part of it"),
+        ("strided", "microbatches", "because sums over the batch, such as those of normalization, are those of"),
         ("translation", "microbatches", "because each part is divided by sums over it, such as its number of targets"),
         # Two tables and what computes the logits, each with two moments.
         ("translation", "logits", "Compute logits and loss in 8 chunks"),

@@ -52,7 +52,8 @@ _SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
             "trap_normalized",
             {
                 "microbatches": _SPLIT.format("batch[0], batch[1] and batch[2]")
-                + ". This changes the numbers slightly, because normalization over the batch sees a part of it"
+                + ". This changes the numbers slightly, because sums over the batch, such as those of normalization, "
+                "are those of a part"
             },
         ),
     ],

@@ -415,7 +415,7 @@ class Facts:
             # A sum over models is no result of one of them.
             if (own and not is_summed) or (is_summed and not is_training and self._tells_training):
                 names = self._names_of_batch(size, 0)
-                return Batch(names, size, is_trained=is_training, is_summed=is_summed)
+                return Batch(names, size, is_trained=is_training, is_summed=is_summed, has_results=bool(own))
         return None
 
     @cached_property

@@ -110,7 +110,8 @@ def _what(subject: Subject) -> Inlines:
         shape = Name(subject.groups[0].shape, role=Role.SHAPE)
         and_add = ", and add up the sums" if subject.mapped.is_summed else ""
         return ("Compute ", shape, *subject.in_function, f" for {size} examples at a time instead of all{and_add}")
-    and_add = " and add up the results" if subject.mapped and subject.mapped.is_summed else ""
+    results = "the results that are sums" if subject.mapped and subject.mapped.has_results else "the results"
+    and_add = f" and add up {results}" if subject.mapped and subject.mapped.is_summed else ""
     return (f"Map over {size} examples at a time instead of all{and_add}", *subject.in_function)
 
 
@@ -120,7 +121,8 @@ def _snippet(subject: Subject) -> str:
     if is_summed and is_apart:
         return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {size:,} examples"
     results = f"results = jax.lax.map(function, xs, batch_size={size})"
-    more = "  # of one example; then add them up" if is_summed else "  # only this array and what reads it" * is_apart
+    add = "add up those that are sums" if batch and batch.has_results else "add them up"
+    more = f"  # of one example; then {add}" if is_summed else "  # only this array and what reads it" * is_apart
     return f"{results}{more}"
 
 

@@ -91,7 +91,9 @@ def _what(subject: Subject) -> Inlines:
     where = f"dimension {batch.dimension} of " if batch and batch.dimension else ""
     which = (f" ({where}", *listed(names), ")") if names else ()
     changes = [
-        "normalization over the batch sees a part of it" if batch and batch.is_normalized else "",
+        "sums over the batch, such as those of normalization, are those of a part"
+        if batch and batch.is_normalized
+        else "",
         "each part is divided by sums over it, such as its number of targets or a deviation"
         if batch and batch.is_divided
         else "",
