@@ -68,12 +68,12 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         count = counts.most_common(1)[0][0]
         inputs = {effect.value for effect in effects if layers > 1 and _is_input(facts, effect.source_value)}
         if not inputs and not made:
-            # The smallest group of the dimensions that one layer passes to the next are the inputs of the layers.
+            # The smallest group of the dimensions that one layer passes to the next has the inputs of the layers.
             carried = _carried(facts, effects)
-            of_layer = (facts.of_layer(group[0].value, is_stacked=layers > 1) for group in groups)
+            of_layer = [facts.of_layer(group[0].value, is_stacked=layers > 1) for group in groups]
             like = (row for row, shape in enumerate(of_layer) if shape in carried)
             smallest = sorted(like, key=sizes.__getitem__)[:1]
-            inputs = {effect.value for row in smallest for effect in groups[row]}
+            inputs = {effect.value for row in smallest for effect in groups[row][: carried[of_layer[row]]]}
         # What a function is computed again from is its input: `jax.checkpoint` around it is there already. Only around
         # a larger function, which makes other values in each layer, it frees that, too.
         is_input = [layers == 1 and any(_is_computed_again_from(facts, effect) for effect in group) for group in groups]
@@ -87,20 +87,20 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             yield Effect(NONE, made.stored)
 
 
-def _carried(facts: Facts, effects: Iterable[Effect]) -> set[Dimensions | None]:
-    """The dimensions of what the loops carry that stack some values; of values outside of loops, of what any loop of
-    the forward pass carries. On a TPU, it may be in VMEM.
+def _carried(facts: Facts, effects: Iterable[Effect]) -> Counter[Dimensions | None]:
+    """The dimensions of what the loops carry that stack some values, each with how many they carry; of values outside
+    of loops, of what any loop of the forward pass carries. On a TPU, it may be in VMEM.
     """
     changed = {value for effect in effects for value in (effect.value, effect.source_value)}
     loops = {facts.name[value] for value in changed if facts.opcode(value) == b"while"}
     if loops:
-        return {facts.squeezed(value) for name in loops for value in facts.defined_by(name)}
+        return Counter(facts.squeezed(value) for name in loops for value in facts.defined_by(name))
     is_of_loop = facts.dump.has_opcode(b"parameter", b"while")[facts.dump.values.name]
-    return {
+    return Counter(
         facts.squeezed(value)
         for value in is_of_loop.nonzero()[0].tolist()
         if not (facts.kind[value] & Kind.PARAMETER or facts.is_backward(facts.op_name(facts.name[value])))
-    }
+    )
 
 
 class _Made(NamedTuple):
