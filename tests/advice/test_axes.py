@@ -113,6 +113,23 @@ def test_a_convolution_may_be_a_product_for_each_example(size: int) -> None:
     assert axes.results[0].axes & _BATCH
 
 
+@pytest.mark.parametrize(("function", "is_joined"), [("jit(take_along_axis)", False), ("jit(_take)", True)])
+def test_constant_numbers_take_an_element_of_each_example(function: str, is_joined: bool) -> None:
+    """Labels that are all the same, as where each example is compared with a queue, become a constant."""
+    lines = (
+        "%x = f32[8,5]{1,0} parameter(0)",
+        "%numbers = s32[8,2]{1,0} constant({...})",
+        "ROOT %end = f32[8]{0} gather(%x, %numbers), offset_dims={}, collapsed_slice_dims={0,1}, "
+        f"start_index_map={{0,1}}, index_vector_dim=1, slice_sizes={{1,1}}, "
+        f'metadata={{op_name="jit(f)/{function}/gather"}}',
+    )
+    module = module_of_text(("HloModule f\n\nENTRY %main {\n  " + "\n  ".join(lines) + "\n}\n\n").encode())
+    axes = Axes(module, {(0,): Parameter((_BATCH, 0), is_data=True, is_trained=False)}, {_BATCH: 8})
+    assert axes.is_complete
+    assert bool(axes.joined & _BATCH) == is_joined
+    assert bool(axes.results[0].axes & _BATCH) != is_joined
+
+
 def test_a_collective_that_starts_within_a_fusion_is_no_computation() -> None:
     text = (
         "HloModule f\n\n%start (p: s32[1,8]) -> (s32[1,8], s32[4,8], u32[]) {\n  %p = s32[1,8]{1,0} parameter(0)\n"

@@ -406,7 +406,7 @@ class Axes:
             case b"sort" | b"reverse" | b"all-to-all":
                 return self._rearranged(own, text, operands)
             case b"gather" if len(operands) > 1:
-                return self._gather(text, first, operands[1], lengths, is_sorting=_is_of_scatter(own))
+                return self._gather(own, text, first, operands[1])
             case b"scatter" if len(operands) >= _SCATTER_OPERANDS:
                 return self._scatter(own, text, operands)
         dimensions = self._moved(own, text, operands)
@@ -816,7 +816,7 @@ class Axes:
 
     # ------------------------------------------------------------ elements by number
 
-    def _gather(self, text: bytes, table: Array, indices: Array, lengths: Lengths, *, is_sorting: bool) -> Array:
+    def _gather(self, instruction: InstructionText, text: bytes, table: Array, indices: Array) -> Array:
         """What is gathered from a table: the dimensions of the indices, and those of the slices."""
         by, vector, sizes, offset, collapsed, common, common_of_indices = (_numbers(text, name) for name in _GATHER)
         selected = [number for number in by if sizes[number] < length_of(table.dimensions[number])]
@@ -824,17 +824,24 @@ class Axes:
             self.looked_up.update(length_of(table.dimensions[number]) for number in selected)
         # An element that is selected by its own number, as in `take_along_axis`, stays with it.
         own = all_axes(table.dimensions[number] for number in selected) & ~MARKS
-        is_aligned = own & indices.axes and (len(by) > 1 or is_sorting)
+        is_aligned = own & indices.axes and (len(by) > 1 or _is_of_scatter(instruction))
         joined = own & ~indices.axes if is_aligned else own
+        batch = list(_others(indices.dimensions, vector))
+        if _ALONG_AXIS in (instruction.op_name or ""):
+            # XLA may know the numbers, such as those of labels that are all 0.
+            for number in (number for number in selected if number < len(batch)):
+                if length_of(batch[number]) == length_of(table.dimensions[number]):
+                    batch[number] = together(batch[number], table.dimensions[number])
+                    joined &= ~axes_of(table.dimensions[number])
         self.joined |= joined
         self.whole |= {total(table.dimensions)} if joined else set()
         kept = [number for number in range(len(table.dimensions)) if number not in (*collapsed, *common)]
         slices = [resized(table.dimensions[number], sizes[number]) for number in kept]
-        batch = list(_others(indices.dimensions, vector))
         for here, there in zip(common, common_of_indices, strict=False):
             place = there - sum(number < there for number in vector)
             batch[place] = together(batch[place], table.dimensions[here])
-        dimensions = [slices.pop(0) if number in offset else batch.pop(0) for number in range(len(lengths))]
+        rank = len(lengths_of(instruction.shape))
+        dimensions = [slices.pop(0) if number in offset else batch.pop(0) for number in range(rank)]
         # What selects an element is no number of it.
         return self._joint(without(dimensions, COUNTED), (table, indices), joined=joined)
 
@@ -1025,6 +1032,7 @@ _SCATTER_OPERANDS: Final = 3
 _CALLING: Final = frozenset((b"fusion", b"call", b"custom-call", b"async-start", b"while", b"conditional"))
 _BODIES: Final = (b"body", b"calls", b"condition", b"to_apply", b"called_computation", b"called_computations")
 _PASSING: Final = frozenset((b"optimization-barrier", b"opt-barrier", b"add-dependency", b"domain"))
+_ALONG_AXIS: Final = "take_along_axis"
 _COLLECTIVE: Final = b'custom_call_target="AsyncCollective'
 _STARTS: Final = frozenset((b"all-gather-start", b"collective-permute-start"))
 _REDUCING: Final = frozenset(
