@@ -2,23 +2,31 @@
 
 import numpy as np
 
-from xla_lens.model.memory.edits import Edit
+from xla_lens.model.memory.edits import Edit, Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 
 
 def live_after(dump: DumpSet, color: int, edit: Edit) -> dict[int, int]:
     """The live bytes of a memory space after an edit, at each step where they may change."""
-    values, found = dump.values, list[tuple[int, int, int, int]]()
+    values, found, new = dump.values, list[tuple[int, int, int, int]](), list[Piece]()
     columns = (values.allocation, values.offset, values.size_bytes, values.start_step, values.end_step)
     for value, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         allocation, offset, size, start, end = row
         if allocation < 0 or not 0 <= start <= end or _space(dump, allocation) != color:
             continue
         place = (allocation << 45) + offset
-        for piece_start, piece_end, length in edit.get(value, ((start, end, size),)):
-            found.append((place, place + min(length, size), max(piece_start, start), min(piece_end, end)))
-    found += ((1 << 60, (1 << 60) + length, first, last) for first, last, length in edit.get(-1, ()))
+        for piece in edit.get(value, (Piece(start, end, size),)):
+            if not piece.is_moved:
+                place_end = place + min(piece.size_bytes, size)
+                found.append((place, place_end, max(piece.start_step, start), min(piece.end_step, end)))
+            elif piece.start_step <= piece.end_step:
+                new.append(piece)
+    # Each new buffer is at bytes of its own.
+    new += edit.get(-1, ())
+    for number, piece in enumerate(new):
+        place = (1 << 60) + (number << 45)
+        found.append((place, place + piece.size_bytes, piece.start_step, piece.end_step))
     low, high, first, last = np.array(sorted(found), np.int64).reshape(-1, 4).T
     live = {}
     for step in np.unique(np.append(first, last + 1)).tolist():

@@ -144,7 +144,7 @@ def test_microbatches_take_a_part_of_all_but_weights_and_add_sums_of_gradients()
     path = _shared("cpu-jaxlib0.10.2/transformer_train/module_0000*-buffer-assignment.txt")
     action = _first(_advice(str(path.relative_to(SHARED_DUMPS))), Rule.MICROBATCHES)
     dump = analysis_of(path).dump
-    ((start, end, added),) = action.edit[NONE]
+    ((start, end, added, _),) = action.edit[NONE]
     assert start == 0 < end <= (dump.last_step or 0)
     parameters = [
         value for value, opcode in enumerate(map(dump.opcode, dump.values.name.tolist())) if opcode == b"parameter"

@@ -60,7 +60,8 @@ class Effect(NamedTuple):
     addition.
 
     The value stacks `layers` layers, 1 if it stacks none. `outputs` are rows of the allocations that the program no
-    longer needs. `content` is the value whose source is that of the bytes, NONE if it is the value itself.
+    longer needs. `content` is the value whose source is that of the bytes, NONE if it is the value itself. `is_aside`
+    says that no text has to name the value, which the change only moves.
     """
 
     value: int
@@ -68,6 +69,7 @@ class Effect(NamedTuple):
     layers: int = 1
     outputs: Rows = ()
     content: int = NONE
+    is_aside: bool = False
 
     @property
     def source_value(self) -> int:
@@ -540,6 +542,10 @@ class Facts:
         uses = self.dump.uses_of(row) if row != NONE else range(0)
         names = {*self._users[uses.start : uses.stop]} - {self.name[value]}
         return sorted(Read(self._steps[name], name) for name in names if not self._is_view(name))
+
+    def step_of(self, name: int) -> int:
+        """Return the step of the instruction of a name, NONE if that is not scheduled."""
+        return self._steps[name] if name != NONE else NONE
 
     def operand_numbers(self, name: int, value: int) -> list[int]:
         """The numbers of the operands of an instruction that are a value, not those that are tuples with it."""

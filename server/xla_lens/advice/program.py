@@ -28,6 +28,7 @@ class Program:
         If `is_part`, it is a part of the forward pass.
         """
         facts, sizes = self._facts, self._facts.owned_at(step)
+        effects = [effect for effect in effects if not effect.is_aside]
         functions, owned = facts.kept(Functions), [effect for effect in effects if effect.value in sizes]
         call = functions.call(owned, sizes, is_part=is_part)
         return Subject(
@@ -118,8 +119,12 @@ class Program:
         paths = (self._facts.op_name(self._facts.name[value]) for value in self._facts.all_arguments)
         if any(path and says_nothing(path) for path in paths):
             return Framework.OTHER
-        is_of_jax = self._module is None or _OF_JAX.search(self._module.data)
-        return Framework.JAX if is_of_jax else Framework.OTHER
+        return Framework.JAX if self.is_of_jax else Framework.OTHER
+
+    @cached_property
+    def is_of_jax(self) -> bool:
+        """Whether JAX compiles the program, if only for another framework, as for Keras. True without a module."""
+        return self._module is None or _OF_JAX.search(self._module.data) is not None
 
     @cached_property
     def _jit(self) -> str:

@@ -23,7 +23,7 @@ _SLOTS = st.lists(
     min_size=1,
     max_size=9,
 )
-_PIECES = st.builds(Piece, st.integers(0, 16), st.integers(0, 16), st.integers(0, 10))
+_PIECES = st.builds(Piece, st.integers(0, 16), st.integers(0, 16), st.integers(0, 10), st.booleans())
 _EDITS = st.dictionaries(st.integers(0, 8), st.lists(_PIECES, max_size=2).map(tuple), max_size=5)
 
 

@@ -1,18 +1,20 @@
 """`donate`: arguments that the caller keeps could hold outputs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.donated_buffers import donation_effects
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
+from xla_lens.advice.overwriting import outputs_after_donation
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.stacks import fused_parameters, reading_operands
 from xla_lens.advice.subject import Average, Subject, listed
 from xla_lens.blocks.blocks import Inline, Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
+from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.order import read_before_written
-from xla_lens.model.memory.donation import ELEMENTWISE, UPDATING, Fit, Missed, missed_donations
+from xla_lens.model.memory.donation import Fit, Missed, missed_donations
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
@@ -22,8 +24,13 @@ def donate(facts: Facts) -> Iterator[Effect]:
     """Yield the arguments that the caller does not donate although an output could use their buffers. After donation,
     an argument is live only until it is read for the last time.
     """
-    dump, color = facts.dump, facts.space.color
-    rows = [row for row in missed_donations(dump, facts.updated) if dump.values.space[row.parameter] == color]
+    dump, color, writers = facts.dump, facts.space.color, facts.origins.writers
+    space = dump.values.space
+    rows = [row for row in missed_donations(dump, facts.updated) if space[row.parameter] == color]
+    if writers and dump.backend is Backend.CPU:
+        updates = {output: value for output, value in facts.updated.items() if space[value] == color}
+        yield from _on_cpu(facts, writers, updates, {row.parameter for row in rows}) if updates else ()
+        return
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
     yield Effect(NONE, tuple(piece for row in rows for piece in _copy(facts, row)))
     copied = _copied(facts, rows)
@@ -31,11 +38,21 @@ def donate(facts: Facts) -> Iterator[Effect]:
         value, last = row.parameter, row.birth - (row.parameter not in copied)
         # At the step that writes in place, both share the bytes.
         end = min(last, last if row.last_read is None else row.last_read)
-        # Where the buffers of loops have the same initial value, XLA on a CPU leaves the first of them where it is.
+        # Where the buffers of loops have the same initial value, XLA on a GPU leaves the first of them where it is.
         is_left = dump.backend is not Backend.TPU and any(read.name in copies for read in facts.reads(row.first))
-        is_unneeded = dump.values.space[row.output] == color and not is_left
+        is_unneeded = space[row.output] == color and not is_left
         outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
         yield Effect(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
+
+
+def _on_cpu(facts: Facts, writers: Writers, updates: Mapping[int, int], fitting: Collection[int]) -> Iterator[Effect]:
+    """The effects on a CPU, without donated arguments that do not fit their outputs, which are computed elsewhere."""
+    outputs = outputs_after_donation(facts, writers, updates)
+    useless = {output.argument for output in outputs if output.is_moved}.difference(fitting)
+    if useless:
+        left = {output: value for output, value in updates.items() if value not in useless}
+        outputs = outputs_after_donation(facts, writers, left)
+    return donation_effects(facts, writers, outputs)
 
 
 def _copied(facts: Facts, rows: Sequence[Missed]) -> set[int]:
@@ -53,35 +70,11 @@ def _copied(facts: Facts, rows: Sequence[Missed]) -> set[int]:
 
 
 def _copy(facts: Facts, row: Missed) -> Iterator[Piece]:
-    """The copy of an argument that is read by what writes the output over it, but not in place. On a CPU, everything
-    that reads the argument reads the copy.
-    """
-    is_on_cpu = facts.dump.backend is Backend.CPU
-    is_moved = is_on_cpu and row.fit is Fit.IN_PLACE and not _is_in_place(facts, row)
-    if row.fit is not Fit.READ_LATER and not is_moved:
-        return
+    """The copy of an argument that is read by what writes the output over it, but not in place."""
     # Today, the instruction may write over a copy.
-    if any(read.step == row.birth for read in facts.reads_behind_copies(row.parameter)):
+    if row.fit is Fit.READ_LATER and any(read.step == row.birth for read in facts.reads_behind_copies(row.parameter)):
         steps = [read.step for read in facts.reads(row.parameter)]
-        yield facts.piece(row.parameter, min(steps) if is_on_cpu else max(steps), max(steps))
-
-
-def _is_in_place(facts: Facts, row: Missed) -> bool:
-    """Whether a fusion computes each element of an output from the same one of the argument. A queue that is shifted
-    reads elements that are written over (HloInstruction::IsElementwiseOnOperand).
-    """
-    writers, dump, name = facts.origins.writers, facts.dump, facts.name[row.first]
-    fusion = writers.module.row_of(dump.names[name]) if writers else NONE
-    if writers is None or fusion == NONE or dump.opcode(name) != b"fusion":
-        return True
-    waiting = fused_parameters(writers, fusion, facts.operand_numbers(name, row.parameter))
-    for each in waiting:
-        for user, operands in reading_operands(writers, each).items():
-            opcode = writers.read(user).own.opcode
-            if not (opcode in ELEMENTWISE | _VIEWS or (opcode in UPDATING and operands == [0])):
-                return False
-            waiting += [user] if user not in waiting else []
-    return True
+        yield facts.piece(row.parameter, min(steps) if facts.dump.backend is Backend.CPU else max(steps), max(steps))
 
 
 def _what(subject: Subject) -> Inlines:
@@ -148,9 +141,6 @@ def _whole_arguments(subject: Subject) -> set[str]:
             kept.add(root_of(path))
     return roots - kept
 
-
-_VIEWS: Final = frozenset((b"bitcast", b"tuple"))
-"""What gives the result of a fusion another form, or puts it beside others."""
 
 _EQUINOX: Final = "dynamic_nodonate"
 """The name that Equinox gives to all arguments that are not donated."""

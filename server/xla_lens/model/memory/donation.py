@@ -272,7 +272,12 @@ def _last_reads(dump: DumpSet, parameters: list[int]) -> dict[int, int]:
 def may_write_over(dump: DumpSet, parameter: int, made: int) -> bool:
     """Return whether the instruction that defines a value reads a parameter and may do so in place."""
     name, uses = dump.name_of(made), dump.uses_of(dump.values.used_value.item(parameter))
-    return name in dump.uses.name[uses] and _opcode(dump, name) in ELEMENTWISE | UPDATING | {_LOOP_FUSION}
+    return name in dump.uses.name[uses] and may_run_in_place(dump, name)
+
+
+def may_run_in_place(dump: DumpSet, name: int) -> bool:
+    """Return whether an instruction may write over an operand, if it needs no other element of it for each result."""
+    return _opcode(dump, name) in ELEMENTWISE | UPDATING | {_LOOP_FUSION}
 
 
 def _may_move(dump: DumpSet, value: int) -> bool:

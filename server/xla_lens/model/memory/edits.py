@@ -27,11 +27,14 @@ from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 
 
 class Piece(NamedTuple):
-    """What is left of a value: the first `size_bytes` of its slice, live from `start_step` to `end_step`."""
+    """What is left of a value: the first `size_bytes` of its slice, live from `start_step` to `end_step`. What is moved
+    is in a buffer of its own instead, a temporary one.
+    """
 
     start_step: int
     end_step: int
     size_bytes: int
+    is_moved: bool = False
 
 
 Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
@@ -61,7 +64,12 @@ def combined(edits: Iterable[Edit], size_bytes: Column) -> Edit:
 def _common(first: Iterable[Piece], second: Sequence[Piece], size_bytes: int) -> tuple[Piece, ...]:
     """What two edits leave of a value of a size."""
     both = (
-        Piece(max(one.start_step, other.start_step), min(one.end_step, other.end_step), size)
+        Piece(
+            max(one.start_step, other.start_step),
+            min(one.end_step, other.end_step),
+            size,
+            one.is_moved or other.is_moved,
+        )
         for one in first
         for other in second
         if (size := one.size_bytes * other.size_bytes // max(size_bytes, 1))
@@ -126,7 +134,10 @@ class EditableSpace(Struct, frozen=True, eq=False, dict=True):
         near = self._near(changed, gone) if len(changed) else changed
         rest = near[~np.isin(near, changed)]
         old, new = coverage(self.slots.take(near)), coverage(_joined(self.slots.take(rest), self._left(changed, edit)))
-        added = [delta for start, end, size in edit.get(NONE, ()) for delta in ((start, size), (end + 1, -size))]
+        pieces = (piece for row in changed.tolist() for piece in edit[self.slots.value.item(row)])
+        moved = (piece for piece in pieces if piece.is_moved and piece.start_step <= piece.end_step)
+        new_buffers = [*edit.get(NONE, ()), *moved]
+        added = [delta for start, end, size, _ in new_buffers for delta in ((start, size), (end + 1, -size))]
         steps, sizes = np.array(added, np.int64).reshape(-1, 2).T
         return Coverage(
             np.concatenate((old.allocation, new.allocation, np.full(len(added), NONE))),
@@ -154,14 +165,15 @@ class EditableSpace(Struct, frozen=True, eq=False, dict=True):
         return np.flatnonzero(is_near)
 
     def _left(self, changed: Column, edit: Edit) -> Slots:
-        """The slots of what an edit leaves of some rows."""
-        pieces = [(row, *piece) for row in changed.tolist() for piece in edit[self.slots.value.item(row)]]
-        rows, starts, ends, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
+        """The slots of what an edit leaves of some rows in their allocations."""
+        left = [(row, piece) for row in changed.tolist() for piece in edit[self.slots.value.item(row)]]
+        pieces = [(row, *piece) for row, piece in left if not piece.is_moved]
+        rows, starts, ends, sizes, _ = np.array(pieces, np.int64).reshape(-1, 5).T
         whole = self.slots.take(rows)
         starts, ends = np.maximum(starts, whole.start_step), np.minimum(ends, whole.end_step)
         end_offsets = np.minimum(whole.offset + sizes, whole.end_offset)
-        left = Slots(whole.value, whole.allocation, whole.offset, end_offsets, starts, ends)
-        return left.take(np.flatnonzero((starts <= ends) & (whole.offset < end_offsets)))
+        found = Slots(whole.value, whole.allocation, whole.offset, end_offsets, starts, ends)
+        return found.take(np.flatnonzero((starts <= ends) & (whole.offset < end_offsets)))
 
 
 def _changed(live: LiveBytes, steps: Column, deltas: Column) -> LiveBytes:
