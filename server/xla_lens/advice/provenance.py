@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
 from itertools import count
+from math import prod
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from xla_lens.model.hlo.order import VIEWS
 from xla_lens.model.memory.donation import ELEMENTWISE, candidates, may_write_over
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo.shapes import parse_shape
 from xla_lens.syntax.numbers import integer
 
 
@@ -39,11 +41,12 @@ def updated_arguments(origins: Origins) -> dict[int, int]:
     does not.
 
     Keys of random numbers are drawn anew, and some numbers stay as they are. In a state that is returned as a whole,
-    their place tells which outputs are their updates.
+    their place tells which outputs are their updates. Weights of which another argument keeps a more precise version
+    are cast from the update of that.
     """
     dump, writers = origins.dump, origins.writers
     flow = _Flow(dump, writers) if writers else None
-    kept, scaled = dict[int, frozenset[int]](), dict[int, frozenset[int]]()
+    kept, scaled, cast = (dict[int, frozenset[int]]() for _ in range(3))
     for output, arguments in candidates(dump).items():
         if _is_copy_of_any(dump, output, arguments):
             continue
@@ -56,8 +59,12 @@ def updated_arguments(origins: Origins) -> dict[int, int]:
             sources = flow.sources(output)
             kept[output] = sources.kept.intersection(arguments)
             scaled[output] = sources.scaled.intersection(arguments) if not kept[output] else frozenset()
+            cast[output] = sources.kept.difference(arguments)
     updates = _certain(scaled, _certain(kept, {}))
-    return updates | _in_their_place(dump, writers, updates) if writers else updates
+    if writers:
+        updates |= _in_their_place(dump, writers, updates)
+        updates |= _cast(dump, writers, updates, cast)
+    return updates
 
 
 def elementwise_sources(origins: Origins, output: int) -> frozenset[int]:
@@ -118,6 +125,30 @@ def _in_their_place(dump: DumpSet, writers: Writers, updates: Mapping[int, int])
             is_new = parts[number] not in known and output not in updates
             if is_new and _may_be_returned(dump, parts[number], output, is_last=number > max(updated)):
                 found[output] = parts[number]
+    return found
+
+
+def _cast(
+    dump: DumpSet, writers: Writers, updates: Mapping[int, int], sources: Mapping[int, frozenset[int]]
+) -> dict[int, int]:
+    """The updates of weights that are cast from those of other arguments, of which `sources` has some for each output:
+    the arguments of the same names within the whole argument, as far from their place.
+    """
+    place_of, allocation_of = _places_of_outputs(dump, writers) if updates else {}, dump.values.allocation
+    number_of = {value: dump.allocations.parameter.item(allocation_of.item(value)) for value in _undonated(dump)}
+    argument_at = {number: value for value, number in number_of.items()}
+    output_of = {argument: output for output, argument in updates.items()}
+    found = dict[int, int]()
+    for output in (place_of.keys() & sources.keys()) - updates.keys():
+        for master in sources[output] & output_of.keys() & number_of.keys():
+            distance = place_of[output_of[master]] - number_of[master] if output_of[master] in place_of else None
+            argument = argument_at.get(place_of[output] - distance, NONE) if distance is not None else NONE
+            if argument in (NONE, *output_of) or dump.shape(argument) != dump.shape(output):
+                continue
+            paths = [parameter_path(dump, allocation_of.item(value)) or "" for value in (argument, master)]
+            name = paths[0].removeprefix(root_of(paths[0]))
+            if name and paths[1].endswith(name):
+                found[output] = argument
     return found
 
 
@@ -263,6 +294,11 @@ class _Flow:
             case b"subtract":
                 yield False, of.operand(position, 0, ())
                 yield True, of.operand(position, 1, ())
+            case b"gather":
+                # Caches of beams are read in the order of those that survive.
+                table = of.operand(position, 0, ())
+                is_whole = table is not None and _elements(of, table.row) == _elements(of, position.row)
+                yield False, table if is_whole else None
             case b"multiply":
                 for number in (0, 1):
                     factor = self._constant(of.operand(position, 1 - number, ()))
@@ -320,6 +356,12 @@ class _Flow:
             else:
                 position = self.writers.operand(position, 0, ()) if own.opcode in _SPREADING else None
         return None
+
+
+def _elements(writers: Writers, row: int) -> int | None:
+    """The number of elements of the result of an instruction, None if it is unknown."""
+    shape = parse_shape(writers.read(row).own.shape)
+    return prod(dimension or 0 for dimension in shape.dimensions) if shape else None
 
 
 def _path(numbers: bytes) -> tuple[int, ...]:
