@@ -306,7 +306,7 @@ async def test_advice_is_measured_once_it_was_tried(reader: Reader, tmp_path: Pa
     async def advice() -> str:
         return await read_page(reader, (await reader.run("showAdvice", {"uri": uri}))["uri"])
 
-    assert ": saves 1.0 KiB (estimated)" in await advice()
+    assert ": saves 512 B (estimated)" in await advice()
     loaded = dump_set.analysis
     assert loaded
     needed = loaded.memory.spaces[0].needed_bytes
