@@ -55,6 +55,13 @@ def test_moments_that_xla_copies_before_the_backward_pass_are_known(tmp_path: Pa
     assert 24.5 / 1.5 <= action.saved_needed_bytes / (1 << 20) <= 24.5 * 1.5
 
 
+def test_old_and_new_moments_of_a_state_that_is_not_donated_get_smaller(tmp_path: Path) -> None:
+    """`programs/slow_weights` needs 0.75 MiB less with `mu_dtype=jnp.bfloat16`."""
+    action = _advised("slow_weights", tmp_path)
+    assert plain_text(action.what) == "Keep state.fast_state[0].mu, the first moment of the optimizer, in bfloat16"
+    assert 0.75 / 1.5 <= action.saved_needed_bytes / (1 << 20) <= 0.75 * 1.5
+
+
 @pytest.mark.parametrize(
     ("program", "name", "snippet"),
     [

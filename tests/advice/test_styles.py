@@ -25,6 +25,7 @@
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
+- `slow_weights`: a step of `optax.lookahead`, whose arguments are not donated.
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `words_by_time`: a step of a recurrent net for an array of words whose first dimension is time.
@@ -85,6 +86,8 @@ def _text(advice: Advice, rule: str) -> str:
             "microbatches",
             "because sums over the batch, such as those of normalization, are those of a part",
         ),
+        # Slow weights, which the fast ones are set back to, begin as these. Moments begin as zeros.
+        ("slow_weights", "donate", "Donate params and state (params.slow must not be params.fast itself) "),
         # Each average of weights must be an array of its own.
         ("twins", "donate", "(average must not be critic itself, twin_average must not be twin itself) "),
         ("twins", "donate", "if twin_average begins as twin, let it be jax.tree.map(jnp.copy, twin)"),
