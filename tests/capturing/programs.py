@@ -298,11 +298,13 @@ def tried() -> dict[str, Any]:
     found = capture.try_advice("40MiB")
     without = found.without(*(row for row, trial in enumerate(found) if trial["change"].startswith("Wrap")))
     options = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+    narrowed = {"mu": jax.tree.map(lambda shape: shape.update(dtype=jnp.bfloat16), params), "nu": params}
     wrapped = functools.partial(stack_loss, body=jax.checkpoint(layer))
     by_hand = {
         "Wrap": (jax.jit(functools.partial(train, loss=wrapped)), *arguments),
         "Donate": (jax.jit(train, donate_argnums=(0, 1)), *arguments),
-        "Keep": (plain, small, {"mu": narrow, "nu": small}, few),
+        "Keep": (step, params, narrowed, x),
+        "Keep of few": (plain, small, {"mu": narrow, "nu": small}, few),
         "Compile": (jax.jit(train, compiler_options=options), *arguments),
     }
     low = capture.try_advice(compiler_memory="1MiB")
