@@ -134,6 +134,8 @@ def test_processes_end_with_the_command_without_a_word(ending: signal.Signals) -
     program = (
         "import os, signal, sys, test_processes\n"
         "from xla_lens.cli.processes import results_of_processes\n"
+        # Shells start background jobs, and so these tests, with interrupts ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         # `signal.pause` would not see an interrupt that comes just before it.
         "interrupted, waking = os.pipe()\n"
         "os.set_blocking(waking, False)\n"
