@@ -51,7 +51,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.edits import Edit, EditableSpace, combined
+from xla_lens.model.memory.edits import Edit, combined
 from xla_lens.model.memory.needed import program_bytes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.dump_set import DumpSet
@@ -105,7 +105,7 @@ def advice_from(origins: Origins, analysis: Analysis, color: int, budget_bytes: 
     is_exact = analysis.warrants.of(Quantity.LIVE, Quantity.RESERVED, Quantity.USES).is_exact
     if space is None or space.peak_step is None or not is_exact:
         return None
-    search = _Search(Facts(origins, space), EditableSpace(analysis.dump, space))
+    search = _Search(Facts(origins, space))
     program = search.facts.kept(Program)
     actions, together = search.actions()
     everything = search.after([actions[row] for row in together])
@@ -145,7 +145,7 @@ def needed_after(analysis: Analysis, module: HloModule | None, rules: Collection
     """Return what the program needs of its main memory after all actions of some rules."""
     space = analysis.memory.space(DEFAULT_COLOR)
     assert space is not None
-    search = _Search(Facts(Origins(analysis.dump, module), space), EditableSpace(analysis.dump, space))
+    search = _Search(Facts(Origins(analysis.dump, module), space))
     return search.after([action for action in search.actions()[0] if action.rule in rules]).needed_bytes
 
 
@@ -185,7 +185,6 @@ class _Search(Struct, frozen=True, eq=False):
     """The search for actions in one memory space."""
 
     facts: Facts
-    edited: EditableSpace
     _afters: dict[frozenset[int], After] = field(default_factory=dict)
 
     def actions(self) -> tuple[tuple[Action, ...], Rows]:
@@ -306,19 +305,20 @@ class _Search(Struct, frozen=True, eq=False):
         """Actions save outputs that take over the buffers of arguments, what they take off arguments, and as many bytes
         as the peak of the temporaries falls.
         """
-        space, dump, changes = self.facts.space, self.facts.dump, self.edited.changes(edit)
-        live, arguments, shrunk = self.edited.live_after(changes), dict[int, int](), set[int]()
-        for value, pieces in edit.items():
-            row = dump.values.allocation.item(value) if value != NONE else NONE
-            if value != NONE and self.facts.kind[value] & _PARAMETER:
-                arguments[row] = max((arguments.get(row, 0), *(piece.size_bytes for piece in pieces)))
-            elif value != NONE and self.facts.kind[value] & _LIVE_OUT:
+        space, dump, edited = self.facts.space, self.facts.dump, self.facts.edited
+        changes = edited.changes(edit)
+        live, arguments, shrunk = edited.live_after(changes), dict[int, int](), set[int]()
+        for value in edit.keys() - {NONE}:
+            row, kind = dump.values.allocation.item(value), self.facts.kind[value]
+            if kind & _PARAMETER:
+                arguments[row] = max((arguments.get(row, 0), *(piece.size_bytes for piece in edit[value])))
+            elif kind & _LIVE_OUT:
                 shrunk.add(row)
         allocated = dump.allocations.size_bytes
         saved_arguments = sum(allocated[[*arguments]].tolist()) - sum(arguments.values())
         saved = saved_arguments + sum(allocated[[*outputs]].tolist())
         saved += sum(self._shrunk_bytes(row, edit) for row in shrunk.difference(outputs))
-        saved += self.edited.temporaries.peak_bytes - self.edited.temporaries_after(changes).peak_bytes
+        saved += edited.temporaries.peak_bytes - edited.temporaries_after(changes).peak_bytes
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         needed_bytes = max(least, space.needed_bytes - saved)

@@ -126,23 +126,13 @@ _MOST_LEAVES: Final = 24
 _FIELD: Final = re.compile(r"(?:\.|\[')(\w+)(?:'\])?$")
 """The last field or key in the name of a tree."""
 
+FIRST_MOMENTS: Final = ("mu", "m", "trace", "momentum", "exp_avg")
+"""The names that optimizers give to trees of first moments."""
+
 _MOMENTS: Final = frozenset(
-    (
-        "acc",
-        "exp_avg",
-        "exp_avg_sq",
-        "m",
-        "momentum",
-        "mu",
-        "nu",
-        "square_avg",
-        "sum_of_squares",
-        "trace",
-        "v",
-        "velocity",
-    )
+    (*FIRST_MOMENTS, "acc", "exp_avg_sq", "nu", "square_avg", "sum_of_squares", "v", "velocity")
 )
-"""The names that optimizers give to trees that begin as zeros."""
+"""The names that they give to all trees that begin as zeros."""
 
 _MOST_MODELS: Final = 2
 """How many trees with the same arrays are models, rather than layers of one: ``models[0]`` and ``models[1]``."""

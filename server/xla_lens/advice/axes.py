@@ -37,6 +37,7 @@ from xla_lens.advice.arrays import (
 from xla_lens.advice.dimensions import (
     COUNTED,
     MARKS,
+    OF_FACTORS,
     OF_LEFT,
     OF_RIGHT,
     Dimension,
@@ -536,8 +537,8 @@ class Axes:
 
     def _compare(self, own: InstructionText, dimensions: Iterable[Dimension], over: int) -> None:
         """Note that an instruction needs the elements of an array together along some axes."""
-        if over & (OF_LEFT | OF_RIGHT) and _is_forward(own):
-            self.compared[total(dimensions)] |= over & (OF_LEFT | OF_RIGHT)
+        if over & OF_FACTORS and _is_forward(own):
+            self.compared[total(dimensions)] |= over & OF_FACTORS
 
     def _top(self, own: InstructionText, operand: Array) -> Result:
         """The largest elements of an array along one dimension, and their numbers."""
@@ -555,9 +556,10 @@ class Axes:
         dimensions, lengths = operands[0].dimensions, lengths_of(own.shape)
         if own.opcode == b"sort":
             self.others.add(total(dimensions))
-        joined = 0 if _is_of_scatter(own) else all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
+        along = all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
+        joined = 0 if _is_of_scatter(own) else along
         self.whole |= {total(dimensions)} if joined else set()
-        self._compare(own, dimensions, all_axes(dimensions[number] for number in _numbers(text, b"dimensions")))
+        self._compare(own, dimensions, along)
         if own.opcode == b"all-to-all":
             dimensions = grown(shrunk(dimensions, lengths), lengths) if lengths else dimensions
         rearranged = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
@@ -710,7 +712,7 @@ class Axes:
         self, own: InstructionText, left: Array, right: Array, parts: "_Parts", marked: Sequence[tuple[Dimension, int]]
     ) -> Array:
         """A product of two arrays with some dimensions, each with the mark of the factor that alone has it."""
-        dimensions = without((dimension for dimension, _ in marked), OF_LEFT | OF_RIGHT)
+        dimensions = without((dimension for dimension, _ in marked), OF_FACTORS)
         self.is_random_input |= left.is_drawn or right.is_drawn
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
@@ -735,7 +737,7 @@ class Axes:
                 if all_axes(over) & ~MARKS:
                     self.weights.add(total(factor.dimensions))
                 if _is_forward(own):
-                    self.averaged[total(factor.dimensions)] |= all_axes(over) & (OF_LEFT | OF_RIGHT)
+                    self.averaged[total(factor.dimensions)] |= all_axes(over) & OF_FACTORS
         summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
         return self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
@@ -796,7 +798,7 @@ class Axes:
                 found[name], marks[name] = resized(here, after), OF_LEFT
                 parts.left_free.append(found[name])
             elif (dilation > 1 or strides[number : number + 1] == [size]) and length_of(here) == size == after:
-                # Where it is 2, nothing is between the elements.
+                # For a size of 2, no gaps are needed between the elements.
                 found[name] = together(here, there)
                 parts.both.append(found[name])
             elif length_of(here) == 1 and after == size:
@@ -816,18 +818,18 @@ class Axes:
 
     # ------------------------------------------------------------ elements by number
 
-    def _gather(self, instruction: InstructionText, text: bytes, table: Array, indices: Array) -> Array:
+    def _gather(self, own: InstructionText, text: bytes, table: Array, indices: Array) -> Array:
         """What is gathered from a table: the dimensions of the indices, and those of the slices."""
         by, vector, sizes, offset, collapsed, common, common_of_indices = (_numbers(text, name) for name in _GATHER)
         selected = [number for number in by if sizes[number] < length_of(table.dimensions[number])]
         if indices.is_index:
             self.looked_up.update(length_of(table.dimensions[number]) for number in selected)
         # An element that is selected by its own number, as in `take_along_axis`, stays with it.
-        own = all_axes(table.dimensions[number] for number in selected) & ~MARKS
-        is_aligned = own & indices.axes and (len(by) > 1 or _is_of_scatter(instruction))
-        joined = own & ~indices.axes if is_aligned else own
+        chosen = all_axes(table.dimensions[number] for number in selected) & ~MARKS
+        is_aligned = chosen & indices.axes and (len(by) > 1 or _is_of_scatter(own))
+        joined = chosen & ~indices.axes if is_aligned else chosen
         batch = list(_others(indices.dimensions, vector))
-        if _ALONG_AXIS in (instruction.op_name or ""):
+        if _ALONG_AXIS in (own.op_name or ""):
             # XLA may know the numbers, such as those of labels that are all 0.
             for number in (number for number in selected if number < len(batch)):
                 if length_of(batch[number]) == length_of(table.dimensions[number]):
@@ -840,7 +842,7 @@ class Axes:
         for here, there in zip(common, common_of_indices, strict=False):
             place = there - sum(number < there for number in vector)
             batch[place] = together(batch[place], table.dimensions[here])
-        rank = len(lengths_of(instruction.shape))
+        rank = len(lengths_of(own.shape))
         dimensions = [slices.pop(0) if number in offset else batch.pop(0) for number in range(rank)]
         # What selects an element is no number of it.
         return self._joint(without(dimensions, COUNTED), (table, indices), joined=joined)

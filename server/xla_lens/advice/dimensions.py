@@ -29,7 +29,10 @@ OF_RIGHT: Final = 4
 right factor. Both may be of the same axis.
 """
 
-MARKS: Final = COUNTED | OF_LEFT | OF_RIGHT
+OF_FACTORS: Final = OF_LEFT | OF_RIGHT
+"""Both of these."""
+
+MARKS: Final = COUNTED | OF_FACTORS
 """All bits that are no axes of arguments."""
 
 FIRST_AXIS: Final = MARKS + 1

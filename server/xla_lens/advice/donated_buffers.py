@@ -12,16 +12,17 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from xla_lens.advice.facts import SMALLEST_SHARE, Effect, Facts
-from xla_lens.advice.overwriting import Output, entry_row, may_overwrite, row_of
+from xla_lens.advice.overwriting import Output, entry_row, may_overwrite
+from xla_lens.advice.stacks import row_of
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.order import post_order, queued_behind
-from xla_lens.model.memory.edits import EditableSpace, Piece
+from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE, Kind
 
 
 def donation_effects(facts: Facts, writers: Writers, outputs: Sequence[Output]) -> Iterator[Effect]:
     """Yield what the donation of arguments changes on a CPU."""
-    space, edited = facts.dump.values.space, EditableSpace(facts.dump, facts.space)
+    space, edited = facts.dump.values.space, facts.edited
     outputs = [output for output in outputs if space[output.value] == facts.space.color]
     effects = tuple(_Assignment(facts, writers, outputs).effects(has_temporaries=True))
     temporaries = edited.temporaries_after(edited.changes({effect.value: effect.pieces for effect in effects}))
@@ -173,9 +174,7 @@ class _Assignment:
                 end = max(_last_read(self._facts, output.value), output.output_time)
                 below, place = self._computed_from(output.value), self._places.get(output.begin, NONE)
                 yield _Guest((output.value,), buffer.size, output.begin_step, end, place, below)
-            allocation = self._facts.dump.values.allocation.item(output.value)
-            values: list[int] = self._facts.dump.values_of_allocation(allocation).tolist()
-            others = {*values}.difference(output.parts, self._initial_copies(output))
+            others = {*self._facts.in_buffer_of(output.value)}.difference(output.parts, self._initial_copies(output))
             for group in self._groups(others):
                 guest = self._guest(group, others)
                 yield guest._replace(below=guest.below | {output.value})

@@ -22,7 +22,7 @@ from xla_lens.model.attribution.parameters import argument_of, told_path
 from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.donation import outputs_of, parameters_of
-from xla_lens.model.memory.edits import Piece
+from xla_lens.model.memory.edits import EditableSpace, Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
 from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import ordered, taken
@@ -128,6 +128,11 @@ class Facts:
         kept: _Kept = self._kept[make]
         return kept
 
+    @cached_property
+    def edited(self) -> EditableSpace:
+        """The memory space, to ask what is left after edits."""
+        return EditableSpace(self.dump, self.space)
+
     @property
     def owned(self) -> dict[int, int]:
         """The bytes that each value owns at the peak, without those that own none."""
@@ -213,11 +218,15 @@ class Facts:
         """The argument that an output is the update of, by outputs; donated arguments are left out."""
         return updated_arguments(self.origins)
 
+    def in_buffer_of(self, value: int) -> list[int]:
+        """Return the values in the buffer of a value, which is one of them."""
+        values: list[int] = self.dump.values_of_allocation(self.dump.values.allocation.item(value)).tolist()
+        return values
+
     def new_version(self, argument: int) -> int:
         """The output that updates an argument, in the buffer of a donated one the last value. NONE if none does."""
         if self.kind[argument] & Kind.MAYBE_LIVE_OUT:
-            values: list[int] = self.dump.values_of_allocation(self.dump.values.allocation.item(argument)).tolist()
-            return max(values, key=self.start.__getitem__)
+            return max(self.in_buffer_of(argument), key=self.start.__getitem__)
         return next((output for output, updated in self.updated.items() if updated == argument), NONE)
 
     @cached_property
@@ -516,15 +525,9 @@ class Facts:
             and reads[0].step >= (begin or 0)
             # XLA may fuse the update of an argument with the product of the gradient.
             and not {read.name for read in reads if self.is_backward(self.op_name(read.name))}.difference(
-                self._names_in_buffer(value), self._names_in_buffer(new)
+                self.name[other] for other in (*self.in_buffer_of(value), *self.in_buffer_of(new))
             )
         )
-
-    def _names_in_buffer(self, value: int) -> list[int]:
-        """The names of the instructions that define the values in the buffer of a value."""
-        values = self.dump.values
-        names: list[int] = values.name[self.dump.values_of_allocation(values.allocation.item(value))].tolist()
-        return names
 
     # ------------------------------------------------------------ instructions
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.op_names import is_backward
-from xla_lens.advice.stacks import fused_parameters, reading_operands, taken_from, value_of, way_back
+from xla_lens.advice.stacks import fused_parameters, reading_operands, row_of, taken_from, value_of, way_back
 from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
@@ -253,7 +253,7 @@ def position_of(facts: Facts, writers: Writers, value: int) -> Position | None:
     """Return what a value is in the module, None if that lacks it. Of a copy to another memory space, it is what is
     copied.
     """
-    row = writers.module.row_of(facts.dump.names[facts.name[value]])
+    row = row_of(facts, writers, value)
     if row == NONE:
         return None
     if facts.opcode(value) == b"copy-start":

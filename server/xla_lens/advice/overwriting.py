@@ -21,9 +21,9 @@ from msgspec import Struct
 
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.program import Program
-from xla_lens.advice.stacks import fused_parameters, reading_operands, taken_from, value_of
+from xla_lens.advice.stacks import fused_parameters, reading_operands, row_of, taken_from, value_of
 from xla_lens.model.attribution.writers import Position, Writers
-from xla_lens.model.hlo.order import queued_behind, read_before_written, written_from
+from xla_lens.model.hlo.order import before_written, queued_behind
 from xla_lens.model.memory.donation import ELEMENTWISE, UPDATING, may_run_in_place
 from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.syntax.columns import NONE, Kind
@@ -62,9 +62,9 @@ def outputs_after_donation(facts: Facts, writers: Writers, updates: Mapping[int,
     outputs = [output for output in ends if output in pairs]
     rows = [row_of(facts, writers, pairs[output]) for output in outputs]
     begun = {row: begin.row for output, row in zip(outputs, rows, strict=True) if (begin := begins[output][0])}
-    read_before_begin, begin_is_computed = read_before_written(module, begun), written_from(module, begun)
+    read_before_begin, begin_is_computed = before_written(module, begun)
     ended = {row: ends[output].row for output, row in zip(outputs, rows, strict=True)}
-    read_before_end = read_before_written(module, ended)
+    read_before_end = before_written(module, ended).read
     copy_times = _times_behind(facts, writers, rows)
     output_times = _times_behind(facts, writers, [own[output].row for output in outputs])
     found = [
@@ -94,9 +94,7 @@ def outputs_after_donation(facts: Facts, writers: Writers, updates: Mapping[int,
 
 def _buffer(facts: Facts, writers: Writers, output: int, begin: Position | None) -> tuple[frozenset[int], int, int]:
     """The values that have to be in the buffer of an output, what writes the first of them, and its step."""
-    allocation = facts.dump.values.allocation.item(output)
-    values: list[int] = facts.dump.values_of_allocation(allocation).tolist()
-    parts = {output}
+    values, parts = facts.in_buffer_of(output), {output}
     if begin:
         first, value = entry_row(writers, begin.row), value_of(facts, writers, begin)
         since = facts.start[value if value != NONE else output]
@@ -176,11 +174,6 @@ def _defined(writers: Writers, position: Position) -> Position:
             break
         position = before
     return position
-
-
-def row_of(facts: Facts, writers: Writers, value: int) -> int:
-    """Return the instruction that defines a value, NONE if the module lacks it."""
-    return writers.module.row_of(facts.dump.names[facts.name[value]])
 
 
 def _begin(facts: Facts, writers: Writers, end: Position) -> tuple[Position | None, int]:

@@ -42,7 +42,7 @@ def stacks(facts: Facts, writers: Writers) -> Iterator[Stack]:
     for value in facts.candidates if writers.module.has_loops else ():
         if facts.opcode(value) == b"while":
             index = index_path(dump, dump.values.index.item(value))
-            row = writers.module.row_of(dump.names[facts.name[value]])
+            row = row_of(facts, writers, value)
             if row != NONE and len(index) == 1 and (stack := _stack(writers, value, row, index[0])):
                 yield stack
 
@@ -178,6 +178,11 @@ def fused_parameters(writers: Writers, fusion: int, numbers: Collection[int]) ->
     called = [computation for computation in writers.called(fusion, b"calls") if computation != NONE]
     rows = [row for computation in called for row in writers.module.parameters_of(computation)]
     return [row for row in rows if writers.read(row).own.parameter_number in numbers]
+
+
+def row_of(facts: Facts, writers: Writers, value: int) -> int:
+    """Return the instruction that defines a value, a row of the module, NONE if that lacks it."""
+    return writers.module.row_of(facts.dump.names[facts.name[value]])
 
 
 def value_of(facts: Facts, writers: Writers, position: Position) -> int:

@@ -1,7 +1,7 @@
 """Which instructions run before others in any schedule, and where XLA for CPUs runs an instruction that it adds."""
 
 from samples import module_of_text
-from xla_lens.model.hlo.order import post_order, queued_behind, read_before_written, written_from
+from xla_lens.model.hlo.order import before_written, post_order, queued_behind
 
 # Weights `w` are read by the gradient of a layer below (`below`), which leads to no update of them.
 _STEP = b"""\
@@ -36,8 +36,8 @@ def _names(rows: set[int]) -> set[str]:
 
 def test_a_parameter_is_read_before_it_is_written_if_all_that_reads_it_leads_there() -> None:
     writers = {_row(parameter): _row(writer) for parameter, writer in _WRITERS.items()}
-    assert _names(read_before_written(_MODULE, writers)) == {"v", "u"}
-    assert _names(written_from(_MODULE, writers)) == {"w", "v"}
+    assert _names(before_written(_MODULE, writers).read) == {"v", "u"}
+    assert _names(before_written(_MODULE, writers).computed_from) == {"w", "v"}
 
 
 def test_operands_are_visited_first() -> None:

@@ -13,7 +13,7 @@ from xla_lens.advice.subject import Average, Subject, listed
 from xla_lens.blocks.blocks import Inline, Inlines, Name, plain_text
 from xla_lens.model.attribution.parameters import parameter_paths, root_of
 from xla_lens.model.attribution.writers import Writers
-from xla_lens.model.hlo.order import read_before_written
+from xla_lens.model.hlo.order import before_written
 from xla_lens.model.memory.donation import Fit, Missed, missed_donations
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -65,7 +65,7 @@ def _copied(facts: Facts, rows: Sequence[Missed]) -> set[int]:
         return set()
     updates = {row.parameter: row.output for row in rows}
     row_of = {value: module.row_of(dump.names[facts.name[value]]) for pair in updates.items() for value in pair}
-    uncopied = read_before_written(module, {row_of[value]: row_of[output] for value, output in updates.items()})
+    uncopied = before_written(module, {row_of[value]: row_of[output] for value, output in updates.items()}).read
     return {value for value in updates if row_of[value] not in uncopied}
 
 
@@ -89,8 +89,8 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _beginning(subject: Subject) -> Inlines:
-    """What averages must not be that are donated together with what they are averages of, and frozen weights beside
-    donated ones. No array can be donated twice in a call, nor be passed another time.
+    """Which arguments must not hold the same arrays: weights that are donated, and averages of them or frozen ones. No
+    array can be donated twice in a call, nor be donated and passed another time.
     """
     found = list[Inline]()
     for each in subject.averages:

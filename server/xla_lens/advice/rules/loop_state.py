@@ -19,6 +19,7 @@ from xla_lens.advice.stacks import (
     fused_parameters,
     is_carried,
     lengths,
+    row_of,
     stacks,
     users,
     value_of,
@@ -30,7 +31,7 @@ from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.model.attribution.parameters import root_of
 from xla_lens.model.attribution.writers import ELEMENT_INDEX, Position, Writers
-from xla_lens.model.hlo.order import read_before_written
+from xla_lens.model.hlo.order import before_written
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.donation import ELEMENTWISE
 from xla_lens.model.memory.edits import Piece
@@ -236,11 +237,11 @@ def _before(facts: Facts, writers: Writers, stack: Stack, element: int) -> _Stat
     if kind == Kind.PARAMETER:
         # An argument that is not donated has to stay as it is, unless the stack is its new version, and nothing else
         # reads it that the loop need not wait for.
-        argument = writers.module.row_of(facts.dump.names[facts.name[value]])
+        argument = row_of(facts, writers, value)
         output, allocation_of = facts.new_version(value), facts.dump.values.allocation
         allocation = allocation_of.item(stack.value)
         is_new = output != NONE and allocation_of.item(output) == allocation
-        is_new = is_new and argument in read_before_written(writers.module, {argument: stack.row})
+        is_new = is_new and argument in before_written(writers.module, {argument: stack.row}).read
         return _State(value, tuple(converted), allocation) if is_new else None
     # So has a result that is another one.
     return _State(value, tuple(converted)) if kind != Kind.MAYBE_LIVE_OUT else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
-from xla_lens.advice.averages import Averages
+from xla_lens.advice.averages import FIRST_MOMENTS, Averages
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
@@ -13,9 +13,9 @@ from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
 
+_MOMENT: Final = "|".join(FIRST_MOMENTS)
 _FIRST_MOMENT: Final = re.compile(
-    r".*?(?:\.(?:mu|m|trace|momentum|exp_avg)|\['(?:mu|m|trace|momentum|exp_avg)'\])(?=[.\[]|$)"
-    r"|(?:mu|momentum|exp_avg)(?=[.\[]|$)"
+    rf".*?(?:\.(?:{_MOMENT})|\['(?:{_MOMENT})'\])(?=[.\[]|$)|(?:mu|momentum|exp_avg)(?=[.\[]|$)"
 )
 """The start of the path of a first moment, by the names that optimizers give it. Second moments, sums of squares and
 averages of the weights have others, and need their precision.
@@ -40,7 +40,7 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
     trees = {tree: values for tree, values in trees.items() if not _is_average(facts, tree, values)}
     found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
     for value in (value for tree in found for value in trees[tree]):
-        same = facts.dump.values_of_allocation(facts.dump.values.allocation.item(value)).tolist()
+        same = facts.in_buffer_of(value)
         # Behind a copy of the argument, the buffer may hold other values before the new moment is written to it.
         copies = facts.copies_of(value)
         kept = {value, *copies, max(same, key=facts.start.__getitem__)} if copies else {*same}

@@ -3,7 +3,7 @@ CPUs runs an instruction that it adds.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,25 +14,18 @@ VIEWS: Final = frozenset((b"bitcast", b"get-tuple-element", b"tuple"))
 """Instructions that compute nothing, but show their operands in another form."""
 
 
-def read_before_written(module: HloModule, writers: Mapping[int, int]) -> set[int]:
-    """Return the parameters of the entry computation of which every other reader has to run before the instruction
-    that is to write over them. `writers` are these instructions by the parameters, rows of the module.
+class BeforeWritten(NamedTuple):
+    """Parameters by what surely runs before an instruction writes over them: `read` are those of which every other
+    reader does, `computed_from` those from which the instruction is computed.
     """
-    bit_of, _, readers_lead_to = _led_to(module, writers)
-    return {row for row, writer in writers.items() if readers_lead_to[row] & bit_of[writer]}
+
+    read: set[int]
+    computed_from: set[int]
 
 
-def written_from(module: HloModule, writers: Mapping[int, int]) -> set[int]:
-    """Return the parameters of the entry computation from which the instruction is computed that is to write over them.
-    `writers` are these instructions by the parameters, rows of the module.
-    """
-    bit_of, leads_to, _ = _led_to(module, writers)
-    return {row for row, writer in writers.items() if leads_to[row] & bit_of[writer]}
-
-
-def _led_to(module: HloModule, writers: Mapping[int, int]) -> tuple[dict[int, int], list[int], list[int]]:
-    """The bits of the writers, and as sets of these for each instruction the writers that it leads to, and those that
-    all of its readers lead to or are.
+def before_written(module: HloModule, writers: Mapping[int, int]) -> BeforeWritten:
+    """Return what surely runs before instructions write over parameters of the entry computation. `writers` are these
+    instructions by the parameters, rows of the module.
     """
     bit_of = {writer: 1 << number for number, writer in enumerate(dict.fromkeys(writers.values()))}
     rows = module.instructions_of(module.entry) if module.entry != NONE else range(0)
@@ -44,6 +37,7 @@ def _led_to(module: HloModule, writers: Mapping[int, int]) -> tuple[dict[int, in
     writing = [0] * (len(opcodes) + 1)
     for row, bit in bit_of.items():
         writing[row] = bit
+    # The writers that an instruction leads to, and those that all of its readers lead to or are, as sets of bits.
     leads_to, readers_lead_to = writing.copy(), [all_writers] * len(writing)
     # Operands come before what reads them. Unknown ones (NONE) are in the last cell.
     for row, start, end in zip(reversed(rows), reversed(starts), ends.tolist()[::-1], strict=True):
@@ -52,7 +46,10 @@ def _led_to(module: HloModule, writers: Mapping[int, int]) -> tuple[dict[int, in
         for operand in operands[start:end]:
             leads_to[operand] |= own
             readers_lead_to[operand] &= of_reader
-    return bit_of, leads_to, readers_lead_to
+    return BeforeWritten(
+        {row for row, writer in writers.items() if readers_lead_to[row] & bit_of[writer]},
+        {row for row, writer in writers.items() if leads_to[row] & bit_of[writer]},
+    )
 
 
 def post_order(module: HloModule) -> dict[int, int]:
