@@ -106,6 +106,9 @@ class Window:
         try:
             page.goto(f"http://{server.address}/?folder={quote(str(folder))}&payload={quote(json.dumps(payload))}")
             page.wait_for_selector(".monaco-workbench .statusbar-item", state="attached")
+            if file:
+                # An editor that opens takes the keyboard, also from the palette, whose text would end in the file.
+                page.wait_for_selector(f"{_ACTIVE} .editor-instance :focus", state="attached")
             yield window
         except BaseException as failure:
             window._leave_traces(failure, traces)
@@ -343,8 +346,9 @@ class Window:
             wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
 
     def _type(self, key: str, text: str) -> None:
-        """Type a text into the box that a key opens."""
+        """Enter a text into the box that a key opens, and nowhere else: an editor may take the keyboard meanwhile."""
         box = self.page.locator(".quick-input-widget input.input")
+        enter = "(box, text) => { box.value = text; box.dispatchEvent(new Event('input', {bubbles: true})) }"
 
         def typed() -> str:
             if not box.is_visible():
@@ -352,7 +356,7 @@ class Window:
                 self.page.wait_for_timeout(200)
             with contextlib.suppress(Error):
                 if box.input_value(timeout=1000) != text:
-                    box.fill(text, timeout=1000)
+                    box.evaluate(enter, text, timeout=1000)
                 return box.input_value(timeout=1000)
             return ""
 
