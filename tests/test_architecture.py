@@ -130,6 +130,23 @@ def test_no_input_or_output_below_the_edges() -> None:
         assert not libraries & {"os", "pathlib", "io", "socket", "subprocess"}, path
 
 
+# ---------------------------------------------------------------- regular expressions
+
+
+def _at_import(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that Python evaluates while it imports a module."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from _at_import(child)
+
+
+def test_no_module_compiles_patterns_while_it_is_imported() -> None:
+    for path in _modules():
+        calls = (ast.unparse(node.func) for node in _at_import(_tree(path)) if isinstance(node, ast.Call))
+        assert "re.compile" not in calls, f"{path}: use lazy_pattern of text/patterns.py"
+
+
 # ---------------------------------------------------------------- cycles
 
 

@@ -1,6 +1,5 @@
 """Arguments that may begin as others: averages of the weights, and frozen weights of the same model."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache, cached_property
@@ -12,6 +11,7 @@ from xla_lens.advice.provenance import elementwise_sources
 from xla_lens.advice.subject import Average
 from xla_lens.model.attribution.parameters import path_parts, told_path
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Averages:
@@ -123,7 +123,7 @@ def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
 _MOST_LEAVES: Final = 24
 """Maximum number of arrays to look at in other trees than those."""
 
-_FIELD: Final = re.compile(r"(?:\.|\[')(\w+)(?:'\])?$")
+_FIELD: Final = lazy_pattern(r"(?:\.|\[')(\w+)(?:'\])?$")
 """The last field or key in the name of a tree."""
 
 FIRST_MOMENTS: Final = ("mu", "m", "trace", "momentum", "exp_avg")

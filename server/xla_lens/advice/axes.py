@@ -67,6 +67,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import InstructionText
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Parameter(NamedTuple):
@@ -1069,7 +1070,7 @@ _SCATTER: Final = (
 _SOURCES: Final = {b"broadcast": 1, b"pad": 1, b"dynamic-update-slice": 2}
 """How many of the operands have elements that are in the result; all of those of others."""
 
-_ONEDNN: Final = re.compile(rb'"onednn_matmul_config":\{"transpose_a":(true|false),"transpose_b":(true|false)')
+_ONEDNN: Final = lazy_pattern(rb'"onednn_matmul_config":\{"transpose_a":(true|false),"transpose_b":(true|false)')
 """The configuration of a product of oneDNN, of which the last two dimensions are those of matrices."""
 
 _ONLINE_SOFTMAX: Final = b'op_name="online-softmax"'
@@ -1078,15 +1079,15 @@ _ONLINE_SOFTMAX: Final = b'op_name="online-softmax"'
 _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 """What divides a convolution into groups, and the dimension of the first operand that it divides."""
 
-_LABELS: Final = re.compile(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
-_WINDOW_FIELD: Final = re.compile(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
+_LABELS: Final = lazy_pattern(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
+_WINDOW_FIELD: Final = lazy_pattern(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
 _MOST_CONVERSIONS: Final = 4
 """Maximum number of conversions of what a reduction computes."""
 
 _DRAWING: Final = frozenset((b"rng", b"rng-bit-generator"))
 _RANDOM: Final = tuple(part.encode() for part in RANDOM_BITS)
 
-_SAME_CALLS: Final = re.compile(
+_SAME_CALLS: Final = lazy_pattern(
     rb'custom_call_target="(?:ConcatBitcast|AssumeGatherIndicesInBound|GatherScatterIndicesBitpacked|Sharding'
     rb'|annotate_device_placement|MoveToHost|MoveToDevice|LayoutConstraint)"'
 )
@@ -1098,4 +1099,4 @@ _MATRIX: Final = 2
 
 _TOP: Final = b'custom_call_target="TopK"'
 _MARK: Final = b"jvp("
-_DIGITS: Final = re.compile(rb"[0-9]{1,18}")
+_DIGITS: Final = lazy_pattern(rb"[0-9]{1,18}")

@@ -28,6 +28,7 @@ from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 MOST_CANDIDATES: Final = 3000
 """Maximum number of values that the rules look at."""
@@ -690,19 +691,19 @@ _MOST_READERS: Final = 500
 
 _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 
-_MAPPED_GRADIENT: Final = re.compile(r"/vmap\(transpose\(")
+_MAPPED_GRADIENT: Final = lazy_pattern(r"/vmap\(transpose\(")
 """A backward pass that is mapped over examples or models."""
 
-_BACKWARD_IN_LOOP: Final = re.compile(r"/while/body/.*transpose\(")
+_BACKWARD_IN_LOOP: Final = lazy_pattern(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""
 
-_LOOP_IN_BACKWARD: Final = re.compile(r"transpose\(.*while")
+_LOOP_IN_BACKWARD: Final = lazy_pattern(r"transpose\(.*while")
 """The backward pass of a loop."""
 
 NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
 
-_SHARDED: Final = re.compile(rb"num_partitions=(?!1\b)")
+_SHARDED: Final = lazy_pattern(rb"num_partitions=(?!1\b)")
 _LARGE_PART: Final = 16
 """Arguments that could be donated, and values, are large from this part of the peak on."""
 
@@ -734,6 +735,6 @@ _COPYING: Final = frozenset(
 _SLICING: Final = frozenset((b"slice", b"custom-call"))
 """Opcodes of what copies an argument in slices, where it has no op_name of its own."""
 
-_ARRAY: Final = re.compile(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
-_END: Final = re.compile(rb"[a-z-]+-done(?:\.|$)")
-_VIEW: Final = re.compile(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")
+_ARRAY: Final = lazy_pattern(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
+_END: Final = lazy_pattern(rb"[a-z-]+-done(?:\.|$)")
+_VIEW: Final = lazy_pattern(rb"(?:tuple|bitcast|get-tuple-element|copy-done)(?:\.|$)")

@@ -6,7 +6,6 @@ reads what is made outside of the function. Where it does so, by the line within
 calls read what those before them return.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ from xla_lens.model.memory.donation import ELEMENTWISE
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
+from xla_lens.text.patterns import lazy_pattern
 
 Read: TypeAlias = tuple[int, int]
 """An instruction that reads something, and the number of the operand."""
@@ -266,7 +266,7 @@ _MOST_STEPS: Final = 5000
 
 _PRODUCTS: Final = frozenset((b"convolution", b"dot"))
 
-_PRECISION: Final = re.compile(rb"operand_precision=|algorithm=")
+_PRECISION: Final = lazy_pattern(rb"operand_precision=|algorithm=")
 """What HLO adds to a product that is to be computed with more precision than usual."""
 
 _BITS_OF_FACTORS: Final = 16

@@ -1,6 +1,5 @@
 """Which functions of the program make values, and which of them to wrap in `jax.checkpoint`."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +15,7 @@ from xla_lens.advice.subject import Call, name_of
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.donation import outputs_of
+from xla_lens.text.patterns import lazy_pattern
 
 MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""
@@ -243,7 +243,7 @@ def _callers(origin: Origin, *, has_lambdas: bool = False) -> dict[str, StackFra
     }
 
 
-_FRAMEWORK: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
+_FRAMEWORK: Final = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
 """The files of libraries, whose functions their users do not change."""
 
 _HAIKU: Final = "haiku.remat"

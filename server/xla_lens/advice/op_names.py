@@ -3,9 +3,10 @@
 JAX marks the backward pass in op_names with ``transpose(``, TensorFlow with ``gradient_tape/`` or ``gradients/``.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
+
+from xla_lens.text.patterns import lazy_pattern
 
 
 def is_backward(op_name: str | None) -> bool:
@@ -81,11 +82,11 @@ KEPT_BY_POLICY: Final = "/reduce_precision"
 """How the op_name of a value ends that a policy of `jax.checkpoint` keeps: JAX rounds it to the type that it has."""
 
 _CHECKPOINT: Final = "/checkpoint/"
-_MARKS: Final = re.compile(r"transpose\(|jvp\(|\)")
+_MARKS: Final = lazy_pattern(r"transpose\(|jvp\(|\)")
 _AGAIN: Final = "/rematted_computation/"
 _RANDOM_MASK: Final = "jit(_bernoulli)"
-_DIFFERENTIATED: Final = re.compile(r"jvp\(|transpose\(")
+_DIFFERENTIATED: Final = lazy_pattern(r"jvp\(|transpose\(")
 _FORWARD_MARK: Final = "jvp("
-_BACKWARD: Final = re.compile(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")
-_NUMBER: Final = re.compile(r"(\d+)")
-_LAYER: Final = re.compile(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")
+_BACKWARD: Final = lazy_pattern(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")
+_NUMBER: Final = lazy_pattern(r"(\d+)")
+_LAYER: Final = lazy_pattern(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")

@@ -2,7 +2,6 @@
 buffers of each action.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -15,6 +14,7 @@ from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, i
 from xla_lens.advice.subject import Buffers, Framework, Subject
 from xla_lens.model.attribution.parameters import says_nothing, told_path
 from xla_lens.syntax.columns import NONE
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Program:
@@ -161,7 +161,7 @@ class Program:
 _JITS: Final = {b"/flax/nnx/transforms/compilation.py": "nnx.jit", b"/equinox/_jit.py": "equinox.filter_jit"}
 """The files of what compiles programs of Flax NNX and Equinox. With `jax.jit`, one of NNX would not be trained."""
 
-_PARTS_OF_OPTIMIZERS: Final = re.compile(rb'"(scale_by_\w+|trace|add_decayed_weights)\.')
+_PARTS_OF_OPTIMIZERS: Final = lazy_pattern(rb'"(scale_by_\w+|trace|add_decayed_weights)\.')
 """The functions of Optax that make the parts of an optimizer."""
 
 _FOR_ALL_OPTIMIZERS: Final = {"scale_by_learning_rate", "scale_by_schedule"}
@@ -171,11 +171,11 @@ _OPTIMIZERS: Final = {"scale_by_amsgrad": "amsgrad", "scale_by_lion": "lion", "s
 _KERAS: Final = (b"/keras/src/backend/", b"one_step_on_data")
 """A part of the paths of Keras, and of the name of its step in TensorFlow."""
 
-_OF_JAX: Final = re.compile(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xmap)\(")
+_OF_JAX: Final = lazy_pattern(rb"HloModule (?:p?jit|pmap|xmap)_|\b(?:p?jit|pmap|xmap)\(")
 """The name of a module of JAX, or a part of its op_names."""
 
-_PROGRAM: Final = re.compile(rb"(?m)^HloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
+_PROGRAM: Final = lazy_pattern(rb"(?m)^HloModule p?jit_([A-Za-z]\w{0,60})[,.\s]")
 """The name of a module of JAX with that of its function. A lambda has none, and its name begins with a line."""
 
-_TRANSPOSED: Final = re.compile(r"/transpose\(jvp\(")
+_TRANSPOSED: Final = lazy_pattern(r"/transpose\(jvp\(")
 """A part of the op_names of a backward pass of JAX."""

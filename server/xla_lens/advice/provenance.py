@@ -8,7 +8,6 @@ An argument is *kept* in an output if it is a summand of it, with a constant fac
 *scaled* if it passes through another operation on its elements, as weights do whose decay is added to a gradient.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
@@ -29,6 +28,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import parse_shape
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 
 def updated_arguments(origins: Origins) -> dict[int, int]:
@@ -383,12 +383,12 @@ _MOST_TO_CONSTANT: Final = 20
 _LEAST_KEPT: Final = 0.5
 """An average that keeps less than this of an argument is not the update of it."""
 
-_LOSS: Final = re.compile(rb"b?f[0-9]+\[\]")
+_LOSS: Final = lazy_pattern(rb"b?f[0-9]+\[\]")
 
 _SMALL: Final = 512
 """The most bytes of a key or a number, which a TPU gives a tile."""
 
-_COUNT: Final = re.compile(rb"[su](?:32|64)\[\]")
+_COUNT: Final = lazy_pattern(rb"[su](?:32|64)\[\]")
 
 _PASSING: Final = frozenset(
     b"""
@@ -404,6 +404,6 @@ _JOINING: Final = b'custom_call_target="ConcatBitcast"'
 
 _SPREADING: Final = frozenset((b"bitcast", b"broadcast", b"convert", b"copy", b"reshape"))
 _CALLS: Final = (b"body", b"calls", b"to_apply")
-_ALIASED: Final = re.compile(rb"\{([0-9, ]*)\}: \(([0-9]{1,9}), \{([0-9, ]*)\}")
-_DIGITS: Final = re.compile(rb"[0-9]{1,9}")
-_NUMBER: Final = re.compile(rb"[0-9.]{1,20}(?:e[-+]?[0-9]{1,3})?(?=\))")
+_ALIASED: Final = lazy_pattern(rb"\{([0-9, ]*)\}: \(([0-9]{1,9}), \{([0-9, ]*)\}")
+_DIGITS: Final = lazy_pattern(rb"[0-9]{1,9}")
+_NUMBER: Final = lazy_pattern(rb"[0-9.]{1,20}(?:e[-+]?[0-9]{1,3})?(?=\))")

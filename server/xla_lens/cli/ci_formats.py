@@ -7,7 +7,6 @@ repository, else at the dump.
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -21,6 +20,7 @@ from xla_lens.diff.words import violation_rule, violation_text
 from xla_lens.model.checks.codes import Code, Severity
 from xla_lens.model.checks.problems import Finding, Problem
 from xla_lens.report.options import CiFormat
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.json_types import Json
 from xla_lens.words.messages import message
 from xla_lens.words.numbers import human
@@ -89,7 +89,7 @@ def fingerprints(annotations: Iterable[Annotation]) -> Iterator[str]:
         yield hashlib.sha256(f"{text}\n{counts[text]}".encode("utf-8", "replace")).hexdigest()
 
 
-_NUMBERS: Final = re.compile(r"\d[\d.,]*(?: [KMGT]?i?B\b)?")
+_NUMBERS: Final = lazy_pattern(r"\d[\d.,]*(?: [KMGT]?i?B\b)?")
 
 
 def place_in_dump(finding: Finding) -> CiPlace:
@@ -186,7 +186,7 @@ def _gitlab_report(annotations: Sequence[Annotation]) -> list[Json]:
     ]
 
 
-_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML: Final = lazy_pattern("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot contain."""
 
 _LINE_FEEDS: Final = {"\r\n": "&#10;", "\n": "&#10;"}

@@ -14,6 +14,7 @@ from xla_lens.cli.inside.sitecustomize import CACHE_OFF, FOLDERS, MEASURED
 from xla_lens.cli.output import CannotRun
 from xla_lens.disk.reading import SMALL_FILE, file_time, read_file, walk
 from xla_lens.syntax.file_names import MODULE_FILE, FlagFile, module_name
+from xla_lens.text.patterns import lazy_pattern
 
 
 class RunFolder(NamedTuple):
@@ -148,7 +149,7 @@ def create_folder(path: Path, chosen: Path | None) -> RunFolder:
     return RunFolder(path, made, float(int(time.time())), chosen)
 
 
-_MODULE: Final = re.compile(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.)")
+_MODULE: Final = lazy_pattern(r"(?:(?P<time>\d{10,})\.)?(?P<module>module_\d{4,}\.)")
 """The start of the names of all files and folders that XLA writes for a module."""
 
 _BEFORE: Final = ".before_optimizations.txt"
@@ -163,7 +164,7 @@ def _unfinished(names: Collection[str]) -> Iterator[re.Match[str]]:
             yield match
 
 
-_NEEDED: Final = re.compile(
+_NEEDED: Final = lazy_pattern(
     r"after_optimizations(-[a-z-]+)?\.txt$|\.(?:" + "|".join(map(re.escape, (*FlagFile, MODULE_FILE))) + ")$"
 )
 """The ends of the names of files that XLA Lens reads."""

@@ -3,7 +3,6 @@
 import argparse
 import itertools
 import os
-import re
 import shlex
 import shutil
 import webbrowser
@@ -34,6 +33,7 @@ from xla_lens.report.ranking import is_selected
 from xla_lens.syntax.file_names import module_number
 from xla_lens.syntax.oom import read_oom_log
 from xla_lens.syntax.oom_messages import OomLog
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.trying.process import Limits
 from xla_lens.words.numbers import counted, human, shortened
 
@@ -131,7 +131,7 @@ def _measured(noted: Mapping[int, ProcessMemory], report: Report) -> Iterator[st
         yield f"measured: {words}"
 
 
-_RUN: Final = re.compile(r"(.+-)\d{8}-(\d\d)(\d\d)\d\d(-\d+)?")
+_RUN: Final = lazy_pattern(r"(.+-)\d{8}-(\d\d)(\d\d)\d\d(-\d+)?")
 """The name of a folder: the program, the date and the time."""
 
 

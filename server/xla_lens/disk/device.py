@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import re
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from xla_lens.model.chip import gpu_in, tpu_in
 from xla_lens.model.flags import Flags, flags_in
 from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.syntax.file_names import MODULE_FILE, FlagFile, changelist, module_prefix, split_name
+from xla_lens.text.patterns import lazy_pattern
 
 
 def read_flags(files: SetFiles) -> Flags:
@@ -106,7 +106,7 @@ def _capacity_in_logs(files: SetFiles) -> Capacity | None:
     return stated[0] if len({capacity.size_bytes for capacity in stated}) == 1 else None
 
 
-_LOG_NAME: Final = re.compile(
+_LOG_NAME: Final = lazy_pattern(
     r"(?i).*\.(?:log|err|out)|(?:.*[\W_])?(?:errors?|stderr|logs?|oom|out[\W_]?of[\W_]?memory)(?:[\W_].*)?\.txt"
 )
 

@@ -11,6 +11,7 @@ from typing import Final
 from xla_lens.disk.reading import SMALL_FILE, Stamp, read_file, stamp_of
 from xla_lens.disk.sets import SetFiles
 from xla_lens.model.process_memory import ProcessMemory, read_measured
+from xla_lens.text.patterns import lazy_pattern
 
 _MEASURED: Final = "measured.txt"
 """The name of the file in the folder of a run, `cli.inside.sitecustomize.MEASURED`."""
@@ -38,5 +39,5 @@ def measured_beside(files: SetFiles) -> ProcessMemory | None:
     return None
 
 
-_PROCESS: Final = re.compile(r"process-(\d{1,18})", re.ASCII)
+_PROCESS: Final = lazy_pattern(r"process-(\d{1,18})", re.ASCII)
 """The name of the folder of a process, as `cli.inside.sitecustomize` makes it."""

@@ -6,7 +6,6 @@ is read is in `reading`.
 
 import itertools
 import os
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +40,7 @@ from xla_lens.syntax.file_names import (
 from xla_lens.syntax.standard_output import PrintedFile, files_in_output, has_files
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, IsCancelled, document_of_file
+from xla_lens.text.patterns import lazy_pattern
 
 HEAD: Final = 4096
 
@@ -72,7 +72,7 @@ class SetFiles(Struct, frozen=True):
         return name or _name_in_header(self.paths.get(FileKind.HLO))
 
 
-_HEADER: Final = re.compile(rb"\s*HloModule ([^\s,]+)")
+_HEADER: Final = lazy_pattern(rb"\s*HloModule ([^\s,]+)")
 
 
 def _name_in_header(path: Path | None) -> str | None:

@@ -4,7 +4,6 @@ A hover leads with name, size, share of the peak and source line, then op_name, 
 Text from the dump is escaped as code, so that it cannot become a link or markup.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -31,6 +30,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.model.warrants import Bound, Cause, Quantity
 from xla_lens.syntax.columns import NONE, Column, cells
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import decode
 from xla_lens.words.command_links import NO_LINKS, CommandLinks
 from xla_lens.words.explained import RULE, padding_cause, padding_part, printed_peak_sums, unseen_words
@@ -145,7 +145,7 @@ def _exact_bytes(size_bytes: int, form: str) -> str:
 
 # ---------------------------------------------------------------- values
 
-_REMAT: Final = re.compile(r"\.remat\d*(?![A-Za-z])")
+_REMAT: Final = lazy_pattern(r"\.remat\d*(?![A-Za-z])")
 
 
 def _value_lines(context: _Context, value: int, name: int) -> Iterator[str]:

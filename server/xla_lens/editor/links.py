@@ -2,7 +2,6 @@
 of the printed peak.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from heapq import merge
@@ -17,6 +16,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.hlo.lexical import STRING_IN_LINE, unquoted
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.printable import printable_line
 from xla_lens.words.sources import brief_frame, call_text
 
@@ -51,7 +51,7 @@ def frame_tooltip(frame: StackFrame) -> str:
 
 _MAX_NAME: Final = 200
 
-_SOURCE: Final = re.compile(
+_SOURCE: Final = lazy_pattern(
     rb"source_file=(" + STRING_IN_LINE + rb")(?: source_line=([0-9]{1,9})(?![0-9]))?"
     rb"|(?<=[{ ])stack_frame_id=([0-9]{1,9})(?![0-9])"
 )

@@ -1,6 +1,5 @@
 """The content of pages about a dump set."""
 
-import re
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Final
@@ -37,6 +36,7 @@ from xla_lens.report.sections import live_at_step_sections
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tables import MentionRole
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.numbers import exact, human
 from xla_lens.words.terms import place_name
 from xla_lens.words.warrants import gap_lines, suffix
@@ -135,7 +135,7 @@ def _excerpt(analysis: Analysis, file: DumpFile, page: ExcerptPage) -> PageText:
     return PageText((head + document.data[start:end]).decode("utf-8", "replace") + "\n", tuple(found))
 
 
-_WORD: Final = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_WORD: Final = lazy_pattern(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def _mention(analysis: Analysis, file: DumpFile, offset: int) -> Mention | None:

@@ -4,7 +4,6 @@ Below a line, like values form one group: those of the same shape whose op_names
 Each byte counts for the value that owns it, as in reports, so that the groups of a level add up to the one above.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -20,6 +19,7 @@ from xla_lens.report.facts import LineReport, report
 from xla_lens.report.options import Part, ReportOptions
 from xla_lens.report.sections import derived_part, unresolved_text, without_source
 from xla_lens.syntax.columns import Rows
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words import contract
 from xla_lens.words.sources import PARAMETERS, frame_text
 
@@ -62,7 +62,7 @@ def like_values(origins: Origins, values: Sequence[int], owned: Mapping[int, int
     return sorted(groups, key=lambda group: -group.size_bytes)
 
 
-_LAYOUT: Final = re.compile(r"\{[^{}]*\}")
+_LAYOUT: Final = lazy_pattern(r"\{[^{}]*\}")
 
 
 def _line(line: LineBytes, by_line: LineReport, likes: Sequence[LikeValues], bound: Bound) -> contract.ValueGroup:

@@ -6,7 +6,6 @@ A name also has modifiers: whether it declares what it means, and whether that i
 its memory space. In a module, the name of an instruction stands for all values that the instruction has in the dump.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -24,6 +23,7 @@ from xla_lens.syntax.excerpt import words
 from xla_lens.syntax.hlo.words import module_words
 from xla_lens.syntax.tables import TOKEN_TYPES
 from xla_lens.text.document import Document, Span
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Token(Struct, frozen=True):
@@ -54,8 +54,8 @@ def tokens(analysis: Analysis, file: DumpFile, span: Span, limit: int) -> list[T
 _LINES: Final = 256
 """Number of lines in a chunk: after the limit no further chunks are scanned."""
 
-_LINE_END: Final = re.compile(rb"[\r\n]")
-_PIECE: Final = re.compile(rb"[^\r\n]+")
+_LINE_END: Final = lazy_pattern(rb"[\r\n]")
+_PIECE: Final = lazy_pattern(rb"[^\r\n]+")
 
 
 def _by_chunks(document: Document, span: Span, limit: int, find: Callable[[int, int], Iterable[Token]]) -> list[Token]:

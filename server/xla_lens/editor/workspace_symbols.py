@@ -5,7 +5,6 @@ matches anywhere in a name, ignoring case. Exact names come first, then prefixes
 among equals.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,6 +16,7 @@ from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Warrants
 from xla_lens.syntax.columns import NONE, Column, Mask
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import encode
 from xla_lens.words.numbers import human, parse_size
 from xla_lens.words.warrants import warranted_size
@@ -30,7 +30,7 @@ class Query(NamedTuple):
     most_bytes: int | None = None
 
 
-_BOUND: Final = re.compile(r"([<>]=?)(.+)")
+_BOUND: Final = lazy_pattern(r"([<>]=?)(.+)")
 
 
 def parse_query(text: str) -> Query:

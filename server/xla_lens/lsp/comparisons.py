@@ -1,21 +1,24 @@
 """Comparisons of two dump sets: the one that is active, and the last one that was computed.
 
 While a comparison is active, lenses and hovers say what a value was in the other dump, and both sets stay in memory.
+What compares is imported with the first comparison, not for the first answer of the server.
 """
 
 import asyncio
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from xla_lens.diff.compare import Diff, diff
 from xla_lens.diff.options import DEFAULT_DIFF_TOP, DiffOptions
 from xla_lens.disk.device import read_flags
 from xla_lens.disk.sets import SetFiles
 from xla_lens.lsp.dump_set_state import DumpSetState
 from xla_lens.lsp.tasks import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.diff.comparable import DiffSide
-from xla_lens.model.diff.comparison import Comparison
+
+if TYPE_CHECKING:
+    from xla_lens.diff.compare import Diff
+    from xla_lens.model.diff.comparable import DiffSide
+    from xla_lens.model.diff.comparison import Comparison
 
 Keys = tuple[Path, Path]
 """The keys of the old and of the new set of a comparison."""
@@ -25,7 +28,7 @@ class Compared(NamedTuple):
     """A comparison of two sets that had some generations."""
 
     sources: tuple[tuple[DumpSetState, int], tuple[DumpSetState, int]]
-    diff: Diff
+    diff: "Diff"
 
 
 class Comparisons:
@@ -45,6 +48,8 @@ class Comparisons:
         """Return the comparison of the current analyses of two sets, None if one of them cannot be read. At most one
         is computed at a time, and only the last one is kept.
         """
+        from xla_lens.diff.compare import diff
+
         async with self._lock:
             first, second = await _side(old), await _side(new)
             if first is None or second is None:
@@ -94,13 +99,15 @@ class Comparisons:
 class ActiveComparison(NamedTuple):
     """The active comparison as seen from one of its dumps, and the set of the other one."""
 
-    comparison: Comparison
+    comparison: "Comparison"
     is_old: bool
     other_set: DumpSetState
 
 
-async def _side(state: DumpSetState) -> tuple[DiffSide, int] | None:
+async def _side(state: DumpSetState) -> "tuple[DiffSide, int] | None":
     """Return a set as a side of a comparison, and its generation. None if it cannot be read."""
+    from xla_lens.model.diff.comparable import DiffSide
+
     # Both at once: the set may be loaded again while the other side is awaited.
     analysis, generation = await state.loaded_for(state.path), state.generation
     if analysis is None:

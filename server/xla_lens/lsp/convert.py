@@ -1,6 +1,5 @@
 """Conversion of places, findings, hints and outlines to the types of the Language Server Protocol."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
@@ -22,6 +21,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.text.document import Span
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import to_position, to_positions
 from xla_lens.words import contract
 from xla_lens.words.messages import message
@@ -160,9 +160,9 @@ _LONGEST_ROW: Final = 400
 _LONGEST_NAME: Final = 40
 
 _NAMES: Final = (
-    re.compile(rb"<\d+ ([^ <>]+)"),
-    re.compile(rb"^\s*(allocation \d+)"),
-    re.compile(rb"^\s*(?:\d+:|ROOT )?%?([^\s(){}=,:<]+)"),
+    lazy_pattern(rb"<\d+ ([^ <>]+)"),
+    lazy_pattern(rb"^\s*(allocation \d+)"),
+    lazy_pattern(rb"^\s*(?:\d+:|ROOT )?%?([^\s(){}=,:<]+)"),
 )
 """The value of a row (``<4 fusion.1 @0>``), an allocation, and the instruction or value at its start."""
 

@@ -5,7 +5,6 @@ a version that a later dump may be of. The lines of each version are followed th
 """
 
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from xla_lens.syntax.columns import Column
 from xla_lens.text.document import Document
 from xla_lens.text.edits import TextEdit, merged
 from xla_lens.text.encoding import Encoding
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import encode, to_offset, to_position
 
 # ---------------------------------------------------------------- dumps
@@ -209,7 +209,7 @@ def is_source(item: lsp.TextDocumentItem) -> bool:
 # ---------------------------------------------------------------- URIs of documents and paths of files
 
 
-_SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]*:.")
+_SCHEME: Final = lazy_pattern(r"[A-Za-z][\w+.-]*:.")
 
 
 def path_of(uri: str) -> Path:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import BinaryIO, Final, cast
 
 from xla_lens.lsp.server import Server
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.printable import printable_line
 
 logger = logging.getLogger(__name__)
@@ -83,8 +84,8 @@ def _shown(text: bytes) -> str:
     return printable_line(text[:_MOST_SHOWN].decode("utf-8", "replace").rstrip())
 
 
-_CONTENT_LENGTH: Final = re.compile(rb"content-length[ \t]*:", re.IGNORECASE)
-_HEADER: Final = re.compile(rb"[\w-]+[ \t]*:")
+_CONTENT_LENGTH: Final = lazy_pattern(rb"content-length[ \t]*:", re.IGNORECASE)
+_HEADER: Final = lazy_pattern(rb"[\w-]+[ \t]*:")
 
 _LONGEST_HEADER: Final = 1 << 16
 _MOST_SHOWN: Final = 100

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from xla_lens.disk.reading import DamagedFile
 from xla_lens.disk.sets import NotADump, find_set, is_output
-from xla_lens.editor.comparison_page import comparison_page, unreadable_text
 from xla_lens.editor.page_kinds import HistoryPage, Page, page_of_name
 from xla_lens.editor.pages import PageText
 from xla_lens.lsp.capabilities import PAGE_SCHEME
@@ -223,6 +222,8 @@ class State:
         return ((state, state.generation),), render
 
     async def _comparison(self, old: DumpSetState, new: DumpSetState) -> _Rendering:
+        from xla_lens.editor.comparison_page import comparison_page, unreadable_text
+
         if compared := await self.comparisons.of(old, new):
             return compared.sources, partial(comparison_page, compared.diff)
         text = unreadable_text([state.path.name for state in (old, new) if not state.has_files])

@@ -16,11 +16,12 @@ from typing import Final
 from xla_lens.memory_map.map_data import memory_map_data
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.summary import module_of
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.printable import printable_line
 from xla_lens.words import contract
 
-_IN_SCRIPT: Final = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
-_IN_STYLE: Final = re.compile(r"<(?=/style)", re.IGNORECASE)
+_IN_SCRIPT: Final = lazy_pattern(r"<(?=!--|/?script)", re.IGNORECASE)
+_IN_STYLE: Final = lazy_pattern(r"<(?=/style)", re.IGNORECASE)
 """What would end the element or open another one. The replacements mean the same inside of a string literal."""
 
 

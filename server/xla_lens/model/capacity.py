@@ -17,6 +17,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.compile_log import read_compile_log
+from xla_lens.text.patterns import lazy_pattern
 
 
 class CapacitySource(StrEnum):
@@ -86,7 +87,7 @@ def logged_capacity(sizes: Iterable[LoggedSize], module: str | None, file: str) 
     return Capacity(found[0].size_bytes, found[0].source, file) if is_one else None
 
 
-_MAX_HBM: Final = re.compile(r"^xla_tpu_max_hbm_size_mib:\s*([1-9]\d{0,8})\s*$", re.MULTILINE)
+_MAX_HBM: Final = lazy_pattern(r"^xla_tpu_max_hbm_size_mib:\s*([1-9]\d{0,8})\s*$", re.MULTILINE)
 
 
 def flag_capacity(environment: str, file: str) -> Capacity | None:

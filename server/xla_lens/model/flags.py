@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.file_names import FlagFile
 from xla_lens.syntax.text_proto import Message, read_text_proto
+from xla_lens.text.patterns import lazy_pattern
 
 _EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -87,13 +88,13 @@ of a compilation.
 _EXTRA: Final = "xla_backend_extra_options"
 """The flag of XLA for flags that the compiler does not know, with a key and a value each."""
 
-_NOT_DEFAULT: Final = re.compile(
+_NOT_DEFAULT: Final = lazy_pattern(
     r"^# ?(\w+) in the current tpu_comp_env has a non-default value\. Default flag value: ?(.*)$", re.MULTILINE
 )
 """The comment before a flag of the compiler for TPUs that differs from its default."""
 
 
-_OF_DEVICE: Final = re.compile(r"(?:gpu_device_info|tpu_topology_args)\.|reserved_hbm_usage_bytes$")
+_OF_DEVICE: Final = lazy_pattern(r"(?:gpu_device_info|tpu_topology_args)\.|reserved_hbm_usage_bytes$")
 
 
 def _device(targets: list[Message]) -> dict[str, str]:
@@ -218,7 +219,7 @@ def _set_to(value: str | None, default: str | None) -> str | None:
     return "false" if default == "true" else ""
 
 
-_ABOUT_OUTPUT: Final = re.compile(r"_dump_|_dumping$|^xla_detailed_logging$|_(data|cache)_dir$")
+_ABOUT_OUTPUT: Final = lazy_pattern(r"_dump_|_dumping$|^xla_detailed_logging$|_(data|cache)_dir$")
 """Flags about files and logs, which change no program. JAX sets `xla_detailed_logging` for some compilations only."""
 
 _OF_BACKEND: Final = {"xla_cpu_": Backend.CPU, "xla_gpu_": Backend.GPU, "xla_tpu_": Backend.TPU}

@@ -6,6 +6,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from xla_lens.text.patterns import lazy_pattern
+
 
 class DeviceMemory(Struct, frozen=True):
     """What the runtime says about a device, None where it does not: the most bytes that were in use at once, those that
@@ -110,7 +112,7 @@ def read_measured(text: str) -> dict[int, ProcessMemory]:
     return {process: notes.memory(is_running=False) for process, notes in found.items()}
 
 
-_LINE: Final = re.compile(
+_LINE: Final = lazy_pattern(
     r"\d{1,18}\t(?:resident|device\t[ -~]{1,200}\t\w{1,100}|arrays\t[ -~]{1,200}\t\d{1,18}|programs(?:\t\d{1,18}){3})"
     r"\t\d{1,18}",
     re.ASCII,

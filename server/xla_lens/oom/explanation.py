@@ -1,6 +1,5 @@
 """Out-of-memory messages for people: what a message says, and which numbers and values of the dump it means."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -18,6 +17,7 @@ from xla_lens.oom.candidates import Candidate, Choice, ChosenBy, choose_dumps
 from xla_lens.syntax.compile_log import CompiledProgram
 from xla_lens.syntax.oom_messages import DumpSum, MatchedBy, OomBuffer, OomFact, OomKind, OomLog, OomMessage
 from xla_lens.syntax.printed_size import PrintedSize
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.numbers import capitalized, counted, human
 from xla_lens.words.sources import short_frame
 from xla_lens.words.warrants import bounded_size, short_reason
@@ -226,7 +226,7 @@ def size_text(size: PrintedSize | None) -> str:
     return human(size.size_bytes) if size.is_exact or not match else f"{match[1]} {match[2]}iB"
 
 
-_DIGITS: Final = re.compile(r"([\d.,]+)\s?([KMGTPE])")
+_DIGITS: Final = lazy_pattern(r"([\d.,]+)\s?([KMGTPE])")
 
 # ---------------------------------------------------------------- what it means, and what to do
 

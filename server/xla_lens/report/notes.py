@@ -21,6 +21,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.warrants import Bound
 from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.explained import padding_clause, unseen_words
 from xla_lens.words.numbers import counted, enumerated, human, percent
 
@@ -142,7 +143,7 @@ def unnamed_note(origins: Origins) -> Iterator[str]:
         )
 
 
-_TORCH_PARAMETER: Final = re.compile(rb"p\d+(?:\.\d+)?")
+_TORCH_PARAMETER: Final = lazy_pattern(rb"p\d+(?:\.\d+)?")
 """What PyTorch/XLA calls a parameter."""
 
 

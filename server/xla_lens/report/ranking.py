@@ -23,6 +23,7 @@ from xla_lens.report.options import SortKey
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import module_name, module_number, split_name
 from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.numbers import is_visible
 
 
@@ -105,7 +106,7 @@ def ranked_module(analysis: Analysis, files: Sequence[str], budget_bytes: int | 
     )
 
 
-_COPY: Final = re.compile(r"\.\d+$")
+_COPY: Final = lazy_pattern(r"\.\d+$")
 """What XLA appends to a name that it has given before."""
 
 MOST_ARGUMENTS: Final = 1000
@@ -174,7 +175,7 @@ def sort_key(module: RankedModule, key: SortKey) -> tuple[tuple[int | str, ...],
     return by[key], *(by[tie] for tie in ties), (newest,), module.files
 
 
-_RUN: Final = re.compile(r"-(\d{8})-(\d{6})(?=[-/\\])")
+_RUN: Final = lazy_pattern(r"-(\d{8})-(\d{6})(?=[-/\\])")
 """The time at the end of the name of a folder that `xla-lens run` made."""
 
 
@@ -200,7 +201,7 @@ def ranking(modules: Iterable[RankedModule], key: SortKey, top: int | None, tiny
     return Ranking(found, shown, folded, len(big) == len(shown), depth)
 
 
-_SLASH: Final = re.compile(r"[/\\]")
+_SLASH: Final = lazy_pattern(r"[/\\]")
 
 
 def is_selected(files: Iterable[str], pattern: str, name: str | None = None) -> bool:

@@ -2,7 +2,6 @@
 grouped by their form: material for a bug report.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
@@ -23,6 +22,7 @@ from xla_lens.syntax.hlo.lexical import STRINGS
 from xla_lens.syntax.hlo.opcodes import OPCODES
 from xla_lens.syntax.tables import DumpSection
 from xla_lens.syntax.tree import first_error
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.json_types import CountFrom1, JsonObject, Location, one_of
 from xla_lens.words.numbers import counted
 
@@ -123,7 +123,7 @@ _BEFORE: Final = 16
 _AFTER: Final = 6
 """How many bytes to show on each side of the first error."""
 
-_NUMBER: Final = re.compile(rb"\d+")
+_NUMBER: Final = lazy_pattern(rb"\d+")
 _LONGEST: Final = 200
 
 

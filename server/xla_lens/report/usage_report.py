@@ -1,6 +1,5 @@
 """Sections about a dump that has a memory usage report but no buffer assignment."""
 
-import re
 from typing import Final
 
 from xla_lens.blocks.blocks import Cells, Name, Role, Sections, more, section, table
@@ -9,6 +8,7 @@ from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.model.warrants import Bound, Quantity
 from xla_lens.report.facts import Report
 from xla_lens.report.options import Part
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.warrants import bounded_size, suffix
 
 
@@ -37,7 +37,7 @@ def usage_report_sections(report: Report) -> Sections:
     return (*section(title, totals), *section("Largest buffers by the memory usage report", shown, *rest))
 
 
-_UNIT: Final = re.compile(r"(?:[KMGTPE]i)?B$")
+_UNIT: Final = lazy_pattern(r"(?:[KMGTPE]i)?B$")
 
 
 def _total(report: Report, space: ReportedSpace, kinds: list[str]) -> Cells:

@@ -4,13 +4,13 @@ I1128 07:51:35.109811 3479 deepsea_compiler_backend.cc:2125] XLA::TPU module nam
 I1128 07:51:35.109826 3479 deepsea_compiler_backend.cc:2127] XLA::TPU program HBM usage: 128.56M / 15.75G
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from xla_lens.syntax.printed_size import PrintedSize, printed_size
+from xla_lens.text.patterns import lazy_pattern
 
-_LINE: Final = re.compile(
+_LINE: Final = lazy_pattern(
     rb"XLA::TPU (?:module name: (?P<module>[\w.-]{1,500})"
     rb"|program (?P<space>[A-Z]{1,20}) usage: (?P<used>[\d.]{1,25}\w{0,3}) / (?P<capacity>[\d.]{1,25}\w{0,3}))"
 )
@@ -66,5 +66,5 @@ def keeping_compiler_lines(blocks: Iterable[bytes], lines: list[bytes]) -> Itera
     lines += [line[0] for line in _WHOLE_LINE.finditer(rest + b"\n")]
 
 
-_WHOLE_LINE: Final = re.compile(rb"XLA::TPU (?:module name|program [A-Z]{1,20} usage): .{0,600}(?=\n)")
+_WHOLE_LINE: Final = lazy_pattern(rb"XLA::TPU (?:module name|program [A-Z]{1,20} usage): .{0,600}(?=\n)")
 _LONGEST_LINE: Final = 2000

@@ -1,6 +1,5 @@
 """The spans around a byte of an instruction, a shape or a line, from its syntax tree."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
@@ -8,12 +7,13 @@ from tree_sitter import Node
 
 from xla_lens.syntax.tree import parse_hlo
 from xla_lens.text.document import Span
+from xla_lens.text.patterns import lazy_pattern
 
 Parse: TypeAlias = Callable[[bytes], Node]
 """Returns the tree of a text."""
 
-_WORD: Final = re.compile(rb"[\w.%#\x80-\xff-]*+")
-_WORD_BEFORE: Final = re.compile(_WORD.pattern + rb"\Z")
+_WORD: Final = lazy_pattern(rb"[\w.%#\x80-\xff-]*+")
+_WORD_BEFORE: Final = lazy_pattern(_WORD.pattern + rb"\Z")
 _LONGEST_WORD: Final = 256
 _LONGEST_TEXT: Final = 1 << 17
 """Longer texts have no levels but their words. The longest instructions have 120,000 bytes and parse in 10 ms."""

@@ -6,7 +6,6 @@ here: a quoted instruction, which is left out of the parse and read by `hlo/word
 spans lines; and, in standard output, the file that a line belongs to.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
@@ -18,6 +17,7 @@ from xla_lens.syntax.hlo.words import Word, instruction_words
 from xla_lens.syntax.tables import FileColumns
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
 from xla_lens.text.document import Document, Span
+from xla_lens.text.patterns import lazy_pattern
 
 
 def words(document: Document, columns: FileColumns, start: int, end: int) -> list[Word]:
@@ -75,7 +75,7 @@ def _marker(data: bytes, columns: FileColumns, start: int) -> Iterator[Span]:
 
 
 _NOTHING: Final = ("", 0, 0)
-_WORDS: Final = re.compile(r"[\w*].*[\w*]|\w")
+_WORDS: Final = lazy_pattern(r"[\w*].*[\w*]|\w")
 
 
 def _kind(number: int) -> tuple[str, int, int]:

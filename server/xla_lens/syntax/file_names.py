@@ -7,10 +7,11 @@ All files of a set share one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in
     module_0001.jit_f.cpu_after_optimizations.txt                     the scheduled HLO module
 """
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
+
+from xla_lens.text.patterns import lazy_pattern
 
 
 class FileKind(StrEnum):
@@ -130,13 +131,13 @@ def is_proto(name: str) -> bool:
 
 _CACHED_STAGE: Final = "after_optimizations"
 
-_ANY_MODULE: Final = re.compile(r"module_\d{4,}\.")
+_ANY_MODULE: Final = lazy_pattern(r"module_\d{4,}\.")
 
-_CHANGELIST: Final = re.compile(r"\.cl_(\d{1,18})\.[^/\\]*$")
+_CHANGELIST: Final = lazy_pattern(r"\.cl_(\d{1,18})\.[^/\\]*$")
 
-_NUMBER: Final = re.compile(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
+_NUMBER: Final = lazy_pattern(r"(?:^|[/\\.])module_(\d{4,18})\.[^/\\]*$")
 
-_MODULE: Final = re.compile(
+_MODULE: Final = lazy_pattern(
     r"(?:^|[/\\.])module_\d{4,}\.(?P<module>(?!cl_\d+\.(?:before|after)_optimizations).+?)(?:\.cl_\d+)?"
     r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?(?:before|after)_optimizations[^/\\]*$"
 )

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from xla_lens.syntax.oom_messages import OomBuffer, OomFact, OomKind, OomLog, OomMessage
 from xla_lens.syntax.printed_size import SIZE, PrintedSize, printed_size
+from xla_lens.text.patterns import lazy_pattern
 
 MOST_MESSAGES: Final = 1000
 
@@ -181,7 +182,7 @@ def _forms() -> dict[re.Pattern[str], OomKind]:
     return {_pattern(sentence): OomKind(kind) for kind, sentence in rows}
 
 
-_CODE: Final = re.compile(
+_CODE: Final = lazy_pattern(
     r"(?s)(?:RESOURCE_EXHAUSTED(?!.*RESOURCE_EXHAUSTED).*|(?<![A-Z_])(?=E\d{4}:\s+(?:Compile|Run)[Tt]ime\w+:))\b(E\d{4}):"
 )
 """An error code, such as E1000, shortly before a sentence."""
@@ -335,25 +336,25 @@ def _buffer_of_sentence(kind: OomKind, words: Mapping[str, str], needed: Printed
         )
 
 
-_TAGGED: Final = re.compile(r"(?<=output of )[\w.-]+|(?<=scoped memory for )[\w.-]+")
+_TAGGED: Final = lazy_pattern(r"(?<=output of )[\w.-]+|(?<=scoped memory for )[\w.-]+")
 
 # ---------------------------------------------------------------- what is below a sentence
 
 # Loggers may print anything in front of a line, so these are searched.
-_SPACE: Final = re.compile(
+_SPACE: Final = lazy_pattern(
     r"(?:(?<=\bTotal )|(?<=\bProgram ))\w+(?= usage >=| requirement)|(?<=program allocations in )\w+"
 )
-_GROUP: Final = re.compile(
+_GROUP: Final = lazy_pattern(
     r"(Total \w+ usage(?= >=)|Program \w+ requirement|BufferAssignment stats|HBM capacity|Heap allocator status"
     rf"|Persistent allocations include some or all of|(?<=\] )Stats|^Stats)(?: >=)?\s*({SIZE}|unknown(?: size)?)?\s*:"
 )
 _STATISTICS: Final = ("Limit", "InUse", "MaxInUse", "MaxAllocSize", "Reserved", "PeakReserved", "LargestFreeBlock")
 """The sizes in the statistics of an allocator of GPUs. The other number, `NumAllocs`, is a count."""
-_FACT: Final = re.compile(
+_FACT: Final = lazy_pattern(
     r"([A-Za-z_][\w -]{1,40}?(?:\s?\([^()]{1,60}\))?)(?::\s+|\s{2,}|(?<=\))\s)"
     rf"({SIZE}|unknown(?: size)?)\s*([(\[].*)?$"
 )
-_OUTPUT: Final = re.compile(rf"Output size (?:({SIZE})|unknown)(?:; shares ({SIZE}))?")
+_OUTPUT: Final = lazy_pattern(rf"Output size (?:({SIZE})|unknown)(?:; shares ({SIZE}))?")
 _LONGEST_FIELD: Final = 20_000
 
 
@@ -378,7 +379,7 @@ _NAMES_OF_TOTALS: Final = (
     r"|(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation"
     r"|(?:preallocated temp|total) fragmentation)"
 )
-_ITEM: Final = re.compile(
+_ITEM: Final = lazy_pattern(
     r"(?:\d{1,9}\. )?Size: \d|Buffer \d{1,9}:|Operator: |(?:Entry Parameter Sub)?[Ss]hape: |Unpadded size: "
     r"|Extra memory due to padding: |XLA [Ll]abel: |Allocation type: |Tag: |={8,}|Output size |Peak buffers"
     r"|Total \w+ usage >=|Program \w+ requirement|Largest program allocations in|BufferAssignment stats"
@@ -387,7 +388,7 @@ _ITEM: Final = re.compile(
 )
 """What begins a line below a sentence."""
 
-_TOTAL: Final = re.compile(rf"(?m)^([ \t]*{_NAMES_OF_TOTALS})[ \t]+(?={SIZE}|unknown size)")
+_TOTAL: Final = lazy_pattern(rf"(?m)^([ \t]*{_NAMES_OF_TOTALS})[ \t]+(?={SIZE}|unknown size)")
 
 
 def _in_lines(text: str) -> str:
@@ -403,9 +404,9 @@ def _in_lines(text: str) -> str:
 _LONGEST_JOINED: Final = 1 << 18
 """The longest line that may be a whole list. The longest real message is 20 KB long."""
 
-_ENTRY: Final = re.compile(r"(?m)^.*?(?:\bBuffer (?=\d{1,9}:)|(?<!\S)(?=\d{1,9}\.[ \t]+Size: \d))(\d{1,9})[:.]")
-_END: Final = re.compile(r"\n.*={8}.*")
-_LAST_FIELD: Final = re.compile(r"Allocation type: \S|(?:XLA Label: .*\s+Shape|Subshape): .*\n\s*\Z")
+_ENTRY: Final = lazy_pattern(r"(?m)^.*?(?:\bBuffer (?=\d{1,9}:)|(?<!\S)(?=\d{1,9}\.[ \t]+Size: \d))(\d{1,9})[:.]")
+_END: Final = lazy_pattern(r"\n.*={8}.*")
+_LAST_FIELD: Final = lazy_pattern(r"Allocation type: \S|(?:XLA Label: .*\s+Shape|Subshape): .*\n\s*\Z")
 """The last field of a buffer in the lists of TPUs and of GPUs."""
 
 _FIELDS: Final = {
@@ -420,13 +421,13 @@ _FIELDS: Final = {
     "Allocation type": "allocation_type",
     "Tag": "tag",
 }
-_FIELD: Final = re.compile(r"(?m)^.*?\b(NAMES): ?(.*(?:\n(?!.*\b(?:NAMES):).*)*)".replace("NAMES", "|".join(_FIELDS)))
+_FIELD: Final = lazy_pattern(r"(?m)^.*?\b(NAMES): ?(.*(?:\n(?!.*\b(?:NAMES):).*)*)".replace("NAMES", "|".join(_FIELDS)))
 """A field of a buffer. Logs may wrap long labels and op_names."""
 
-_LABEL: Final = re.compile(
+_LABEL: Final = lazy_pattern(
     r"(?:%?(?P<name>[\w.-]+) = (?:\(.{0,4000}\)\s|\S{1,500}\s)?)?(?P<opcode>[a-z][a-z0-9-]*)(?:\(|\Z)"
 )
-_METADATA: Final = re.compile(r'(op_name|source_file|source_line)=(?:"((?:[^"\\]|\\.)*)"|(\d{1,9}))')
+_METADATA: Final = lazy_pattern(r'(op_name|source_file|source_line)=(?:"((?:[^"\\]|\\.)*)"|(\d{1,9}))')
 
 
 def _buffers(text: str) -> tuple[list[OomBuffer], str, bool]:
@@ -489,7 +490,7 @@ _NEEDLES: Final = (
 blocks without any of them are skipped as a whole.
 """
 
-_BODY: Final = re.compile(
+_BODY: Final = lazy_pattern(
     r"Size:|Operator:|[Ss]hape:|XLA [Ll]abel|Allocation type|Unpadded size|Extra memory|={8}|Tag:|Buffer \d|"
     r"allocation:|fragmentation|usage >=|requirement|stats:|[Pp]eak buffers|Output size|"
     r"bfc_allocator\.cc|\b(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|Reserved|PeakReserved|LargestFreeBlock):\s|"
@@ -497,7 +498,7 @@ _BODY: Final = re.compile(
 )
 """The lines that may follow the sentence of a message."""
 
-_CHUNK: Final = re.compile(rb"bfc_allocator\.cc:\d+\] (?:InUse|Free|Bin|Chunk|Next region)\b")
+_CHUNK: Final = lazy_pattern(rb"bfc_allocator\.cc:\d+\] (?:InUse|Free|Bin|Chunk|Next region)\b")
 """The lines between a warning of an allocator and its statistics. There may be a hundred thousand."""
 
 _IDLE_LINES: Final = 12
@@ -514,12 +515,12 @@ _LONGEST_LINE: Final = 1 << 20
 _LONGEST_PASSAGE: Final = 4 << 20
 """Longer lines and passages are cut, in bytes. The longest real message is 20 KB long."""
 
-_ANSI: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ANSI: Final = lazy_pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\-_])")
 
-_WORKER: Final = re.compile(r"\s*\([^()]{0,80}\bpid=\d+[^()]{0,80}\)")
+_WORKER: Final = lazy_pattern(r"\s*\([^()]{0,80}\bpid=\d+[^()]{0,80}\)")
 """What Ray and vLLM print in front of each line of a worker. The lines of several workers alternate."""
 
-_PREFIX: Final = re.compile(
+_PREFIX: Final = lazy_pattern(
     r"""\A(?:\s*(?:
         \([^()]{0,80}\bpid=\d+[^()]{0,80}\)                                   # (EngineCore pid=106339)
       | \[?(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?(?!\S)
@@ -537,24 +538,24 @@ _PREFIX: Final = re.compile(
     re.VERBOSE,
 )
 
-_SUFFIX: Final = re.compile(r"(?:\s*\||`{1,3})?\s*\Z")
+_SUFFIX: Final = lazy_pattern(r"(?:\s*\||`{1,3})?\s*\Z")
 """What ends a line that is a cell of a table or code."""
 
-_RECORD: Final = re.compile(
+_RECORD: Final = lazy_pattern(
     r"""\A\s*\{.{0,2000}?"(?:message|msg|log|text|textPayload|line|content)"\s*:\s*"((?:[^"\\]|\\.)*)"""
 )
 """A line of a structured log, in JSON, and its text."""
 
-_INNER_PREFIX: Final = re.compile(
+_INNER_PREFIX: Final = lazy_pattern(
     r"(?<=\S)\s+(?=\([^()]{0,80}\bpid=\d+[^()]{0,80}\)\s"
     r"|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d+:? [IWEF]\s+(?:\d{1,16}\s+)?[\w./\\-]{1,200}:\d+\])"
 )
 """Where a line began that somebody has joined with the one above."""
 
-_PROGRESS: Final = re.compile(r"\A[^|\n]{0,80}?\d{1,3}%\|")
+_PROGRESS: Final = lazy_pattern(r"\A[^|\n]{0,80}?\d{1,3}%\|")
 """A progress bar of tqdm, which a message overwrites."""
 
-_ENTITY: Final = re.compile(r"&(?:[a-z]{2,6}|#\d{1,6}|#x[\da-fA-F]{1,5});")
+_ENTITY: Final = lazy_pattern(r"&(?:[a-z]{2,6}|#\d{1,6}|#x[\da-fA-F]{1,5});")
 
 _PLAIN: Final = {
     **dict.fromkeys(map(ord, "\xa0\u2007\u202f"), " "),

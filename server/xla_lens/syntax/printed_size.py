@@ -1,10 +1,11 @@
 """The sizes that XLA prints in reports, logs and messages."""
 
-import re
 from decimal import Decimal
 from typing import Final
 
 from msgspec import Struct
+
+from xla_lens.text.patterns import lazy_pattern
 
 SIZE: Final = (
     r"\d(?:[\d,]{0,25}\d)?(?:\.\d{1,9})?(?:\s?(?:[KMGTPE]i?B?|bytes?|words|B)\b)?"
@@ -14,7 +15,7 @@ SIZE: Final = (
 SparseCores have 4 bytes.
 """
 
-_PARTS_OF_SIZE: Final = re.compile(
+_PARTS_OF_SIZE: Final = lazy_pattern(
     r"(?:[^(]*\((?:\s*|rounded\sto\s|-)(?=\d[\d,]{0,25}(?:\s?bytes|B)?\)))?"
     r"(?P<text>(?P<digits>\d(?:[\d,]{0,25}\d)?)(?:\.(?P<fraction>\d{1,9}))?"
     r"(?:\s?(?:(?P<unit>[KMGTPE])i?B?|bytes?|(?P<words>words)|B)\b)?)"

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from xla_lens.text.patterns import lazy_pattern
+
 
 class PrintedFile(NamedTuple):
     """A file in the output: its name, the bytes of its text, and where the line behind its end begins."""
@@ -35,7 +37,7 @@ def files_in_output(data: bytes) -> Iterator[PrintedFile]:
             yield PrintedFile(marker["name"].decode("utf-8", "replace"), start, max(start, end), next_line)
 
 
-_MARKER: Final = re.compile(
+_MARKER: Final = lazy_pattern(
     # The literal start lets the search skip what cannot match.
     rb"\*\*\* (?<![^\n]\*\*\* )(?P<kind>Begin|End) (?P<name>[^\s*]+) \*\*\*\r?$",
     re.MULTILINE,

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from xla_lens.text.patterns import lazy_pattern
+
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -40,7 +42,7 @@ class Message(dict[str, list["str | Message"]]):
 
 
 _STRING: Final = r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'"""
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy_pattern(
     rf"""
     \#.*+
     | (?P<name>[A-Za-z_]\w*+) \s*+ (?: :\s*+(?P<value>{_STRING}|[\w.+-]++) | :?\s*+(?P<open>[{{<]) | :\s*+(?P<list>\[) )
@@ -89,7 +91,7 @@ def read_text_proto(text: str) -> Message:
     return root
 
 
-_ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|(.))")
+_ESCAPE: Final = lazy_pattern(r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|(.))")
 
 
 def _scalar(text: str) -> str:

@@ -5,7 +5,6 @@ answers are converted for the editor. Lines end as the Language Server Protocol 
 """
 
 import codecs
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -13,6 +12,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
+
+from xla_lens.text.patterns import lazy_pattern
 
 Offsets: TypeAlias = NDArray[np.signedinteger]
 """Offsets or rows, in 32 bits if they fit."""
@@ -121,7 +122,7 @@ def document_of_file(data: bytes) -> Document:
     return document
 
 
-_NOT_BLANK: Final = re.compile(rb"\S")
+_NOT_BLANK: Final = lazy_pattern(rb"\S")
 
 
 def _is_utf8(data: bytes) -> bool:

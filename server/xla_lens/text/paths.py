@@ -1,10 +1,11 @@
 """Paths of the machine that compiled, which a dump contains."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-PATH_SEPARATOR: Final = re.compile(r"[/\\]+")
+from xla_lens.text.patterns import lazy_pattern
+
+PATH_SEPARATOR: Final = lazy_pattern(r"[/\\]+")
 """What separates the parts of a path on any machine."""
 
 PathMapping: TypeAlias = Sequence[tuple[str, str]]

@@ -1,9 +1,10 @@
 """Text that cannot control a terminal, a browser or a reader of logs."""
 
-import re
 from typing import Final
 
-_CONTROLS: Final = re.compile(
+from xla_lens.text.patterns import lazy_pattern
+
+_CONTROLS: Final = lazy_pattern(
     "[\0-\x09\x0b-\x1f\x7f-\x9f"  # C0 without the line feed, DEL, C1
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # the order of writing, and other ends of lines
     "\ud800-\udfff]"  # bytes of file names that are not UTF-8

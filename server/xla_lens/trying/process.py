@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.model.warrants import Quantity
 from xla_lens.syntax.file_names import MODULE_FILE, FlagFile
 from xla_lens.syntax.text_proto import read_text_proto
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.trying.changes import NEEDS_FUNCTION, Change
 from xla_lens.trying.inside import compile_child
 from xla_lens.words.numbers import as_given, shortened
@@ -120,7 +120,7 @@ def _copy_module(files: SetFiles, change: Change, path: Path) -> None:
         raise CannotTry(f"{_missing(files, MODULE_FILE)}: {words}") from None
 
 
-_PROPAGATION: Final = re.compile(rb"\b(allow_spmd_sharding_propagation_to_(?:output|parameters))=\{([a-z,]+)\}")
+_PROPAGATION: Final = lazy_pattern(rb"\b(allow_spmd_sharding_propagation_to_(?:output|parameters))=\{([a-z,]+)\}")
 """What the first line of an HLO module says about the shardings that the compiler may choose, one for each array."""
 
 

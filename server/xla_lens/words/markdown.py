@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.numbers import shortened
 
 LONGEST_NAME: Final = 200
@@ -31,7 +32,7 @@ def escaped(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\g<0>", text)
 
 
-_PUNCTUATION: Final = re.compile(r"[][!#$&*<>@\\`|~]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.")
+_PUNCTUATION: Final = lazy_pattern(r"[][!#$&*<>@\\`|~]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.")
 """What begins markup or a link. An underscore within a word does not."""
 
 
@@ -42,7 +43,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-_PIPE: Final = re.compile(r"(?<!\\)(\\*)\|")
+_PIPE: Final = lazy_pattern(r"(?<!\\)(\\*)\|")
 
 
 def in_cell(text: str) -> str:
@@ -52,7 +53,7 @@ def in_cell(text: str) -> str:
     return _PIPE.sub(r"\1\1\\|", text)
 
 
-_MARKS: Final = re.compile(r"(`+)( ?)(.+?)\2\1|\*\*")
+_MARKS: Final = lazy_pattern(r"(`+)( ?)(.+?)\2\1|\*\*")
 """Inline code, and the marks of bold text."""
 
 

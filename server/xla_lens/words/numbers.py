@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from xla_lens.text.patterns import lazy_pattern
+
 MINUS: Final = "−"
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -116,7 +118,7 @@ def exact_as_given(size_bytes: int) -> str:
     return in_bytes if size_bytes.text == in_bytes else f"{size_bytes.text} ({in_bytes})"
 
 
-_SIZE: Final = re.compile(r"(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?", re.IGNORECASE)
+_SIZE: Final = lazy_pattern(r"(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])(i?B?)|B)?", re.IGNORECASE)
 
 
 def parse_size(text: str) -> Size | None:

@@ -9,6 +9,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.document import Document
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.markdown import code
 
 _KINDS: Final = {
@@ -27,13 +28,13 @@ REMAT: Final = "XLA computes the value again instead of keeping it live, which t
 _NEAR: Final = 64
 """How far from a position a term is searched, in bytes. Lines can have a hundred thousand."""
 
-_TERM: Final = re.compile(
+_TERM: Final = lazy_pattern(
     rb"(?<![\w.-])(?P<word>thread-local|maybe-live-out|preallocated-temp)(?![\w.-])"
     rb"|(?<=[:)])(?P<tiles>T(?:\(\d{1,9}(?:,\d{1,9}){0,7}\)){1,4})"
     rb"|(?<=[:)])S\((?P<space>\d{1,4})\)"
     rb"|\.(?P<remat>remat)\d*(?![A-Za-z])"
 )
-_TILE: Final = re.compile(rb"\(([\d,]+)\)")
+_TILE: Final = lazy_pattern(rb"\(([\d,]+)\)")
 
 
 class Term(NamedTuple):

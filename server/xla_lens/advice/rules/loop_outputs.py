@@ -1,6 +1,5 @@
 """`loop-outputs`: a loop stacks results of which only a part or a sum is read later."""
 
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -14,6 +13,7 @@ from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.memory.donation import ELEMENTWISE
 from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE
+from xla_lens.text.patterns import lazy_pattern
 
 _SMALL_PART: Final = 8
 """A stack has at least this many times the bytes of what is computed from it."""
@@ -129,7 +129,7 @@ def _reduces_operand(writers: Writers, row: int, number: int) -> bool:
 
 _REDUCING: Final = frozenset((b"dynamic-slice", b"reduce", b"slice"))
 
-_BESIDE: Final = re.compile(rb"window=\{size=([0-9x]+) stride=\1[ }]")
+_BESIDE: Final = lazy_pattern(rb"window=\{size=([0-9x]+) stride=\1[ }]")
 """Windows that do not overlap."""
 
 

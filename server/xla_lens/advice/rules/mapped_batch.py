@@ -17,6 +17,7 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.text.patterns import lazy_pattern
 
 _MOST_PARTS: Final = 8
 """The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
@@ -90,7 +91,7 @@ def _parts(batch: int) -> int:
     return max(parts for parts in range(1, _MOST_PARTS + 1) if batch % parts == 0)
 
 
-_VMAP: Final = re.compile(r"(?:^|/)vmap\(")
+_VMAP: Final = lazy_pattern(r"(?:^|/)vmap\(")
 
 
 def _size(subject: Subject) -> int:

@@ -1,6 +1,5 @@
 """`microbatches`: the whole batch goes through the model at once."""
 
-import re
 from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Final
@@ -16,13 +15,14 @@ from xla_lens.model.memory.padding import round_up
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
+from xla_lens.text.patterns import lazy_pattern
 
 _FEWEST_IMAGES: Final = 8
 """The fewest examples of a part in which a TPU convolves. It moves positions of fewer ones into the batch, and then
 keeps larger values for the backward pass (`findings/tpu_small_batches.sh`).
 """
 
-_CONVOLUTION: Final = re.compile(r"/conv_general_dilated\b")
+_CONVOLUTION: Final = lazy_pattern(r"/conv_general_dilated\b")
 
 
 def microbatches(facts: Facts) -> Iterator[Effect]:

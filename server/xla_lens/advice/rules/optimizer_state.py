@@ -1,6 +1,5 @@
 """`optimizer-state`: the optimizer keeps its state in f32."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -12,9 +11,10 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
+from xla_lens.text.patterns import lazy_pattern
 
 _MOMENT: Final = "|".join(FIRST_MOMENTS)
-_FIRST_MOMENT: Final = re.compile(
+_FIRST_MOMENT: Final = lazy_pattern(
     rf".*?(?:\.(?:{_MOMENT})|\['(?:{_MOMENT})'\])(?=[.\[]|$)|(?:mu|momentum|exp_avg)(?=[.\[]|$)"
 )
 """The start of the path of a first moment, by the names that optimizers give it. Second moments, sums of squares and
@@ -71,7 +71,7 @@ def _first_of_two(facts: Facts, trees: Mapping[str, list[int]]) -> list[str]:
     return names[:1] if first == second and len(roots) == 1 else []
 
 
-_NUMBERED: Final = re.compile(r"\w+\[\d+\]")
+_NUMBERED: Final = lazy_pattern(r"\w+\[\d+\]")
 
 
 def _names(subject: Subject) -> tuple[str, ...]:

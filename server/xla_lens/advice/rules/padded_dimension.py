@@ -20,6 +20,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
+from xla_lens.text.patterns import lazy_pattern
 
 _SHORTEST: Final = 1024
 """A dimension that is put last is so long that padding it costs little."""
@@ -101,13 +102,13 @@ def _op_names(facts: Facts, value: int) -> list[str]:
     return [op_name for op_name in found if op_name]
 
 
-_LIBRARY: Final = re.compile(
+_LIBRARY: Final = lazy_pattern(
     r"conv_general_dilated|pallas_call|cholesky|triangular_solve|householder|/(?:eigh?|qr|svd|lu)$"
 )
-_BY_ROW: Final = re.compile(r"/(?:gather|scatter)[^/]*$")
-_SCATTER: Final = re.compile(r"/scatter[^/]*$")
-_PRODUCT: Final = re.compile(r"/dot_general$")
-_RESHAPE: Final = re.compile(r"/reshape$")
+_BY_ROW: Final = lazy_pattern(r"/(?:gather|scatter)[^/]*$")
+_SCATTER: Final = lazy_pattern(r"/scatter[^/]*$")
+_PRODUCT: Final = lazy_pattern(r"/dot_general$")
+_RESHAPE: Final = lazy_pattern(r"/reshape$")
 
 
 def _what(subject: Subject) -> Inlines:

@@ -13,7 +13,6 @@ calls, what it reads as its first call reads what others have made. Where it doe
 like inputs.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -35,6 +34,7 @@ from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.text.patterns import lazy_pattern
 
 _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditional", b"call", None))
 
@@ -261,7 +261,7 @@ def _is_product(facts: Facts, effect: Effect) -> bool:
     return op_name.endswith("dot_general") and not (einsum and set(einsum[1]) & set(einsum[2]) & set(einsum[3]))
 
 
-_EINSUM: Final = re.compile(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
+_EINSUM: Final = lazy_pattern(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 
 def _what(subject: Subject) -> Inlines:

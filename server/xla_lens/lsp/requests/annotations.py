@@ -6,7 +6,6 @@ from typing import Final
 from lsprotocol import types as lsp
 from msgspec.structs import asdict
 
-from xla_lens.diff.values import compared_lenses, other_title
 from xla_lens.editor.annotations import LENS_LIMIT, Click, EditorAction, actions, hints, lenses
 from xla_lens.editor.links import frame_tooltip, links
 from xla_lens.editor.page_kinds import AdvicePage, AnswerPage, HistoryPage, LiveSetPage, Page, ReportPage, SummaryPage
@@ -74,6 +73,8 @@ def code_lens(snapshot: Snapshot, _params: lsp.CodeLensParams) -> list[lsp.CodeL
 
 def _compared(snapshot: Snapshot, compared: ActiveComparison) -> Iterator[tuple[int, lsp.Command]]:
     """What values are in the other dump of the active comparison. A click goes there."""
+    from xla_lens.diff.values import compared_lenses, other_title
+
     convert = Converter(compared.other_set.open, snapshot.capabilities.encoding)
     for offset, other in compared_lenses(compared.comparison, snapshot.file, is_old=compared.is_old, limit=LENS_LIMIT):
         place = value_place(other.dump, other.value) if other.value != NONE else None

@@ -2,7 +2,6 @@
 
 from lsprotocol import types as lsp
 
-from xla_lens.diff.values import other_line, other_value
 from xla_lens.editor.hover import hover as hover_of
 from xla_lens.lsp.client import ClientCapabilities
 from xla_lens.lsp.snapshot import Snapshot
@@ -49,8 +48,11 @@ def _footer(snapshot: Snapshot, mention: Mention | HloMention, position: lsp.Pos
 
 def _compared(snapshot: Snapshot, value: int) -> str | None:
     """What a value is in the other dump of the active comparison."""
-    active = snapshot.compared
-    other = other_value(active.comparison, value, is_old=active.is_old) if active else None
+    if not (active := snapshot.compared):
+        return None
+    from xla_lens.diff.values import other_line, other_value
+
+    other = other_value(active.comparison, value, is_old=active.is_old)
     return other_line(other) if other else None
 
 

@@ -26,7 +26,6 @@ from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.hover import command_links
 from xla_lens.lsp.snapshot import Snapshot
 from xla_lens.lsp.tasks import in_thread
-from xla_lens.memory_map.comparison import compared_maps as compared_maps_data
 from xla_lens.memory_map.map_data import memory_map_data, space_data
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.capacity import Capacity, given_capacity
@@ -65,6 +64,8 @@ async def memory_map(arguments: Arguments) -> RawJson:
 
 async def compared_maps(arguments: Arguments) -> RawJson:
     """Return the memory maps of both dumps of the page of a comparison, on one axis of steps."""
+    from xla_lens.memory_map.comparison import compared_maps as compared_maps_data
+
     compared = await arguments.state.compared(arguments.uri)
     if compared is None:
         raise InvalidParams(f"{arguments.uri} is not a comparison, or one of its dumps cannot be read")

@@ -5,7 +5,6 @@ Each byte counts for the value that owns it (`model/attribution/owned.py`), and 
 line makes the parameters of the program; they count for their argument. Values that own no byte are left out.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
@@ -20,6 +19,7 @@ from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import Rows
+from xla_lens.text.patterns import lazy_pattern
 
 
 class StackBytes(Struct, frozen=True):
@@ -175,7 +175,7 @@ def layer_of(op_name: str | None) -> str | None:
     return "/".join(layers[:2]) or None
 
 
-_BRACKET: Final = re.compile(r"[()\[\]{}]")
+_BRACKET: Final = lazy_pattern(r"[()\[\]{}]")
 
 
 def op_name_path(op_name: str | None) -> _Path:

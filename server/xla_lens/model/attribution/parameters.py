@@ -13,6 +13,7 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE
+from xla_lens.text.patterns import lazy_pattern
 
 MAX_DEPTH: Final = 64
 """Maximum number of parts of a path."""
@@ -98,11 +99,11 @@ def root_of(path: str) -> str:
     return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
-_COMPUTED: Final = re.compile(r"p?jit\([^)/]*\)/")
+_COMPUTED: Final = lazy_pattern(r"p?jit\([^)/]*\)/")
 """The start of the op_names of what JAX computes."""
 
-_ARGUMENT: Final = re.compile(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
-_PART: Final = re.compile(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", re.DOTALL)
+_ARGUMENT: Final = lazy_pattern(r"[^.\[]+(?:\[[^'\]]*\]|\.[^.\[]+)?")
+_PART: Final = lazy_pattern(r"\[(?:'[^']*'|[^\]'])*+(?:\]|.*+)|[./]?[^.\[/]+|.", re.DOTALL)
 
 
 _Parts: TypeAlias = tuple[str | None, ...]
@@ -137,4 +138,4 @@ def _folded(paths: Iterable[_Parts]) -> tuple[dict[_Parts, _Parts], tuple[object
     return found, tuple(sorted(structures, key=str))
 
 
-_NUMBER: Final = re.compile(r"\d+")
+_NUMBER: Final = lazy_pattern(r"\d+")

@@ -5,7 +5,6 @@ A loop defines its results, but the instructions of its body write them: the ele
 their own. The data flow in the HLO module leads from each of them to an instruction that has some.
 """
 
-import re
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -17,6 +16,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import InstructionText, Metadata
 from xla_lens.syntax.hlo.shapes import byte_sizes
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import decode
 
 
@@ -325,7 +325,7 @@ _CALLS: Final = (b"calls", b"to_apply", b"called_computation")
 BRANCHES: Final = (b"branch_computations", b"true_computation", b"false_computation")
 """The attributes that name the computations of a conditional."""
 
-ELEMENT_INDEX: Final = re.compile(rb"[, ]index=([0-9]{1,9})")
+ELEMENT_INDEX: Final = lazy_pattern(rb"[, ]index=([0-9]{1,9})")
 """The index of a `get-tuple-element`."""
 
-_ARRAY: Final = re.compile(rb"[a-z][a-z0-9]*\[[0-9,]*\]")
+_ARRAY: Final = lazy_pattern(rb"[a-z][a-z0-9]*\[[0-9,]*\]")

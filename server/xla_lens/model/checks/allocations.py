@@ -1,6 +1,5 @@
 """Checks of the allocations: their numbers, kinds, sizes and headers, and whether their values fit."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -30,6 +29,7 @@ from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans, without_layou
 from xla_lens.syntax.numbers import human_size
 from xla_lens.syntax.tables import ReportSpaces, Totals
 from xla_lens.syntax.texts import number_texts
+from xla_lens.text.patterns import lazy_pattern
 
 
 def allocation_numbers_ascend(dump: DumpSet, context: Context) -> Findings:
@@ -226,7 +226,7 @@ def _may_be_bitcast(dump: DumpSet, allocation: int, shape: bytes) -> bool:
     return not shape.startswith(b"(") and bool(np.any(is_shown & has_size))
 
 
-_PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")
+_PACKED: Final = lazy_pattern(rb"[suf][124]\D|f4|.*<=")
 
 
 # ---------------------------------------------------------------- memory spaces

@@ -1,6 +1,5 @@
 """Checks of the structure of files: unknown lines, missing headers, and files that are cut off."""
 
-import re
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
@@ -21,6 +20,7 @@ from xla_lens.syntax.columns import NONE, Column, FileTable
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.rows import end_of_lines
 from xla_lens.syntax.tables import DumpSection
+from xla_lens.text.patterns import lazy_pattern
 
 
 def files_are_well_formed(dump: DumpSet, lines: Iterable[UnknownLine], damage: Damage) -> Findings:
@@ -245,7 +245,7 @@ def ends_in(file: DumpFile, section: DumpSection) -> bool:
     return blank is not None and blank.end() == end
 
 
-_BLANK: Final = re.compile(rb"\s*+")
+_BLANK: Final = lazy_pattern(rb"\s*+")
 
 
 def misplaced_allocation(dump: DumpSet) -> int:

@@ -2,7 +2,6 @@
 and each value has a live range that fits the schedule and its uses.
 """
 
-import re
 from collections import Counter
 from typing import Final
 
@@ -18,6 +17,7 @@ from xla_lens.model.tables.kinds import is_thread_local
 from xla_lens.model.tables.lookup import distinct, taken
 from xla_lens.syntax.columns import NONE, Kind, cells
 from xla_lens.syntax.tables import DumpSection
+from xla_lens.text.patterns import lazy_pattern
 
 
 def steps_ascend(dump: DumpSet, context: Context) -> Findings:
@@ -223,7 +223,7 @@ def _without_successors(dump: DumpSet, found: list[int]) -> list[int]:
 # ---------------------------------------------------------------- asynchronous operations
 
 
-_ASYNCHRONOUS: Final = re.compile(rb"-start|async")
+_ASYNCHRONOUS: Final = lazy_pattern(rb"-start|async")
 """The names of instructions that start an asynchronous computation."""
 
 
@@ -237,7 +237,7 @@ def _is_wrong_start(dump: DumpSet, name: int, late: int, most: int) -> bool:
     return not 0 < late <= most or (opcode is not None and opcode.endswith(b"-start"))
 
 
-_READS_ASYNCHRONOUSLY: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+)*$")
+_READS_ASYNCHRONOUSLY: Final = lazy_pattern(r".*async|.*-(start|update|done)(\.\w+)*$")
 
 
 def _is_read_asynchronously(dump: DumpSet, value: int) -> bool:

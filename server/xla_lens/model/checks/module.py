@@ -1,6 +1,5 @@
 """Checks of a dump set against its HLO module. They run if the dump set itself has no errors."""
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import count, takewhile
 from typing import Final, TypeAlias
@@ -33,6 +32,7 @@ from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import IsCancelled, Span
+from xla_lens.text.patterns import lazy_pattern
 
 
 def _in_module(graph: ModuleGraph, names: Column) -> RelatedRows:
@@ -116,7 +116,7 @@ def shapes_match_module(graph: ModuleGraph, context: Context) -> Findings:
 # ---------------------------------------------------------------- parameters and results
 
 
-_LAYOUT: Final = re.compile(rb"entry_computation_layout=\{(\(.*)")
+_LAYOUT: Final = lazy_pattern(rb"entry_computation_layout=\{(\(.*)")
 
 
 def entry_layout_matches(graph: ModuleGraph, context: Context) -> Findings:
@@ -163,7 +163,7 @@ def _entry_shapes(layout: bytes) -> list[Span]:
     return [*map(parameters.__getitem__, numbers), (result[0] + arrow.end(), result[1] + arrow.end())]
 
 
-_ARROW: Final = re.compile(rb"\s*+->\s*+")
+_ARROW: Final = lazy_pattern(rb"\s*+->\s*+")
 
 
 def _result(graph: ModuleGraph) -> int:
@@ -171,8 +171,8 @@ def _result(graph: ModuleGraph) -> int:
     return graph.module.roots.item(graph.module.entry) if graph.module.entry != NONE else NONE
 
 
-_ALIASES: Final = re.compile(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\),?)*) \}")
-_ALIAS: Final = re.compile(rb"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
+_ALIASES: Final = lazy_pattern(rb"input_output_alias=\{((?: \{[\d, ]*\}: \([^()]*\),?)*) \}")
+_ALIAS: Final = lazy_pattern(rb"\{([\d, ]*)\}: \((\d{1,9}), \{([\d, ]*)\}")
 
 
 def aliases_share_bytes(graph: ModuleGraph, _context: Context) -> Findings:
@@ -272,9 +272,9 @@ def instructions_have_their_positions(graph: ModuleGraph, context: Context) -> F
     yield from context.found(instructions, missing > 0, Problem.MISSING_POSITION_OF, *facts)
 
 
-_ASYNCHRONOUS: Final = re.compile(rb"-(?:start|update|done)$")
+_ASYNCHRONOUS: Final = lazy_pattern(rb"-(?:start|update|done)$")
 """The end of `async-start`, or of `slice-start`, as some releases print an asynchronous slice."""
-_NO_ARRAY: Final = re.compile(rb"(?:token|opaque)\[")
+_NO_ARRAY: Final = lazy_pattern(rb"(?:token|opaque)\[")
 
 
 def _tokens_not_forwarded(graph: ModuleGraph, row: int) -> int:

@@ -1,6 +1,5 @@
 """Checks that no two values occupy the same bytes at the same time."""
 
-import re
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from xla_lens.model.memory.alive import CALLING
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
+from xla_lens.text.patterns import lazy_pattern
 
 
 def may_overlap(dump: DumpSet, value: int) -> bool:
@@ -40,7 +40,7 @@ def readers(dump: DumpSet, value: int) -> set[int]:
     return set(dump.uses.name[dump.uses_of(row)].tolist()) if row != NONE else set()
 
 
-_PASSING: Final = re.compile(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-]+-done)(\.\d+)*")
+_PASSING: Final = lazy_pattern(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-]+-done)(\.\d+)*")
 
 
 def _may_call(dump: DumpSet, name: int) -> bool:

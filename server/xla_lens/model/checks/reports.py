@@ -2,7 +2,6 @@
 line is compared with the one that XLA would print.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import zip_longest
@@ -35,6 +34,7 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.shapes import without_layout
 from xla_lens.syntax.numbers import human_size, integer
 from xla_lens.syntax.texts import column, number_texts, span_cells
+from xla_lens.text.patterns import lazy_pattern
 
 
 def reports_match_allocations(dump: DumpSet, context: Context) -> Findings:
@@ -122,8 +122,8 @@ def _cumulative(part: int, total: int) -> bytes:
 # ---------------------------------------------------------------- the lists of allocations
 
 
-_SIZE: Final = re.compile(rb"size -?\d+")
-_ADDRESS: Final = re.compile(rb"^(allocation \d+: )0x[0-9a-f]+, ")
+_SIZE: Final = lazy_pattern(rb"size -?\d+")
+_ADDRESS: Final = lazy_pattern(rb"^(allocation \d+: )0x[0-9a-f]+, ")
 
 
 def _allocations(dump: DumpSet, context: Context, file: DumpFile) -> Findings:
@@ -324,7 +324,7 @@ def _row(dump: DumpSet, context: Context, rows: _Rows, row: int) -> list[Finding
     return [*_difference(row_place(file, table, at), data[table.start[at] : table.end[at]], expected, *related)]
 
 
-_COUNT: Final = re.compile(rb"(\d+)\xc3\x97")
+_COUNT: Final = lazy_pattern(rb"(\d+)\xc3\x97")
 
 
 def _listed(text: bytes) -> tuple[int, bytes]:

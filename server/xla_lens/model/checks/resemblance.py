@@ -14,6 +14,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import kind_text
 from xla_lens.syntax.columns import NONE, Kind, cells
 from xla_lens.syntax.tables import DumpSection
+from xla_lens.text.patterns import lazy_pattern
 
 
 class DamagedRow(Enum):
@@ -154,7 +155,7 @@ _LONGEST: Final = 1 << 10
 _MOST_PARTS: Final = 100
 """The most unknown parts of a line that are listed. The header of an allocation has ten attributes at most."""
 
-_DIGITS: Final = re.compile(rb"\d+")
+_DIGITS: Final = lazy_pattern(rb"\d+")
 
 
 _FORMS: Final[tuple[tuple[DamagedRow, int, *tuple[bytes, ...]], ...]] = (
@@ -200,7 +201,7 @@ _FORMS: Final[tuple[tuple[DamagedRow, int, *tuple[bytes, ...]], ...]] = (
 )
 """The parts of kinds of rows, as they are with each number replaced by 0, and how many a damaged row still has."""
 
-_MEASURES: Final = re.compile(rb"\b(?:total|current|remaining): |\d%|bytes\)")
+_MEASURES: Final = lazy_pattern(rb"\b(?:total|current|remaining): |\d%|bytes\)")
 
 _ATTRIBUTES: Final = ("color 0", "parameter 0", "at ShapeIndex {}", "output shape is", *map(kind_text, Kind))
 _SAME: Final = 0.85
@@ -217,11 +218,11 @@ def _is_attribute(form: bytes) -> bool:
 # ---------------------------------------------------------------- positions and uses
 
 
-_NO_NAME: Final = re.compile(rb"[^\w.-]")
-_POSITION: Final = re.compile(rb" {1,3}(\S{1,300})( \{?[\d,]*\}?)?\s*")
+_NO_NAME: Final = lazy_pattern(rb"[^\w.-]")
+_POSITION: Final = lazy_pattern(rb" {1,3}(\S{1,300})( \{?[\d,]*\}?)?\s*")
 # Each repetition has a limit: of two adjacent ones that match the same characters, all ways to divide a line are tried.
-_OPERAND: Final = re.compile(rb"\s{0,3}\S{1,300} ?oper\w{0,20},? ?\S{1,40}(?: \S{1,40})?\s*")
-_LIKE_OPERAND: Final = re.compile(rb"\s{0,3}([\w.-]{1,300})\W? ?\w{5,9} ?\d{1,10}(?: \{?[\d,]*\}?)?\s*")
+_OPERAND: Final = lazy_pattern(rb"\s{0,3}\S{1,300} ?oper\w{0,20},? ?\S{1,40}(?: \S{1,40})?\s*")
+_LIKE_OPERAND: Final = lazy_pattern(rb"\s{0,3}([\w.-]{1,300})\W? ?\w{5,9} ?\d{1,10}(?: \{?[\d,]*\}?)?\s*")
 
 
 def _row_of_value(dump: DumpSet, line: bytes) -> DamagedRow | None:

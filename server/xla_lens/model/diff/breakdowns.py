@@ -4,7 +4,6 @@ Each byte that is live at a peak counts for the value that owns it (`model/attri
 breakdown add up to both peaks. Values that own no byte are left out.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -19,6 +18,7 @@ from xla_lens.model.diff.traits import plain_op_name
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import decode
 
 
@@ -166,7 +166,7 @@ def _key(by: By, owner: Owner, line: str | None) -> Key:
     return found
 
 
-_DIGITS: Final = re.compile(r"\d+")
+_DIGITS: Final = lazy_pattern(r"\d+")
 
 
 def _line_text(file: str, line: int) -> str:

@@ -23,6 +23,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Kind, Mask, cells
 from xla_lens.syntax.hlo.instruction import InstructionText
 from xla_lens.syntax.hlo.shapes import is_tuple, without_layout
+from xla_lens.text.patterns import lazy_pattern
 from xla_lens.text.positions import decode
 
 CauseKind: TypeAlias = Literal[
@@ -172,7 +173,7 @@ def _resized(compared: Comparison) -> Iterator[ChangeCause]:
         yield _cause(kind, [*zip(*sizes[kind], strict=True)], dict(examples[kind].most_common()))
 
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 
 # ---------------------------------------------------------------- fusions
 

@@ -2,7 +2,6 @@
 the same compiler with the same flags.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
@@ -15,6 +14,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, cells
 from xla_lens.syntax.file_names import FileKind, changelist, module_name
+from xla_lens.text.patterns import lazy_pattern
 
 
 class DiffSide(Struct, frozen=True, eq=False):
@@ -202,7 +202,7 @@ def _libraries(old: DumpSet, new: DumpSet) -> Iterator[Difference]:
 # ---------------------------------------------------------------- devices
 
 
-_COUNTS: Final = re.compile(rb"\b(num_partitions|replica_count)=(\d{1,9})\b")
+_COUNTS: Final = lazy_pattern(rb"\b(num_partitions|replica_count)=(\d{1,9})\b")
 
 
 def device_count(module: HloModule | None) -> int | None:

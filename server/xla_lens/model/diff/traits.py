@@ -5,7 +5,6 @@ op_name counts without the parts that only some releases of JAX print: the `jit(
 `closed_call` of a loop's body, and the parameters of an operation in brackets.
 """
 
-import re
 from collections.abc import Hashable, Iterable
 from typing import Final, TypeAlias
 
@@ -15,6 +14,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column, Pairs
 from xla_lens.syntax.hlo.shapes import without_layout
+from xla_lens.text.patterns import lazy_pattern
 
 Traits: TypeAlias = dict[str, Column]
 """The columns of `read_traits` by their names."""
@@ -90,13 +90,13 @@ def read_traits(dump: DumpSet, numbers: dict[Hashable, int]) -> Traits:
     }
 
 
-_NUMBERS: Final = re.compile(rb"[._]?\d+")
-_DIGITS: Final = re.compile(rb"\d+")
-_TYPE: Final = re.compile(rb"\b[a-z]\w*(?=\[)")
-_FUNCTION: Final = re.compile(r"^(?:p?jit|pmap)\([^()]*\)/")
-_TRANSFORMATIONS: Final = re.compile(r"/(?:\w+\()+\)+(?=/)")
-_WRAPPED: Final = re.compile(rb"^wrapped_|\.clone$")
-_OP_NAME: Final = re.compile(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
+_NUMBERS: Final = lazy_pattern(rb"[._]?\d+")
+_DIGITS: Final = lazy_pattern(rb"\d+")
+_TYPE: Final = lazy_pattern(rb"\b[a-z]\w*(?=\[)")
+_FUNCTION: Final = lazy_pattern(r"^(?:p?jit|pmap)\([^()]*\)/")
+_TRANSFORMATIONS: Final = lazy_pattern(r"/(?:\w+\()+\)+(?=/)")
+_WRAPPED: Final = lazy_pattern(rb"^wrapped_|\.clone$")
+_OP_NAME: Final = lazy_pattern(rb', metadata=\{(?:op_type="[^"]*" )?op_name="((?:[^"\\]|\\.)*)"')
 
 
 def parameter_values(dump: DumpSet) -> Pairs:
@@ -141,5 +141,5 @@ def plain_op_name(op_name: str | None) -> str | None:
     return _PARAMETERS.sub(r"\1", op_name) if op_name.endswith("]") else op_name
 
 
-_PARAMETERS: Final = re.compile(r"(?<=.)(/(?!\d)[\w-]+)\[[^/]*\]\Z")
+_PARAMETERS: Final = lazy_pattern(r"(?<=.)(/(?!\d)[\w-]+)\[[^/]*\]\Z")
 """The brackets after an operation. A parameter has brackets, too: ``params['w']``."""

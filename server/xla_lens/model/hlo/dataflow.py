@@ -5,7 +5,6 @@ Instructions in between define no value, but have uses too: a `bitcast` is anoth
 `get-tuple-element` reads the table of the tuple.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,6 +15,7 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import ordered, taken
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 
 def uses(dump: DumpSet, values: Column) -> Column:
@@ -51,7 +51,7 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
             yield value, row_place(dump.used, uses, use)
 
 
-_DIGITS: Final = re.compile(rb"\d+")
+_DIGITS: Final = lazy_pattern(rb"\d+")
 
 
 def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:

@@ -1,6 +1,5 @@
 """The HLO module in the numbers of its dump: which uses and steps follow from it."""
 
-import re
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -15,6 +14,7 @@ from xla_lens.syntax.hlo.quotes import QuoteParts, Quotes, read_quotes
 from xla_lens.syntax.hlo.shapes import subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.texts import number_texts
+from xla_lens.text.patterns import lazy_pattern
 
 _CALLS: Final = {
     b"while": (b"condition", b"body"),
@@ -24,13 +24,13 @@ _CALLS: Final = {
 }
 """The instructions whose computations are part of the schedule, and the attributes that name those computations."""
 
-_VIRTUAL: Final = re.compile(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
+_VIRTUAL: Final = lazy_pattern(rb"%([^\s{}()\[\]\",=%#]+(?:#\d{1,9})+)(?=[,)])")
 """An operand that is an element of a tuple, or of a tuple in it, for which recent releases print no
 `get-tuple-element`.
 """
 
 
-_ELEMENT: Final = re.compile(rb", index=(\d{1,9})")
+_ELEMENT: Final = lazy_pattern(rb", index=(\d{1,9})")
 
 
 class ComputationCall(NamedTuple):

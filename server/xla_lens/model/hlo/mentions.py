@@ -1,6 +1,5 @@
 """What the text at a byte of an HLO module refers to, and what that is in the dump of the same set."""
 
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,6 +14,7 @@ from xla_lens.model.tables.lookup import ordered
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME
 from xla_lens.text.document import Span
+from xla_lens.text.patterns import lazy_pattern
 
 
 class HloInstruction(Struct, frozen=True):
@@ -44,9 +44,9 @@ class HloMention(NamedTuple):
     is_definition: bool
 
 
-_WORD: Final = re.compile(rb"%?" + NAME)
-_NAME: Final = re.compile(NAME)
-_CALLED: Final = re.compile(rb"(?<![a-z_])([a-z_]++)=\{?(?:[^{}=\"]*,)?\s*\Z")
+_WORD: Final = lazy_pattern(rb"%?" + NAME)
+_NAME: Final = lazy_pattern(NAME)
+_CALLED: Final = lazy_pattern(rb"(?<![a-z_])([a-z_]++)=\{?(?:[^{}=\"]*,)?\s*\Z")
 
 
 def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:

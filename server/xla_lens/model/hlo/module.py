@@ -27,6 +27,7 @@ from xla_lens.syntax.hlo.module import HEADER, ModuleColumns, Strings
 from xla_lens.syntax.hlo.source_columns import Sources, read_sources
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import IsCancelled, Span
+from xla_lens.text.patterns import lazy_pattern
 
 
 class HloModule(Struct, frozen=True, eq=False, dict=True):
@@ -315,14 +316,14 @@ def _called_names(match: re.Match[bytes]) -> list[bytes]:
 
 _HEAD: Final = 4096
 
-CALLED: Final = re.compile(rb", (%b)=(?:\{([^{}]*)\}|([^,\s]+))" % b"|".join(CALLING_ATTRIBUTES))
+CALLED: Final = lazy_pattern(rb", (%b)=(?:\{([^{}]*)\}|([^,\s]+))" % b"|".join(CALLING_ATTRIBUTES))
 """An attribute that names computations: group 1 is the attribute, 2 a list of names in braces, 3 a single name."""
 
-CALLED_NAMES: Final = re.compile(rb", (?:%b)=(\{[^{}]*\}|[^,\s]+)" % b"|".join(CALLING_ATTRIBUTES))
+CALLED_NAMES: Final = lazy_pattern(rb", (?:%b)=(\{[^{}]*\}|[^,\s]+)" % b"|".join(CALLING_ATTRIBUTES))
 """The names in such an attribute, a list with its braces."""
 
-IN_NAME: Final = re.compile(NAME_CHARACTER)
+IN_NAME: Final = lazy_pattern(NAME_CHARACTER)
 """A character of a name."""
 
-_END: Final = re.compile(rb"\n\}[^\n]*\n\r?\n")
+_END: Final = lazy_pattern(rb"\n\}[^\n]*\n\r?\n")
 """The end of the last computation, and the empty line behind it."""

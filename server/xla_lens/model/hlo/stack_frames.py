@@ -1,6 +1,5 @@
 """The stack frames of an HLO module: the Python calls that made its instructions."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -11,6 +10,7 @@ from xla_lens.syntax.columns import NONE, FileTable
 from xla_lens.syntax.hlo.instruction import Metadata
 from xla_lens.syntax.hlo.lexical import unquoted
 from xla_lens.syntax.hlo.module import ModuleColumns, Strings
+from xla_lens.text.patterns import lazy_pattern
 
 
 class StackFrame(Struct, frozen=True):
@@ -156,7 +156,7 @@ def package_of(file: str) -> str | None:
     return match[1] if match else None
 
 
-_PACKAGE: Final = re.compile(r"/(?:site|dist)-packages/([^/.]+)")
+_PACKAGE: Final = lazy_pattern(r"/(?:site|dist)-packages/([^/.]+)")
 
 
 def _rows_of_ids(table: FileTable) -> Callable[[int], int]:

@@ -17,6 +17,7 @@ from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.syntax.columns import NONE, rows_of
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.printed_size import printed_size
+from xla_lens.text.patterns import lazy_pattern
 
 MOST_TABLES: Final = 50
 """A report has a table for up to this many allocations of a memory space, and leaves out only small ones after that
@@ -118,7 +119,7 @@ def _by_tables(dump: DumpSet, file: DumpFile) -> Iterator[ReportedSpace]:
         yield ReportedSpace(color, Interval(total, total), Interval(min(surely_needed, total), total), None)
 
 
-_SCALAR: Final = re.compile(r"\w+\[\]|\((?:\w+\[\](?:, )?)+\)")
+_SCALAR: Final = lazy_pattern(r"\w+\[\]|\((?:\w+\[\](?:, )?)+\)")
 
 
 def _may_be_local(dump: DumpSet, buffer: ReportedBuffer) -> bool:
@@ -151,7 +152,7 @@ def _interval(size: str) -> Interval:
 
 # ---------------------------------------------------------------- lists with kinds
 
-_HEADER: Final = re.compile(
+_HEADER: Final = lazy_pattern(
     r"allocation (?P<number>\d{1,18}): (?:0x[0-9a-f]+, )?size (?P<size>[\d.]+\w*)(?:, color (?P<color>\d{1,9}))?"
 )
 _KIND_WORDS: Final = (

@@ -11,7 +11,6 @@ Measured with the memory of a process (`findings/`, `docs/what-the-numbers-mean.
 - A transform of one long dimension (`fft`) takes about as much as its result.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
@@ -26,6 +25,7 @@ from xla_lens.model.tables.lookup import distinct
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import InstructionText, read_instruction
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
+from xla_lens.text.patterns import lazy_pattern
 
 
 class UnseenKind(StrEnum):
@@ -49,16 +49,16 @@ class Unseen(Struct, frozen=True):
     size_bytes: int | None
 
 
-_FUSION: Final = re.compile(rb'\\?"kind\\?":\\?"__ynn_fusion\\?"')
-_LAPACK: Final = re.compile(rb'custom_call_target="lapack_\w*(?:syevd|heevd|gesdd)\w*"')
+_FUSION: Final = lazy_pattern(rb'\\?"kind\\?":\\?"__ynn_fusion\\?"')
+_LAPACK: Final = lazy_pattern(rb'custom_call_target="lapack_\w*(?:syevd|heevd|gesdd)\w*"')
 """Functions with a workspace of the size of a matrix. Those for LU, QR and Cholesky work in place."""
 _FUSION_WORD: Final = b"__ynn_fusion"
 _WORDS: Final = (_FUSION_WORD, b"lapack_", b" sort(", b" fft(")
 """What the text of each such instruction contains. Other texts may contain it, too. A search for words takes a tenth of
 the time of one for a pattern.
 """
-_SORTED: Final = re.compile(rb", dimensions=\{(\d{1,4})\}, is_stable=true")
-_ONE_LENGTH: Final = re.compile(rb", fft_length=\{\d+\}")
+_SORTED: Final = lazy_pattern(rb", dimensions=\{(\d{1,4})\}, is_stable=true")
+_ONE_LENGTH: Final = lazy_pattern(rb", fft_length=\{\d+\}")
 
 
 def unseen_memory(dump: DumpSet, module: HloModule | None) -> tuple[Unseen, ...]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE, Column, narrowed
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Backend(StrEnum):
@@ -136,7 +137,7 @@ _WORDS: Final = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM", "cmem": "CMEM", "
 _PRINTED: Final = {"default": 0, "vmem": 1, "smem": 2, "hbm": 3, "host": 4, "cmem": 5}
 """The names in memory usage reports (`GetMemorySpaceName`)."""
 
-_NUMBER: Final = re.compile(r"(?:color_|memory space )?(\d{1,9})")
+_NUMBER: Final = lazy_pattern(r"(?:color_|memory space )?(\d{1,9})")
 
 
 def parse_spaces(text: str) -> frozenset[SpaceId]:
@@ -159,20 +160,20 @@ def parse_spaces(text: str) -> frozenset[SpaceId]:
     return frozenset(found)
 
 
-_STAGE: Final = re.compile(
+_STAGE: Final = lazy_pattern(
     r"\.(?:(?P<tpu>cl_\d+\.)|(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?(?P<named>[cg]pu)_)after_optimizations[^/\\]*$"
 )
 """The end of file names. XLA puts the backend before the stage; libtpu puts its version there: `cl_1003875606`."""
 
-_BEGIN: Final = re.compile(rb"\*\*\* Begin (\S+) \*\*\*")
+_BEGIN: Final = lazy_pattern(rb"\*\*\* Begin (\S+) \*\*\*")
 """What `--xla_dump_to=-` prints before each file."""
 
-_TILED: Final = re.compile(rb"\{[\d,]*:[^{}]*?T\(")
+_TILED: Final = lazy_pattern(rb"\{[\d,]*:[^{}]*?T\(")
 """A layout with tiles, which only the TPU backend prints."""
 
 _CONFIGS: Final = {
-    Backend.GPU: re.compile(rb'\\?"operation_queue_id\\?":|custom_call_target="__(?:cublas|cudnn|triton)'),
-    Backend.CPU: re.compile(rb'\\?"outer_dimension_partitions\\?":|custom_call_target="(?:__onednn|xla_\w*cpu_)'),
+    Backend.GPU: lazy_pattern(rb'\\?"operation_queue_id\\?":|custom_call_target="__(?:cublas|cudnn|triton)'),
+    Backend.CPU: lazy_pattern(rb'\\?"outer_dimension_partitions\\?":|custom_call_target="(?:__onednn|xla_\w*cpu_)'),
 }
 """Backend configurations and custom calls that only one backend prints."""
 

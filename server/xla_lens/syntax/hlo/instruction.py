@@ -24,6 +24,7 @@ from xla_lens.syntax.hlo.lexical import (
     unquoted,
 )
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 Metadata: TypeAlias = Mapping[str, str]
 """The metadata fields of an instruction: `op_name`, `source_file`, `source_line`, `stack_frame_id`, …"""
@@ -130,17 +131,17 @@ class InstructionText(Struct, frozen=True):
         return -1
 
 
-_BEFORE_SHAPE: Final = re.compile(rb"\s*" + DEFINITION)
+_BEFORE_SHAPE: Final = lazy_pattern(rb"\s*" + DEFINITION)
 # A shape ends with a bracket, and no bracket within a shape stands before a blank: so the first match is right.
-_AFTER_SHAPE: Final = re.compile(rb"(?<=[)\]}])\s+([a-z][a-z0-9-]*)\(")
-_BRACKET: Final = re.compile(rb"[()]")
+_AFTER_SHAPE: Final = lazy_pattern(rb"(?<=[)\]}])\s+([a-z][a-z0-9-]*)\(")
+_BRACKET: Final = lazy_pattern(rb"[()]")
 # Group 1 or 2 is the name of an operand; the other choices are comments and shapes.
-_OPERAND: Final = re.compile(rb"%(" + NAME + rb")|/\*[^*]*+\*/|b\(|" + ARRAY_SHAPE + rb"|(" + BARE_NAME + rb")")
+_OPERAND: Final = lazy_pattern(rb"%(" + NAME + rb")|/\*[^*]*+\*/|b\(|" + ARRAY_SHAPE + rb"|(" + BARE_NAME + rb")")
 _WITHOUT_NAMES: Final = (b"parameter", b"constant")
-_PARAMETER: Final = re.compile(rb"\d+(?=\))")
+_PARAMETER: Final = lazy_pattern(rb"\d+(?=\))")
 _METADATA: Final = b", metadata={"
-_NESTED: Final = re.compile(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METADATA) + rb"|[{}]", re.DOTALL)
-_FIELD: Final = re.compile(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
+_NESTED: Final = lazy_pattern(STRING + rb"|" + UNCLOSED + rb"|" + re.escape(_METADATA) + rb"|[{}]", re.DOTALL)
+_FIELD: Final = lazy_pattern(rb"\s*(" + KEY + rb")=(" + STRING + rb"|\{[^{}]*+\}|" + NAME + rb"+)", re.DOTALL)
 
 
 def read_instruction(text: bytes, start: int = 0, end: int | None = None) -> InstructionText | None:

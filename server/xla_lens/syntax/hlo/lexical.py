@@ -7,6 +7,8 @@ readers equal to the grammar on every module and every quoted instruction of the
 import re
 from typing import Final, NamedTuple
 
+from xla_lens.text.patterns import lazy_pattern
+
 NAME_CHARACTER: Final = rb"[^\s{}()\[\]\",=%]"
 NAME: Final = NAME_CHARACTER + rb"+"
 """A name without the `%` sign in front of it."""
@@ -14,7 +16,7 @@ NAME: Final = NAME_CHARACTER + rb"+"
 BARE_NAME: Final = rb"[A-Za-z_]" + NAME_CHARACTER + rb"*+"
 """A name that is recognizable without a `%` sign."""
 
-REFERENCE: Final = re.compile(rb"%(" + NAME + rb")")
+REFERENCE: Final = lazy_pattern(rb"%(" + NAME + rb")")
 """A name with its `%` sign; group 1 is the bare name."""
 
 KEY: Final = rb"[A-Za-z_][A-Za-z0-9_.-]*+"
@@ -28,7 +30,7 @@ UNCLOSED: Final = rb'".*+'
 linear: without it, the search for the end of the string starts again at each quotation mark.
 """
 
-STRINGS: Final = re.compile(STRING + rb"|(" + UNCLOSED + rb")", re.DOTALL)
+STRINGS: Final = lazy_pattern(STRING + rb"|(" + UNCLOSED + rb")", re.DOTALL)
 """A string; or a quotation mark that ends none, with all that follows in group 1, which a replacement keeps."""
 
 STRING_IN_LINE: Final = rb'"(?:[^"\\\n]|\\.)*+"'
@@ -69,7 +71,7 @@ def reference_at(text: bytes, offset: int) -> Reference | None:
     return Reference(match[1], match.start(), match.end()) if match and offset <= match.end() else None
 
 
-_ELEMENT: Final = re.compile(rb"(?<=.)(?:#[0-9]{1,9}){1,99}+\Z", re.DOTALL)
+_ELEMENT: Final = lazy_pattern(rb"(?<=.)(?:#[0-9]{1,9}){1,99}+\Z", re.DOTALL)
 
 
 def operand_position(operand: bytes) -> tuple[bytes, bytes]:
@@ -80,7 +82,7 @@ def operand_position(operand: bytes) -> tuple[bytes, bytes]:
     return (operand[: match.start()], b"{%s}" % match[0][1:].replace(b"#", b",")) if match else (operand, b"")
 
 
-_ESCAPES: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPES: Final = lazy_pattern(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _CONTROLS: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 

@@ -19,6 +19,7 @@ from xla_lens.syntax.hlo.lexical import STRING_IN_LINE
 from xla_lens.syntax.texts import column
 from xla_lens.syntax.tree import check_cancelled
 from xla_lens.text.document import Document, IsCancelled, ReportProgress
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Computations(FileTable, frozen=True):
@@ -87,12 +88,12 @@ class ModuleColumns(Struct, frozen=True, eq=False):
     stack_frames: StackFrames
 
 
-HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
+HEADER: Final = lazy_pattern(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
 """The start of a module; group 2 is its name."""
 
-_TABLE: Final = re.compile(rb"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*(?=[\r\n]|\Z)")
-_ROW: Final = re.compile(rb"(\d{1,9})[ \t]+(?:(" + STRING_IN_LINE + rb")|\{([^{}\n]*+)\})")
-_FIELD: Final = re.compile(rb"(?<![a-z_])([a-z_]+)=(\d{1,9})(?!\d)")
+_TABLE: Final = lazy_pattern(rb"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*(?=[\r\n]|\Z)")
+_ROW: Final = lazy_pattern(rb"(\d{1,9})[ \t]+(?:(" + STRING_IN_LINE + rb")|\{([^{}\n]*+)\})")
+_FIELD: Final = lazy_pattern(rb"(?<![a-z_])([a-z_]+)=(\d{1,9})(?!\d)")
 
 _CHECK_INTERVAL: Final = 1 << 7
 """Rows of stack frames between two checks for cancellation."""

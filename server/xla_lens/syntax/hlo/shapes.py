@@ -1,7 +1,6 @@
 """Shapes in HLO text: what they mean, how many bytes they take, and the subshapes of tuples."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
@@ -13,6 +12,7 @@ from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.document import Span
+from xla_lens.text.patterns import lazy_pattern
 
 
 class ArrayShape(Struct, frozen=True):
@@ -49,17 +49,17 @@ class ArrayShape(Struct, frozen=True):
 
 # A type narrower than a byte takes a whole one, unless the layout packs it.
 _BITS: Final = {"pred": 8, "token": 0, "opaque": 64}
-_DIGITS: Final = re.compile(r"\d+")
+_DIGITS: Final = lazy_pattern(r"\d+")
 
-_ARRAY: Final = re.compile(
+_ARRAY: Final = lazy_pattern(
     rb"(pred|token|opaque|bf16|[sufc]\d+[a-z0-9]*)\[([-\d,<=?]*)\](?:\{([\d,]*)"
     rb"(?::((?:T(?:\([-\d,*]*\))+|SC(?:\([-\d,:]*\))+|[SELM]\(-?\d+\)|[P#*D]\([^{}]*\))*+))?\})?"
 )
 """Group 1 is the type, group 2 the dimensions, group 3 the order of the dimensions, and group 4 the other properties of
 the layout (Layout::ToString).
 """
-_TILES: Final = re.compile(rb"T((?:\([^()]*\))+)")
-_NUMBERS: Final = re.compile(rb"([SEL])\((-?\d+)\)")
+_TILES: Final = lazy_pattern(rb"T((?:\([^()]*\))+)")
+_NUMBERS: Final = lazy_pattern(rb"([SEL])\((-?\d+)\)")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -103,7 +103,7 @@ def without_layout(shape: bytes) -> bytes:
     return _LAYOUT.sub(b"", shape)
 
 
-_LAYOUT: Final = re.compile(rb"\{[^{}]*\}|/\*[^*]*+\*/")
+_LAYOUT: Final = lazy_pattern(rb"\{[^{}]*\}|/\*[^*]*+\*/")
 
 
 def is_entry_shape(printed: bytes, shape: bytes) -> bool:
@@ -145,7 +145,7 @@ def _is_entry_array(printed: bytes, shape: bytes) -> bool:
     )
 
 
-_SPACE_OR_BITS: Final = re.compile(rb"[SE]\(-?\d+\)")
+_SPACE_OR_BITS: Final = lazy_pattern(rb"[SE]\(-?\d+\)")
 
 
 def is_tuple(text: bytes) -> bool:
@@ -179,7 +179,7 @@ def _tuple_byte_size(text: bytes) -> int:
 
 
 # A buffer, `b(...)`, is one subshape, whatever it contains: a shape, perhaps a tuple, with tiles in its layout.
-_SUBSHAPE: Final = re.compile(
+_SUBSHAPE: Final = lazy_pattern(
     rb"(?<![a-z0-9])(?:" + ARRAY_SHAPE + rb"|b\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))|[()]"
 )
 _MAX_NESTING: Final = 100

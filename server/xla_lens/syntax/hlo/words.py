@@ -11,6 +11,7 @@ from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.hlo.lexical import ARRAY_SHAPE, KEY, NAME, STRING, UNCLOSED
 from xla_lens.syntax.hlo.module import ModuleColumns
 from xla_lens.text.document import Document
+from xla_lens.text.patterns import lazy_pattern
 
 MAX_WORDS_BYTES: Final = 4096
 """The bytes from the start of an instruction in which words are found. The longest instructions have 120,000."""
@@ -24,7 +25,7 @@ collector, which doubles the 98th percentile of semantic tokens.
 """
 
 
-_WORD: Final = re.compile(
+_WORD: Final = lazy_pattern(
     # Strings within the JSON of a backend configuration match without a group.
     rb"(?<=[= ])(?P<string>" + STRING + rb")|" + STRING + rb"|" + UNCLOSED + rb"|(?P<comment>/\*[^*]*+\*/)"
     rb"|(?P<name>%" + NAME + rb")"
@@ -33,7 +34,7 @@ _WORD: Final = re.compile(
     rb"|(?P<bare_name>[A-Za-z_][^\s{}()\[\]\",=%:]*+)",
     re.DOTALL,
 )
-_LINE: Final = re.compile(
+_LINE: Final = lazy_pattern(
     rb"[ \t]*(?:(?P<keyword>HloModule|ENTRY)[ \t]+)?(?:(?<=HloModule )(?P<module>[^\s,]+)"
     rb"|(?P<table>FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*$|(?P<number>\d+)[ \t]"
     rb"|(?P<computation>%?" + NAME + rb")[ \t]*(?=[({]))"
