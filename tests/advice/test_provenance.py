@@ -8,11 +8,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from samples import DUMPS, analysis_of, module_of
 from xla_lens.advice.actions import Action
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.rules import donate
+from xla_lens.advice.subject import Subject
 from xla_lens.api import find_donation
 from xla_lens.blocks.blocks import plain_text
 
@@ -153,6 +156,19 @@ def test_an_argument_with_a_part_that_stays_is_not_donated_as_a_whole(tmp_path: 
     title = plain_text(action.what)
     assert "Donate" in title
     assert "params['w1']" in title
+
+
+def test_an_argument_is_donated_as_a_whole_if_the_program_returns_the_rest_of_it_anew() -> None:
+    """The counters of an optimizer may fit no output, as on a CPU where these are computed elsewhere."""
+    path = _dump("donate_averaged")
+    action, dump = _donation(path), analysis_of(path).dump
+    assert action
+    first, *rest = (value for group in action.groups for value in group.values)
+    groups = (structs.replace(action.groups[0], values=(first,)),)
+    subject = Subject(dump, groups, None, "jax.checkpoint", "jax.jit", "averaged", None, None, is_training=True)
+    assert donate.ROW.snippet(subject) is None
+    subject = structs.replace(subject, updated=frozenset(map(dump.values.allocation.item, rest)))
+    assert donate.ROW.snippet(subject) == "averaged = jax.jit(averaged, donate_argnames=('params',))"
 
 
 @pytest.mark.parametrize("program", ["donate_preference", "donate_near_reference", "donate_gradients", "donate_swap"])

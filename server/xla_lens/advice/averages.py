@@ -9,7 +9,7 @@ from xla_lens.advice.facts import Dimensions, Facts
 from xla_lens.advice.op_names import is_forward
 from xla_lens.advice.provenance import elementwise_sources
 from xla_lens.advice.subject import Average
-from xla_lens.model.attribution.parameters import path_parts, told_path
+from xla_lens.model.attribution.parameters import path_parts, root_of, told_path
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.text.patterns import lazy_pattern
 
@@ -43,15 +43,22 @@ class Averages:
 
     def donated(self, advised: Collection[int]) -> tuple[Average, ...]:
         """The averages of weights that are donated, as the weights are, once some arguments are donated, too, and the
-        frozen weights beside donated ones, whether they are donated or not.
+        frozen weights beside donated ones, whether they are donated or not. Whole trees are donated, if they may be.
         """
         arguments, kind = self._facts.arguments, self._facts.kind
-        if {*arguments}.isdisjoint(advised):
+        trees = {self._tree(value) for value in {*arguments}.intersection(advised)}
+        if not trees:
             return ()
         donated = {value for value in arguments if kind[value] & Kind.MAYBE_LIVE_OUT}.union(advised)
+        donated.update(value for value in self._facts.updated.values() if self._tree(value) in trees)
         return tuple(
             each for each in self._of_weights if each.weight in donated and (each.value in donated or each.is_frozen)
         )
+
+    def _tree(self, argument: int) -> str:
+        """The name of the tree that an argument is in, of itself if it is in none or its name is unknown."""
+        path = told_path(self._facts.op_name(self._facts.name[argument]))
+        return root_of(path) if path else str(argument)
 
     @cached_property
     def _of_weights(self) -> tuple[Average, ...]:

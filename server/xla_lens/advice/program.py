@@ -49,6 +49,7 @@ class Program:
             is_random=any(is_random(facts.origins.of_value(effect.source_value).op_name) for effect in owned),
             donated=self._donated_for(effects),
             averages=facts.kept(Averages).donated({effect.value for effect in effects}),
+            updated=frozenset(facts.dump.values.allocation[[*facts.updated.values()]].tolist()),
         )
 
     def _donated_for(self, effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -135,7 +135,8 @@ class Subject(Struct, frozen=True):
     that it has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop, which may be
     around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and `is_random` that some
     hold random numbers. `donated` are the names of arguments that have to be donated for it, and `averages` those that
-    are donated together with what they are averages of, and frozen ones beside what is donated.
+    are donated together with what they are averages of, and frozen ones beside what is donated. `updated` are the
+    allocations of the arguments that the program returns anew and that are not donated.
     """
 
     dump: DumpSet
@@ -155,6 +156,7 @@ class Subject(Struct, frozen=True):
     is_random: bool = False
     donated: tuple[str, ...] = ()
     averages: tuple[Average, ...] = ()
+    updated: frozenset[int] = frozenset()
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

@@ -127,9 +127,9 @@ def _beginning_code(subject: Subject, average: Average) -> str:
 
 
 def _whole_arguments(subject: Subject) -> set[str]:
-    """The arguments all of whose arrays are to be donated, or are. An argument is donated as a whole, and a part of it
-    that stays, such as the frozen weights beside those that are trained, would be gone for the next step. `nnx.jit`
-    returns all states anew.
+    """The arguments all of whose arrays are donated, are to be, or may be because the program returns them anew. An
+    argument is donated as a whole, and a part of it that stays, such as the frozen weights beside those that are
+    trained, would be gone for the next step. `nnx.jit` returns all states anew.
     """
     dump = subject.dump
     advised = {dump.values.allocation.item(value) for group in subject.groups for value in group.values}
@@ -137,7 +137,7 @@ def _whole_arguments(subject: Subject) -> set[str]:
     for allocation, path in parameter_paths(dump).items():
         roots.add(root_of(path))
         is_donated = dump.allocations.kind[allocation] & int(Kind.MAYBE_LIVE_OUT)
-        if not is_donated and allocation not in advised and NNX_STATE not in path:
+        if not is_donated and allocation not in advised | subject.updated and NNX_STATE not in path:
             kept.add(root_of(path))
     return roots - kept
 
