@@ -17,7 +17,7 @@ def live_after(dump: DumpSet, color: int, edit: Edit) -> dict[int, int]:
             continue
         place = (allocation << 45) + offset
         for piece in edit.get(value, (Piece(start, end, size),)):
-            if not piece.is_moved:
+            if piece.moved_to is None:
                 place_end = place + min(piece.size_bytes, size)
                 found.append((place, place_end, max(piece.start_step, start), min(piece.end_step, end)))
             elif piece.start_step <= piece.end_step:

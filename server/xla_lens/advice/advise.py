@@ -328,7 +328,9 @@ class _Search(Struct, frozen=True, eq=False):
         """The bytes that the buffer of an output gets smaller."""
         dump, size = self.facts.dump, self.facts.size
         left = (
-            max((piece.size_bytes for piece in edit[value]), default=0) if value in edit else size[value]
+            max((piece.size_bytes for piece in edit[value] if piece.moved_to is None), default=0)
+            if value in edit
+            else size[value]
             for value in dump.values_of_allocation(allocation).tolist()
         )
         return max(0, dump.allocations.size_bytes.item(allocation) - max(left, default=0))

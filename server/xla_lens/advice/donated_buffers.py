@@ -4,15 +4,20 @@ An output that is written over an argument needs no buffer of its own. What was 
 another place, as do the copies of arguments. XLA assigns the largest first, each to the smallest buffer of an output
 that is free for as long: that of an argument from the last read of the argument, or its copy, until the output is
 written over it. All others are temporaries (`BufferAssigner`).
+
+It does the same if outputs get smaller, as moments in bfloat16, which are computed in buffers of their own.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import ceil, floor
+from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import structs
+
 from xla_lens.advice.facts import SMALLEST_SHARE, Effect, Facts
-from xla_lens.advice.overwriting import Output, entry_row, may_overwrite
+from xla_lens.advice.overwriting import Output, entry_row, may_overwrite, outputs_after_donation
 from xla_lens.advice.stacks import row_of
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.order import post_order, queued_behind
@@ -30,6 +35,33 @@ def donation_effects(facts: Facts, writers: Writers, outputs: Sequence[Output]) 
     if temporaries.peak_bytes < edited.temporaries.peak_bytes:
         effects = tuple(_Assignment(facts, writers, outputs).effects(has_temporaries=False))
     yield from effects
+
+
+def displaced_by_shrinking(facts: Facts, writers: Writers, sizes: Mapping[int, int]) -> Iterator[Effect]:
+    """Yield what becomes of the values in the buffers of outputs on a CPU once some outputs, none of them written over
+    an argument, have these sizes in bytes: what no longer fits, and finds no other place, becomes a temporary.
+    """
+    space = facts.dump.values.space
+    outputs = [each for each in outputs_after_donation(facts, writers, {}) if space[each.value] == facts.space.color]
+    allocation_of = facts.dump.values.allocation
+    shrunk = {allocation_of.item(value) for value in sizes}
+    smaller = [
+        structs.replace(each, parts=frozenset({each.value}), begin=NONE, begin_step=facts.start[each.value])
+        if each.value in sizes
+        else each
+        for each in outputs
+    ]
+    now = {guest.values for guest in _Assignment(facts, writers, outputs).assign()}
+    after = _Assignment(facts, writers, smaller, sizes)
+    for guest in after.assign():
+        # What finds no place today, though it has one, tells of the assignment that it differs from that of XLA.
+        if guest.values not in now:
+            yield from after.moved(guest)
+    for buffer in after.buffers:
+        allocation = allocation_of.item(buffer.output.value)
+        for guest in buffer.guests:
+            if allocation_of.item(guest.values[0]) in shrunk - {allocation}:
+                yield from after.moved(guest, allocation)
 
 
 class _Guest(NamedTuple):
@@ -63,9 +95,9 @@ class _Buffer:
     first instruction in the order in which XLA visits them.
     """
 
-    def __init__(self, facts: Facts, output: Output, place: int) -> None:
+    def __init__(self, facts: Facts, output: Output, place: int, size_bytes: int) -> None:
         self.output, self.place = output, place
-        self.size, self.end, self.last_read = facts.size[output.value], float(NONE), NONE
+        self.size, self.end, self.last_read = size_bytes, float(NONE), NONE
         self.begin = output.output_time if output.is_moved else output.begin_step
         self.guests = list[_Guest]()
         if output.argument != NONE:
@@ -94,19 +126,25 @@ class _Buffer:
 class _Assignment:
     """The buffers of outputs, and what needs a place beside these."""
 
-    def __init__(self, facts: Facts, writers: Writers, outputs: Sequence[Output]) -> None:
+    def __init__(
+        self, facts: Facts, writers: Writers, outputs: Sequence[Output], sizes: Mapping[int, int] = MappingProxyType({})
+    ) -> None:
         self._facts, self._writers, self._places = facts, writers, post_order(writers.module)
-        self._buffers = [_Buffer(facts, output, self._first_place(output)) for output in outputs]
+        own_sizes = (sizes.get(output.value, facts.size[output.value]) for output in outputs)
+        self.buffers = [
+            _Buffer(facts, output, self._first_place(output), size)
+            for output, size in zip(outputs, own_sizes, strict=True)
+        ]
         # Small ones change nothing, and are many.
         self._least_bytes = facts.space.peak_live_bytes // SMALLEST_SHARE
         self._beginning_at, self._ending_at = dict[int, list[Output]](), dict[float, list[int]]()
-        for buffer in self._buffers:
+        for buffer in self.buffers:
             if buffer.output.begin != NONE and not buffer.output.is_moved:
                 self._beginning_at.setdefault(buffer.output.begin_step, []).append(buffer.output)
             if not buffer.output.is_copied:
                 self._ending_at.setdefault(buffer.end, []).append(buffer.output.argument)
-        self._moved_outputs = {buffer.output.value for buffer in self._buffers if buffer.output.is_moved}
-        copied = [buffer.output for buffer in self._buffers if buffer.output.is_copied]
+        self._moved_outputs = {buffer.output.value for buffer in self.buffers if buffer.output.is_moved}
+        copied = [buffer.output for buffer in self.buffers if buffer.output.is_copied]
         # What reads copies runs after all of them, where XLA runs what is ready first.
         is_queue = queued_behind(writers.module, ()) is not None
         last_copy = max((output.copy_time for output in copied if is_queue), default=0.0)
@@ -120,19 +158,25 @@ class _Assignment:
         temporaries = [*self._temporaries()] if has_temporaries else []
         left = self._left_after_placing([*self._guests(), *self._copies(), *temporaries])
         yield Effect(NONE, tuple(guest.piece for guest in left if not guest.values))
-        yield from (effect for guest in left for effect in self._moved(guest))
+        yield from (effect for guest in left for effect in self.moved(guest))
         stay = {guest.values for guest in left}
         placed = (value for guest in temporaries if guest.values not in stay for value in guest.values)
         yield from (Effect(value, is_aside=True) for value in placed)
-        moved = {guest.values[0]: guest.piece._replace(is_moved=True) for guest in left if guest.values}
-        for buffer in self._buffers:
+        moved = {guest.values[0]: guest.piece._replace(moved_to=NONE) for guest in left if guest.values}
+        for buffer in self.buffers:
             if buffer.output.argument == NONE:
                 yield from self._stored(buffer)
             else:
                 yield from self._overwritten(buffer, moved.get(buffer.output.value))
 
-    def _moved(self, guest: _Guest) -> Iterator[Effect]:
-        """The effects on the values of a guest without a place, which become temporaries."""
+    def assign(self) -> list[_Guest]:
+        """Put what is in the buffers of outputs today into them anew, and return what finds no place."""
+        return self._left_after_placing([*self._guests()])
+
+    def moved(self, guest: _Guest, allocation: int = NONE) -> Iterator[Effect]:
+        """Yield the effects on the values of a guest that move to the buffer of an output. Without one, they become
+        temporaries.
+        """
         if guest.is_temporary or guest.is_new(self._moved_outputs):
             return
         starts = (self._facts.start[value] for value in guest.values[1:])
@@ -140,7 +184,7 @@ class _Assignment:
         ends = [*(start - 1 for start in starts), floor(guest.end)]
         for value, end in zip(guest.values, ends, strict=True):
             piece = self._facts.piece(value, self._facts.start[value], end)
-            yield Effect(value, (piece._replace(is_moved=True),), is_aside=True)
+            yield Effect(value, (piece._replace(moved_to=allocation),), is_aside=True)
 
     def _stored(self, buffer: _Buffer) -> Iterator[Effect]:
         """The effect on an output in a buffer of its own in which something else finds a place."""
@@ -168,7 +212,7 @@ class _Assignment:
 
     def _guests(self) -> Iterator[_Guest]:
         """Yield what is in the buffers of outputs today, and outputs that are computed elsewhere."""
-        for buffer in self._buffers:
+        for buffer in self.buffers:
             output = buffer.output
             if output.is_moved:
                 end = max(_last_read(self._facts, output.value), output.output_time)
@@ -208,8 +252,8 @@ class _Assignment:
 
     def _copies(self) -> Iterator[_Guest]:
         """Yield the copies of arguments."""
-        outputs = {buffer.output.value for buffer in self._buffers if buffer.output.argument == NONE}
-        for buffer in self._buffers:
+        outputs = {buffer.output.value for buffer in self.buffers if buffer.output.argument == NONE}
+        for buffer in self.buffers:
             argument, time = buffer.output.argument, buffer.output.copy_time
             # What is returned as another output, too, is a copy already.
             if buffer.output.is_copied and outputs.isdisjoint(self._facts.copies_of(argument)):
@@ -264,7 +308,7 @@ class _Assignment:
         """Put guests into buffers that are free, the largest first, and return those that find no place. Of buffers of
         a size, XLA tries the last first.
         """
-        buffers = sorted(self._buffers, key=lambda buffer: (buffer.size, -buffer.place))
+        buffers = sorted(self.buffers, key=lambda buffer: (buffer.size, -buffer.place))
         sizes, left = [buffer.size for buffer in buffers], list[_Guest]()
         for guest in sorted(guests, key=lambda guest: (-guest.size, guest.place, guest.start)):
             fitting = buffers[bisect_left(sizes, guest.size) :] if guest.size >= self._least_bytes else []

@@ -6,11 +6,13 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.averages import FIRST_MOMENTS, Averages
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.donated_buffers import displaced_by_shrinking
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
+from xla_lens.model.tables.backend import Backend
 from xla_lens.text.patterns import lazy_pattern
 
 _MOMENT: Final = "|".join(FIRST_MOMENTS)
@@ -39,14 +41,22 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
             trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
     trees = {tree: values for tree, values in trees.items() if not _is_average(facts, tree, values)}
     found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
+    smaller = dict[int, int]()
     for value in (value for tree in found for value in trees[tree]):
         same = facts.in_buffer_of(value)
         # Behind a copy of the argument, the buffer may hold other values before the new moment is written to it.
         copies = facts.copies_of(value)
         kept = {value, *copies, max(same, key=facts.start.__getitem__)} if copies else {*same}
         # The new moment of an argument that is not donated is in a buffer of its own.
-        for other in sorted(kept | {facts.new_version(value)}):
+        new = facts.new_version(value)
+        for other in sorted(kept | {new}):
             yield facts.divided(other, 2)
+        if new not in kept:
+            smaller[new] = facts.size[new] // 2
+    writers = facts.origins.writers
+    # On a CPU, the buffers of outputs have other values before.
+    if smaller and writers and facts.dump.backend is Backend.CPU:
+        yield from displaced_by_shrinking(facts, writers, smaller)
 
 
 def _is_average(facts: Facts, tree: str, values: Sequence[int]) -> bool:

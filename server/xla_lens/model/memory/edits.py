@@ -28,13 +28,14 @@ from xla_lens.syntax.columns import NONE, Column, Kind, Mask
 
 class Piece(NamedTuple):
     """What is left of a value: the first `size_bytes` of its slice, live from `start_step` to `end_step`. What is moved
-    is in a buffer of its own instead, a temporary one.
+    is in bytes of its own instead: `moved_to` is the allocation, a row of `DumpSet.allocations`, NONE for a new
+    temporary buffer, None for what stays.
     """
 
     start_step: int
     end_step: int
     size_bytes: int
-    is_moved: bool = False
+    moved_to: int | None = None
 
 
 Edit: TypeAlias = Mapping[int, tuple[Piece, ...]]
@@ -68,7 +69,7 @@ def _common(first: Iterable[Piece], second: Sequence[Piece], size_bytes: int) ->
             max(one.start_step, other.start_step),
             min(one.end_step, other.end_step),
             size,
-            one.is_moved or other.is_moved,
+            one.moved_to if other.moved_to is None else other.moved_to,
         )
         for one in first
         for other in second
@@ -135,12 +136,11 @@ class EditableSpace(Struct, frozen=True, eq=False, dict=True):
         rest = near[~np.isin(near, changed)]
         old, new = coverage(self.slots.take(near)), coverage(_joined(self.slots.take(rest), self._left(changed, edit)))
         pieces = (piece for row in changed.tolist() for piece in edit[self.slots.value.item(row)])
-        moved = (piece for piece in pieces if piece.is_moved and piece.start_step <= piece.end_step)
-        new_buffers = [*edit.get(NONE, ()), *moved]
-        added = [delta for start, end, size, _ in new_buffers for delta in ((start, size), (end + 1, -size))]
-        steps, sizes = np.array(added, np.int64).reshape(-1, 2).T
+        moved = (piece for piece in pieces if piece.moved_to is not None and piece.start_step <= piece.end_step)
+        added = [delta for piece in (*edit.get(NONE, ()), *moved) for delta in _deltas(piece)]
+        allocations, steps, sizes = np.array(added, np.int64).reshape(-1, 3).T
         return Coverage(
-            np.concatenate((old.allocation, new.allocation, np.full(len(added), NONE))),
+            np.concatenate((old.allocation, new.allocation, allocations)),
             np.concatenate((old.steps, new.steps, steps)),
             np.concatenate((-old.deltas, new.deltas, sizes)),
         )
@@ -167,13 +167,19 @@ class EditableSpace(Struct, frozen=True, eq=False, dict=True):
     def _left(self, changed: Column, edit: Edit) -> Slots:
         """The slots of what an edit leaves of some rows in their allocations."""
         left = [(row, piece) for row in changed.tolist() for piece in edit[self.slots.value.item(row)]]
-        pieces = [(row, *piece) for row, piece in left if not piece.is_moved]
-        rows, starts, ends, sizes, _ = np.array(pieces, np.int64).reshape(-1, 5).T
+        pieces = [(row, *piece[:3]) for row, piece in left if piece.moved_to is None]
+        rows, starts, ends, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
         whole = self.slots.take(rows)
         starts, ends = np.maximum(starts, whole.start_step), np.minimum(ends, whole.end_step)
         end_offsets = np.minimum(whole.offset + sizes, whole.end_offset)
         found = Slots(whole.value, whole.allocation, whole.offset, end_offsets, starts, ends)
         return found.take(np.flatnonzero((starts <= ends) & (whole.offset < end_offsets)))
+
+
+def _deltas(piece: Piece) -> tuple[tuple[int, int, int], ...]:
+    """The bytes that a piece in bytes of its own adds to an allocation, and takes off it later, each with its step."""
+    allocation = NONE if piece.moved_to is None else piece.moved_to
+    return (allocation, piece.start_step, piece.size_bytes), (allocation, piece.end_step + 1, -piece.size_bytes)
 
 
 def _changed(live: LiveBytes, steps: Column, deltas: Column) -> LiveBytes:
