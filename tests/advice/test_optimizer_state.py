@@ -20,6 +20,7 @@ from xla_lens.blocks.blocks import plain_text
         ("opt_state[1][0].trace['kernel']", "opt_state[1][0].trace"),
         ("state['m']['w']", "state['m']"),
         ("momentum['w1']", "momentum"),
+        ("momentum['mu']", "momentum"),
         ("optimizer.exp_avg[3]", "optimizer.exp_avg"),
         # The second moment, a sum of squares, an average of the weights, and names that begin alike.
         ("opt_state[0].nu['kernel']", ""),
@@ -67,6 +68,19 @@ def test_what_was_in_the_buffers_of_new_moments_finds_another_place(tmp_path: Pa
     moments in bfloat16: half of each of four, old and new. The activations move to the buffers of other outputs.
     """
     action = _advised("undonated_moments", tmp_path)
+    assert plain_text(action.what) == "Keep momentum, the first moment of the optimizer, in bfloat16"
+    assert action.saved_needed_bytes == 1 << 20
+
+
+def test_a_weight_with_the_name_of_a_first_moment_is_none(tmp_path: Path) -> None:
+    """The encoder of a variational model computes `mu`, so its weights and their second moments have that name, too."""
+    for path in (Path(__file__).parent / "programs" / "undonated_moments").glob("*.gz"):
+        text = gzip.decompress(path.read_bytes())
+        (tmp_path / path.stem).write_bytes(text.replace(b"[\\'w1\\']", b"[\\'mu\\']"))
+    path = next(tmp_path.glob("*-buffer-assignment.txt"))
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    action = next(action for action in advice.actions if action.rule is Rule.OPTIMIZER_STATE)
     assert plain_text(action.what) == "Keep momentum, the first moment of the optimizer, in bfloat16"
     assert action.saved_needed_bytes == 1 << 20
 

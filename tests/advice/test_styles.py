@@ -78,6 +78,7 @@ def _text(advice: Advice, rule: str) -> str:
         ("selective", "rematerialize", "Wrap step"),
         # Points with a coordinate and a time have no features.
         ("physics", "microbatches", "Split the batch (t and x)"),
+        ("physics", "microbatches", "microbatches)[0]  # divided by 4 if the loss is a mean"),
         # The mean that the deviations of a step need is that of the step.
         ("spread", "loop-outputs", "Reduce or slice f32[128,16384,16]"),
         # The mean that is subtracted from the returns is that of a microbatch.

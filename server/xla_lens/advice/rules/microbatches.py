@@ -126,6 +126,8 @@ def _snippet(subject: Subject) -> str:
     zeros = "zeros_like_results" if what == "results" else "zeros_like_params"
     if batch and batch.has_gradients and not batch.is_trained:
         notes.append("the sums over the examples, before noise is added")
+    elif what == "gradients":
+        notes.append(f"divided by {_parts(subject)} if the loss is a mean")
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
         parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"

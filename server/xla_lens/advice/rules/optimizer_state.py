@@ -1,6 +1,6 @@
 """`optimizer-state`: the optimizer keeps its state in f32."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -17,7 +17,7 @@ from xla_lens.text.patterns import lazy_pattern
 
 _MOMENT: Final = "|".join(FIRST_MOMENTS)
 _FIRST_MOMENT: Final = lazy_pattern(
-    rf".*?(?:\.(?:{_MOMENT})|\['(?:{_MOMENT})'\])(?=[.\[]|$)|(?:mu|momentum|exp_avg)(?=[.\[]|$)"
+    rf"(?:mu|momentum|exp_avg)(?=[.\[]|$)|.*?(?P<name>\.(?:{_MOMENT})|\['(?:{_MOMENT})'\])(?=[.\[]|$)"
 )
 """The start of the path of a first moment, by the names that optimizers give it. Second moments, sums of squares and
 averages of the weights have others, and need their precision.
@@ -35,9 +35,11 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
     names, as programs that write Adam themselves have them: `state[1]` and `state[2]`.
     """
     trees: dict[str, list[int]] = {}
+    paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.all_arguments}
+    ends = _ends_of_weights(filter(None, paths.values()))
     for value in sorted(facts.idle_arguments):
-        shape, path = facts.dimensions(value), told_path(facts.op_name(facts.name[value]))
-        if shape and shape.type == "f32" and path is not None:
+        shape, path = facts.dimensions(value), paths[value]
+        if shape and shape.type == "f32" and path is not None and _end(path) not in ends:
             trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
     trees = {tree: values for tree, values in trees.items() if not _is_average(facts, tree, values)}
     found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
@@ -57,6 +59,25 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
     # On a CPU, the buffers of outputs have other values before.
     if smaller and writers and facts.dump.backend is Backend.CPU:
         yield from displaced_by_shrinking(facts, writers, smaller)
+
+
+def _end(path: str) -> str | None:
+    """The end of a path from the name of a first moment on: ``.mu['encoder']``, None without one."""
+    match = _FIRST_MOMENT.match(path)
+    return path[match.start("name") :] if match and match["name"] else None
+
+
+def _ends_of_weights(paths: Iterable[str]) -> set[str]:
+    """The ends of the paths of weights, as the trees of first moments have them. A weight may have the name of a first
+    moment, as what computes a mean: ``opt_state[0].nu['mu']`` belongs to the weight ``['mu']``, as does
+    ``opt_state[0].mu['mu']``.
+    """
+    weights = (path[len(tree) :] for path in paths if (tree := first_moment_of(path)))
+    return {weight[part.start() :] for weight in weights for part in _PART.finditer(weight)}
+
+
+_PART: Final = lazy_pattern(r"[.\[]")
+"""The start of a part of a path."""
 
 
 def _is_average(facts: Facts, tree: str, values: Sequence[int]) -> bool:
