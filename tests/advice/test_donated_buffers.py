@@ -40,8 +40,8 @@ def _donation(advice: Advice) -> Action | None:
     ("name", "arguments", "needed_after"),
     [
         ("descent", "'params',", 753_688),
-        ("every_second", "'params', 'momentum', 'total', 'count'", 549_020),
-        ("scaled", "'params', 'square', 'mean', 'scale'", 762_070),
+        ("every_second", "'params', 'momentum', 'total'", 549_020),
+        ("scaled", "'params', 'square', 'mean'", 762_070),
         ("master_weights", "'state', 'params'", 438_344),
     ],
 )

@@ -28,6 +28,7 @@
 - `slow_weights`: a step of `optax.lookahead`, whose arguments are not donated.
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
+- `looked_up`: a step of momentum for six tables of embeddings and a net, for a TPU. Four parts need 121 MiB more.
 - `words_by_time`: a step of a recurrent net for an array of words whose first dimension is time.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
 - `transformed`: a scan over layers in a function that Haiku transforms.
@@ -71,9 +72,13 @@ def _text(advice: Advice, rule: str) -> str:
     ("program", "rule", "text"),
     [
         # No `vmap`: the module shows that each result is computed from one row.
-        ("nearest", "mapped-batch", "Map over 8 examples at a time instead of all in near"),
+        ("nearest", "mapped-batch", "Map over 8 examples (queries) at a time instead of all in near"),
         # The mean loss is a sum over the examples.
-        ("judged", "mapped-batch", "Map over 2,048 examples at a time instead of all and add up the results in losses"),
+        (
+            "judged",
+            "mapped-batch",
+            "Map over 2,048 examples (x and labels) at a time instead of all and add up the results in losses",
+        ),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),
         # Points with a coordinate and a time have no features.
@@ -194,6 +199,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("convolved_plainly", "donate"),
         # A TPU has the 128 images in the minor dimension, where 32 take as much.
         ("images", "microbatches"),
+        # A TPU would hold padded copies of six tables, and of their gradients, while it takes the parts.
+        ("looked_up", "microbatches"),
         # Each query needs what all others have of a key.
         ("compared_queries", "attention-scores"),
         # The mean of all chains is no weight.
@@ -232,6 +239,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "history",
         "images",
         "linked",
+        "looked_up",
         "pulled",
         "recurrent_spread",
         "sharpness",

@@ -96,11 +96,13 @@ class Averages:
         siblings = Counter(beside[value] for value in read)
         models = [value for value in values if most and siblings[beside[value]] <= _MOST_MODELS]
         frozen = {value for value in models if self._is_frozen(value)}
+        # What a program returns as it is may be donated beside what it does not return.
+        returned = {value for value in frozen if facts.new_version(value) != NONE}
         found = dict[tuple[str, str], Average]()
         for weight in weights:
             for value, name in names.items():
                 name_of_weight = names[weight] if value in values else parts[weight][0]
-                is_frozen = value in frozen and weight not in frozen
+                is_frozen = value in frozen and (weight not in frozen or (weight in returned and value not in returned))
                 is_like = self.is_average(value, weight) or self._is_moved_with(value, weight, name)
                 if value != weight and (is_like or is_frozen):
                     average = Average(value, weight, name, name_of_weight, is_frozen)

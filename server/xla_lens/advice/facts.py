@@ -331,7 +331,7 @@ class Facts:
                 # What is subtracted from them may be their mean.
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
-                names, is_updated = self._names_of_batch(size, number), bool(axes.updated & axis)
+                names, is_updated = self._names_of_batch(size, number, axis), bool(axes.updated & axis)
                 return Batch(
                     names,
                     size,
@@ -426,8 +426,14 @@ class Facts:
                 continue
             # A sum over models is no result of one of them.
             if (own and not is_summed) or (is_summed and not is_training and self._tells_training):
-                names = self._names_of_batch(size, 0)
-                return Batch(names, size, is_trained=is_training, is_summed=is_summed, has_results=bool(own))
+                return Batch(
+                    self._names_of_batch(size, 0),
+                    size,
+                    is_random=bool(axes.random & axis),
+                    is_trained=is_training,
+                    is_summed=is_summed,
+                    has_results=bool(own),
+                )
         return None
 
     @cached_property
@@ -500,10 +506,24 @@ class Facts:
             donated |= updated
         return {shape.lengths[0] for shape in map(self.dimensions, donated) if shape and shape.lengths}
 
-    def _names_of_batch(self, size: int, number: int) -> tuple[str, ...]:
-        """The names of the inputs of which a dimension has a length."""
-        shapes = ((value, self.dimensions(value)) for value in self.inputs)
-        values = (value for value, shape in shapes if shape and shape.lengths[number : number + 1] == (size,))
+    @cached_property
+    def _shapes_of_arguments(self) -> dict[int, Dimensions]:
+        return {value: shape for value in self.all_arguments if (shape := self.dimensions(value))}
+
+    def _names_of_batch(self, size: int, number: int, axis: int = 0) -> tuple[str, ...]:
+        """The names of the inputs of which a dimension has a length, and of the arguments that are returned anew for
+        each element of an axis, such as the states of a recurrent net.
+        """
+        own, others = set[tuple[int, ...]](), set[tuple[int, ...]]()
+        for result in self.axes.results if self.axes and axis else ():
+            (own if result.axes & axis else others).add(result.lengths)
+        inputs = {*self.inputs}
+        values = (
+            value
+            for value, shape in self._shapes_of_arguments.items()
+            if shape.lengths[number : number + 1] == (size,)
+            if value in inputs or shape.lengths in own - others
+        )
         paths = (told_path(self.op_name(self.name[value])) for value in values)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
 

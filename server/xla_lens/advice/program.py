@@ -13,7 +13,7 @@ from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
 from xla_lens.model.attribution.parameters import says_nothing, told_path
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.text.patterns import lazy_pattern
 
 
@@ -49,8 +49,19 @@ class Program:
             is_random=any(is_random(facts.origins.of_value(effect.source_value).op_name) for effect in owned),
             donated=self._donated_for(effects),
             averages=facts.kept(Averages).donated({effect.value for effect in effects}),
+            has_moments=self._have_moments(effects),
             updated=frozenset(facts.dump.values.allocation[[*facts.updated.values()]].tolist()),
         )
+
+    def _have_moments(self, effects: Sequence[Effect]) -> bool:
+        """Whether effects are on an optimizer's state, beside weights that are donated, too. Where a loop trains, the
+        weights are not read before it either.
+        """
+        facts = self._facts
+        changed = {effect.value for effect in effects}.intersection(facts.arguments)
+        donated = {value for value in facts.arguments if facts.kind[value] & Kind.MAYBE_LIVE_OUT} | changed
+        weights = donated.intersection(facts.candidates) - facts.idle_arguments
+        return bool(weights and changed & facts.idle_arguments)
 
     def _donated_for(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """The names of the arguments that have to be donated for effects on other values, because the program no longer

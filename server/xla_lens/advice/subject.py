@@ -136,7 +136,8 @@ class Subject(Struct, frozen=True):
     around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and `is_random` that some
     hold random numbers. `donated` are the names of arguments that have to be donated for it, and `averages` those that
     are donated together with what they are averages of, and frozen ones beside what is donated. `updated` are the
-    allocations of the arguments that the program returns anew and that are not donated.
+    allocations of the arguments that the program returns anew and that are not donated. `has_moments` says that some of
+    the buffers are of an optimizer's state.
     """
 
     dump: DumpSet
@@ -157,6 +158,7 @@ class Subject(Struct, frozen=True):
     donated: tuple[str, ...] = ()
     averages: tuple[Average, ...] = ()
     updated: frozenset[int] = frozenset()
+    has_moments: bool = False
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

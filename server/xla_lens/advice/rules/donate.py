@@ -1,6 +1,6 @@
 """`donate`: arguments that the caller keeps could hold outputs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -11,7 +11,7 @@ from xla_lens.advice.overwriting import outputs_after_donation
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Average, Subject, listed
 from xla_lens.blocks.blocks import Inline, Inlines, Name, plain_text
-from xla_lens.model.attribution.parameters import parameter_paths, root_of
+from xla_lens.model.attribution.parameters import parameter_paths, root_of, told_path
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.order import before_written
 from xla_lens.model.memory.donation import Fit, Missed, missed_donations
@@ -26,9 +26,11 @@ def donate(facts: Facts) -> Iterator[Effect]:
     """
     dump, color, writers = facts.dump, facts.space.color, facts.origins.writers
     space = dump.values.space
-    rows = [row for row in missed_donations(dump, facts.updated) if space[row.parameter] == color]
+    updates = {output: value for output, value in facts.updated.items() if space[value] == color}
+    small = _in_small_arguments(facts, updates.values())
+    updates = {output: value for output, value in updates.items() if value not in small}
+    rows = [row for row in missed_donations(dump, updates) if space[row.parameter] == color]
     if writers and dump.backend is Backend.CPU:
-        updates = {output: value for output, value in facts.updated.items() if space[value] == color}
         yield from _on_cpu(facts, writers, updates, {row.parameter for row in rows}) if updates else ()
         return
     copies = {facts.name[row.first] for row in rows if facts.opcode(row.first) == b"copy"}
@@ -43,6 +45,22 @@ def donate(facts: Facts) -> Iterator[Effect]:
         is_unneeded = space[row.output] == color and not is_left
         outputs = (dump.values.allocation.item(row.output),) if is_unneeded else ()
         yield Effect(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
+
+
+def _in_small_arguments(facts: Facts, values: Iterable[int]) -> set[int]:
+    """Those of some arguments that are, with all others of their trees, too small to be worth their name in the code,
+    such as a counter: a caller may use it after the call.
+    """
+    trees = dict[str, list[int]]()
+    for value in values:
+        path = told_path(facts.op_name(facts.name[value]))
+        trees.setdefault(root_of(path) if path else str(value), []).append(value)
+    sizes = {tree: sum(facts.size[value] for value in found) for tree, found in trees.items()}
+    least = max(sizes.values(), default=0) // _MUCH_LARGER
+    return {value for tree, found in trees.items() if sizes[tree] < least for value in found}
+
+
+_MUCH_LARGER: Final = 10_000
 
 
 def _on_cpu(facts: Facts, writers: Writers, updates: Mapping[int, int], fitting: Collection[int]) -> Iterator[Effect]:
@@ -110,12 +128,14 @@ def _snippet(subject: Subject) -> str | None:
     # What is updated beside what stays has to be apart from it.
     parts = subject.argument_names(lambda path: "" if root_of(path) in whole else path)
     apart = [part for part in parts if part]
-    more = f"  # and {plain_text(listed(apart))} as arguments of their own" if apart else ""
-    if not subject.is_training and not apart:
-        # A batch that a net adds something to is no state of the program: its caller may need it afterwards.
-        more = f"  # if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call" if donated else ""
-    elif subject.averages and not apart:
-        more = f"  # {'; '.join(_beginning_code(subject, each) for each in subject.averages)}"
+    notes = [f"and {plain_text(listed(apart))} as arguments of their own"] if apart else []
+    is_state = subject.has_moments or any(not average.is_frozen for average in subject.averages)
+    if not (subject.is_training and is_state) and donated and not apart:
+        # A batch that a net adds something to is no state of the program. Weights may be what each client begins with.
+        notes.append(f"if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call")
+    if not apart:
+        notes += [_beginning_code(subject, each) for each in subject.averages]
+    more = f"  # {'; '.join(notes)}" if notes else ""
     return f"{compiled}, donate_argnames={donated!r}){more}" if donated else None
 
 

@@ -23,6 +23,7 @@ keeps larger values for the backward pass (`findings/tpu_small_batches.sh`).
 """
 
 _CONVOLUTION: Final = lazy_pattern(r"/conv_general_dilated\b")
+_LOOKUP: Final = lazy_pattern(r"/gather\b")
 
 
 def microbatches(facts: Facts) -> Iterator[Effect]:
@@ -59,10 +60,36 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         if op_name not in names and (is_forward or not is_weight) and has_batch:
             left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
             yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
-    trained = (value for value in kept if facts.is_computed_with(value, begin))
+    trained = [value for value in kept if facts.is_computed_with(value, begin)]
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
-    yield Effect(NONE, (Piece(0, end, sum(facts.size[value] for value in trained)),))
+    sums = sum(facts.size[value] for value in trained)
+    # The loop holds the copies of such tables, and adds up their gradients in the same layout, as far as in VMEM.
+    rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in trained)
+    yield Effect(NONE, (Piece(0, end, sums), Piece(0, end, max(0, rows - _vmem_bytes(facts)))))
+
+
+def _vmem_bytes(facts: Facts) -> int:
+    """The bytes of VMEM that the program uses, which are almost all that it may."""
+    is_vmem = facts.dump.allocation_spaces == _VMEM
+    return int(facts.dump.allocations.size_bytes[is_vmem].sum())
+
+
+_VMEM: Final = 1
+"""The memory space of VMEM on a TPU."""
+
+
+def _size_by_rows(facts: Facts, value: int) -> int:
+    """The bytes of the copy that a TPU makes of a table of which rows are looked up: the elements of a row are side by
+    side and padded, those of the table, if its rows are short, in the order of its columns. 0 without such a copy.
+    Outside of loops, it makes the copy in parts or for a short time (`findings/tpu_tables_in_loops.sh`).
+    """
+    shape = parse_shape(facts.dump.shape(value) or b"")
+    if shape is None or not shape.tiles or len(shape.dimensions) != 2 or not facts.has_op_name(_LOOKUP):
+        return 0
+    width, lanes = shape.dimensions[-1] or 1, shape.tiles[0][-1] or 1
+    is_by_columns = shape.minor_to_major[:1] == (0,)
+    return facts.size[value] // width * round_up(width, lanes) if is_by_columns and 2 * width <= lanes else 0
 
 
 def _part_left(text: bytes, batch: Batch) -> float:
@@ -127,7 +154,7 @@ def _snippet(subject: Subject) -> str:
     if batch and batch.has_gradients and not batch.is_trained:
         notes.append("the sums over the examples, before noise is added")
     elif what == "gradients":
-        notes.append(f"divided by {_parts(subject)} if the loss is a mean")
+        notes.append(f"divided by {_parts(subject)} if the loss is a mean; if it is a sum, weight decay counts once")
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
         parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"

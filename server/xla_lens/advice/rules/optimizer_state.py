@@ -140,10 +140,13 @@ def _snippet(subject: Subject) -> str | None:
     given = "momentum, accumulator_dtype=jnp.bfloat16" if has_trace else "mu_dtype=jnp.bfloat16"
     if optimizer in _PARTS:
         return f"optax.{optimizer}({given})  # in optax.chain, in place of that in optax.{_PARTS[optimizer]}"
-    rest = "  # its other arguments stay"
+    # They are the same functions with another argument.
+    name = f"its name, such as n{optimizer}, and " if optimizer in _WITH_NESTEROV else ""
+    rest = f"  # {name}its other arguments stay"
     return f"optimizer = optax.{optimizer}(learning_rate, {given}){rest}" if optimizer else None
 
 
+_WITH_NESTEROV: Final = ("adam", "adamw")
 _WITH_TRACE: Final = ("sgd", "trace")
 _PARTS: Final = {"scale_by_adam": "lamb", "scale_by_novograd": "novograd", "trace": "rmsprop or optax.lars"}
 """Parts of optimizers that cannot be told the type of the first moment, and these."""

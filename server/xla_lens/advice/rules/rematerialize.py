@@ -289,7 +289,9 @@ def _wrapped(subject: Subject) -> str:
         scope, _, method = subject.call.name.rpartition(".")
         own = scope.lower()
         return f"y = {checkpoint}({own}.{method})(x)  # where {own} is the {scope} whose {method} is called"
-    if subject.call is None and checkpoint in (*_OF_CLASSES, *_OF_METHODS):
+    # Equinox has no loops of its own, so the step is a function, which calls a cell or more.
+    is_function = subject.is_looped and checkpoint == _OF_EQUINOX
+    if subject.call is None and checkpoint in (*_OF_CLASSES, *_OF_METHODS) and not is_function:
         name, is_object = "Cell" if subject.is_looped else "Layer", True
     else:
         name = subject.call.name if subject.call else "step" if subject.is_looped else "layer"
@@ -304,7 +306,8 @@ _WITH_FLAGS: Final = ("flax.linen.remat", "flax.nnx.remat")
 """What wraps modules that often take a flag beside what they compute with. The number of the module itself is 0."""
 
 _OF_CLASSES: Final = ("flax.linen.remat",)
-_OF_METHODS: Final = ("equinox.filter_checkpoint", "flax.nnx.remat")
+_OF_EQUINOX: Final = "equinox.filter_checkpoint"
+_OF_METHODS: Final = (_OF_EQUINOX, "flax.nnx.remat")
 """What wraps a whole class of modules, or one of its methods. Others wrap the object that is called."""
 
 
