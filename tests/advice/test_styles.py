@@ -29,6 +29,9 @@
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `looked_up`: a step of momentum for six tables of embeddings and a net, for a TPU. Four parts need 121 MiB more.
+- `old_weights`: a step that returns the weights from before it, too, for a TPU.
+- `drawn_samples`: the mean of what a net with dropout predicts with several keys.
+- `carried_states`: a step of a recurrent net that continues from the state of the step before.
 - `words_by_time`: a step of a recurrent net for an array of words whose first dimension is time.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
 - `transformed`: a scan over layers in a function that Haiku transforms.
@@ -84,6 +87,13 @@ def _text(advice: Advice, rule: str) -> str:
         # Points with a coordinate and a time have no features.
         ("physics", "microbatches", "Split the batch (t and x)"),
         ("physics", "microbatches", "microbatches)[0]  # divided by 4 if the loss is a mean"),
+        # The weights of the step before begin as the weights, which the program returns, too.
+        ("old_weights", "donate", "Donate params and momentum (prev must not be params itself)"),
+        # The function is mapped over keys: the examples are those of another argument.
+        ("drawn_samples", "mapped-batch", "Map over 64 examples (x) at a time"),
+        ("drawn_samples", "mapped-batch", "because other random numbers are drawn"),
+        # The hidden state of each sequence comes in and goes out.
+        ("carried_states", "microbatches", "Split the batch (x, y and state)"),
         # The mean that the deviations of a step need is that of the step.
         ("spread", "loop-outputs", "Reduce or slice f32[128,16384,16]"),
         # The mean that is subtracted from the returns is that of a microbatch.
