@@ -660,8 +660,25 @@ class Facts:
             reads = {read for value in values for read in self.reads(value) if read.step != NONE}
             first = next((step for step, name in sorted(reads) if self.is_backward(self.op_name(name))), None)
             if first is not None:
-                return first
+                return min(first, self._first_read_elsewhere(first))
         return None
+
+    def _first_read_elsewhere(self, end: int) -> int:
+        """The first step before an `end` at which the backward pass reads something large that is computed to another
+        memory space, else that end. A TPU may have in VMEM all that it reads. Labels, which are small, it reads early.
+        """
+        values, placed = self.dump.values, placed_values(self.dump)
+        least = max(map(self.size.__getitem__, {*self.candidates} - {*self.arguments}), default=0) // _MUCH_SMALLER
+        is_large = (values.space[placed] != self.space.color) & (values.size_bytes[placed] >= least)
+        for value in ordered(placed[is_large], values.start_step).tolist():
+            if self.start[value] >= end:
+                break
+            steps = (read.step for read in self.reads(value) if self.is_backward(self.op_name(read.name)))
+            first = min((step for step in steps if step != NONE), default=end)
+            # Arguments are copied and transposed early.
+            if first < end and is_path(self.origins.of_value(value).op_name):
+                end = first
+        return end
 
     # ------------------------------------------------------------ sources
 
@@ -727,6 +744,7 @@ _SHARDED: Final = lazy_pattern(rb"num_partitions=(?!1\b)")
 _LARGE_PART: Final = 16
 """Arguments that could be donated, and values, are large from this part of the peak on."""
 
+_MUCH_SMALLER: Final = 64
 _MUCH_LARGER: Final = 8
 """How many times as many elements what is computed of each example has as what all examples have in common."""
 
