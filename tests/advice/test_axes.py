@@ -9,7 +9,7 @@ from samples import analysis_of, module_of, module_of_text
 from xla_lens.advice.advise import advise
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import FIRST_AXIS, OF_LEFT, OF_RIGHT
+from xla_lens.advice.dimensions import FIRST_AXIS, OF_LEFT, OF_RIGHT, Dimension, regrouped
 
 _BATCH, _FEATURES = FIRST_AXIS, 2 * FIRST_AXIS
 
@@ -65,6 +65,22 @@ def test_a_kernel_for_a_softmax_and_a_product_does_not_join_the_batch() -> None:
     assert not axes.joined & _BATCH
     other = _of_layers(2, kernel.replace("online-softmax", "jit(f)/pallas_call"))
     assert other.joined & _BATCH
+
+
+def test_a_kernel_for_several_heads_does_not_join_the_batch() -> None:
+    text = (
+        "HloModule f\n\nENTRY %main {\n  %x = f32[8,16,16]{2,1,0} parameter(0)\n"
+        "  %v = f32[8,16,4]{2,1,0} parameter(1)\n"
+        '  ROOT %attended = f32[8,16,4]{2,1,0} custom-call(%x, %v), custom_call_target="tpu_custom_call", '
+        'metadata={op_name="online-softmax"}\n}\n\n'
+    )
+    scores = Parameter((_BATCH, _FEATURES, _FEATURES), is_data=True, is_trained=False)
+    values = Parameter((_BATCH, _FEATURES, 0), is_data=True, is_trained=False)
+    axes = Axes(module_of_text(text.encode()), {(0,): scores, (1,): values}, {_BATCH: 8, _FEATURES: 16})
+    (result,) = axes.results
+    assert result.axes & _BATCH
+    assert not axes.joined & _BATCH
+    assert axes.joined & _FEATURES
 
 
 def test_arguments_in_a_tuple_are_followed(tmp_path: Path) -> None:
@@ -198,3 +214,21 @@ def test_scores_are_compared_along_the_keys_or_along_the_queries(compared: str, 
     assert axes.averaged[32] == OF_RIGHT
     assert (axes.compared[32] == OF_RIGHT) == is_of_keys
     assert axes.compared[32] in (OF_LEFT, OF_RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "lengths", "wanted"),
+    [
+        # A border that is not among the new ones mixes the factors around it, and no others.
+        ((((16, 7), (16, 8)), ((8, 4),)), (8, 7, 4), (((16, 8),), ((16, 7),), ((8, 4),))),
+        ((((8, 6),), ((16, 4),), ((32, 5),)), (8, 3, 5), (((24, 8),), ((24, 3),), ((32, 5),))),
+        ((((8, 6),), ((16, 4),), ((32, 5),)), (4, 30), (((56, 4),), ((56, 30),))),
+        ((((8, 16),), ((16, 3),)), (4, 12), (((8, 4),), ((8, 4), (16, 3)))),
+        # An array without elements.
+        ((((8, 0),), ((16, 4),)), (0, 4), (((0, 0),), ((24, 4),))),
+    ],
+)
+def test_dimensions_of_the_same_elements_are_divided_anew(
+    dimensions: tuple[Dimension, ...], lengths: tuple[int, ...], wanted: tuple[Dimension, ...]
+) -> None:
+    assert regrouped(dimensions, lengths) == wanted

@@ -32,6 +32,7 @@
 - `old_weights`: a step that returns the weights from before it, too, for a TPU.
 - `drawn_samples`: the mean of what a net with dropout predicts with several keys.
 - `carried_states`: a step of a recurrent net that continues from the state of the step before.
+- `windows`: a step of Adam for two layers that attend within windows of images, for a TPU.
 - `words_by_time`: a step of a recurrent net for an array of words whose first dimension is time.
 - `unmarked`: a step of Adam for a net with GELU, with jaxlib 0.4.34.
 - `transformed`: a scan over layers in a function that Haiku transforms.
@@ -87,6 +88,8 @@ def _text(advice: Advice, rule: str) -> str:
         # Points with a coordinate and a time have no features.
         ("physics", "microbatches", "Split the batch (t and x)"),
         ("physics", "microbatches", "microbatches)[0]  # divided by 4 if the loss is a mean"),
+        # Windows of images are tokens of their own, which a TPU copies in another order.
+        ("windows", "microbatches", "Split the batch (batch[0] and batch[1])"),
         # The weights of the step before begin as the weights, which the program returns, too.
         ("old_weights", "donate", "Donate params and momentum (prev must not be params itself)"),
         # The function is mapped over keys: the examples are those of another argument.
@@ -209,6 +212,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("convolved_plainly", "donate"),
         # A TPU has the 128 images in the minor dimension, where 32 take as much.
         ("images", "microbatches"),
+        # XLA chooses the order of the dimensions of products.
+        ("windows", "padded-dimension"),
         # A TPU would hold padded copies of six tables, and of their gradients, while it takes the parts.
         ("looked_up", "microbatches"),
         # Each query needs what all others have of a key.

@@ -688,8 +688,10 @@ class Axes:
             return self._convolution(own, left, right, lengths_of(own.shape) or _lengths_of_first(own.shape))
         if transposed := _ONEDNN.search(text):
             return self._of_dimensions(own, left, right, _onednn_numbers(left, right, transposed))
-        if _ONLINE_SOFTMAX in text and len(left.dimensions) == len(right.dimensions) == 2:
-            return self._of_dimensions(own, left, right, ((1,), (0,), (), ()))
+        rank = len(left.dimensions)
+        if _ONLINE_SOFTMAX in text and rank == len(right.dimensions) >= _MATRIX:
+            both = tuple(range(rank - _MATRIX))
+            return self._of_dimensions(own, left, right, ((rank - 1,), (rank - _MATRIX,), both, both))
         if b"dot_dimension_numbers" in text:
             return self._of_dimensions(own, left, right, [_listed(text, name) for name in _DOT_OF_LIBRARY])
         return None

@@ -217,12 +217,12 @@ def padded(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimensi
 def regrouped(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimension, ...]:
     """The dimensions of the same elements, the major one first in both, with other lengths."""
     factors = [factor for dimension in dimensions for factor in dimension if factor[1] != 1]
-    if prod(length for _, length in factors) != prod(lengths):
+    if prod(length for _, length in factors) != prod(lengths) or 0 in lengths:
         axes = all_axes(dimensions)
         return tuple(((axes if length > 1 else 0, length),) for length in lengths)
     factors.reverse()
     found = list[Dimension]()
-    for length in lengths:
+    for number, length in enumerate(lengths, 1):
         parts, left = list[Factor](), length
         while left > 1:
             axes, part = factors.pop()
@@ -234,11 +234,14 @@ def regrouped(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dime
                 factors.append((axes, part // left))
                 left = 1
             else:
-                # The borders of factors are within others.
-                rest = [(axes, part), *factors]
-                mixed = reduce(or_, (bits for bits, _ in rest), 0)
-                parts.append((mixed, left))
-                factors = [(mixed, part * prod(more for _, more in factors) // left or 1)]
-                left = 1
+                # The borders of factors are within others, up to the next one in common.
+                wanted, following = left, iter(lengths[number:])
+                while part != wanted:
+                    if part < wanted:
+                        more_axes, more = factors.pop()
+                        axes, part = axes | more_axes, part * more
+                    else:
+                        wanted *= next(following)
+                factors.append((axes, part))
         found.append(tuple(parts) or ((0, 1),))
     return tuple(found)

@@ -34,7 +34,9 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     bytes of their elements.
 
     Nothing is found where the elements have to be in this order: in a program that divides an array into short rows by
-    a reshape, and in one that joins rows for anything but a scatter, which may add them in any order.
+    a reshape, and in one that joins rows for anything but a scatter, which may add them in any order. Nor where XLA
+    chooses the order, whatever that of the program is: in products of matrices that are not small, and in arrays that
+    are updated along a dimension, such as caches.
     """
     if facts.dump.backend is not Backend.TPU:
         return
@@ -53,9 +55,18 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     # narrow rows apart changes nothing else.
     narrow = {length for length in lengths.values() if length <= _MOST_COLUMNS}
     changed = (by_row & narrow or narrow) if by_row else {*lengths.values()}
+    changed -= {lengths[value] for value in padded if _is_of_large_product(facts, value)}
+    updated = {facts.dimensions(value) for value in padded if any(map(_UPDATE.search, _op_names(facts, value)))}
     for value, size in padded.items():
-        if lengths[value] in changed and not _is_for_library(facts, value) and not _is_of_attention(facts, value):
+        is_open = not (_is_for_library(facts, value) or _is_of_attention(facts, value))
+        if lengths[value] in changed and is_open and facts.dimensions(value) not in updated:
             yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
+
+
+def _is_of_large_product(facts: Facts, value: int) -> bool:
+    """Whether matrices that are not small are multiplied to an array, or it is a factor."""
+    is_small = max(_minor_lengths(facts.dump, value)[:2]) <= _MOST_COLUMNS
+    return not is_small and any(map(_PRODUCT.search, _op_names(facts, value)))
 
 
 def _minor_lengths(dump: DumpSet, value: int) -> list[int]:
@@ -108,6 +119,7 @@ _LIBRARY: Final = lazy_pattern(
 _BY_ROW: Final = lazy_pattern(r"/(?:gather|scatter)[^/]*$")
 _SCATTER: Final = lazy_pattern(r"/scatter[^/]*$")
 _PRODUCT: Final = lazy_pattern(r"/dot_general$")
+_UPDATE: Final = lazy_pattern(r"(?<!_index_in_dim\))/dynamic_update_slice$")
 _RESHAPE: Final = lazy_pattern(r"/reshape$")
 
 
