@@ -257,6 +257,7 @@ def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak(
 
 _MLP = "cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"
 _FLAGS = "  # with static_argnums=(2,) if its second argument is a flag such as train"
+_NAMED = 'with name="{}_0" and so on where it has none: its parameters would get other names'
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
 
 
@@ -297,7 +298,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
     [
         ("block", "jax.checkpoint", "block = jax.checkpoint(block)"),
         # These wrap a class, a method, or an object: another one would wrap the constructor.
-        ("Block.__call__", "flax.linen.remat", f"Block = flax.linen.remat(Block){_FLAGS}"),
+        ("Block.__call__", "flax.linen.remat", f"Block = flax.linen.remat(Block){_FLAGS}; {_NAMED.format('Block')}"),
         ("Block.__call__", "flax.nnx.remat", f"Block.__call__ = flax.nnx.remat(Block.__call__){_FLAGS}"),
         (
             "Block.__call__",

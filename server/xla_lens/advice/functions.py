@@ -65,6 +65,9 @@ class Functions:
                     around |= self._called_once.models | (self._called_once.functions if is_unrolled else set())
                 parts = self._parts_of_pass(functions)
                 parts = parts[: _first_of(parts, around)]
+                # What calls a layer several times saves what they all save.
+                if effect.layers == 1 and not self._called_once.functions.issuperset(parts):
+                    parts = parts[: _first_of(parts, self._called_once.functions)] or parts
                 # Within a derivative that each iteration computes, it would add to what is saved.
                 parts = parts[-1:] if is_nested(origin.op_name) else parts
                 functions = {name: functions[name] for name in parts}
