@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tree_sitter import Language, Parser
 
+from generated import write_update
 from lsp.wire import Process
 from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, never
 from xla_lens.disk.loading import load_module
@@ -38,6 +39,7 @@ from xla_lens.syntax.tree import HLO, XLA_DUMP
 _STARTS = 3
 _SETS = 1_000
 _DENSE_VALUES = 900_000
+_DENSE_UPDATES = 64_000
 _IDLE_SECONDS = 10
 _NOWHERE = {"textDocument": {"uri": "file:///nothing"}, "position": {"line": 0, "character": 0}}
 
@@ -159,12 +161,20 @@ _RUNS = 3
 def _comparison(commit: str, big: Path, single: Path, folder: Path) -> list[Row]:
     """The CPU time and the calls of commands with the build of another commit and with ours, which take turns."""
     builds, found = (_build(commit, folder), None), list[Row]()
-    for path, name in ((big, "70B set"), (single, "file of 48 MB with its report and module")):
+    as_json, parts, check = "report --output-format json", "report --part totals,peak", "check"
+    write_update(folder / "dense", _DENSE_UPDATES)
+    (dense,) = (folder / "dense").glob("*-buffer-assignment.txt")
+    for path, name, commands in (
+        (big, "70B set", (as_json, parts, check)),
+        (single, "file of 48 MB with its report and module", (as_json, parts, check)),
+        # Old builds take two minutes to write it as JSON.
+        (dense, "generated set of 122 MB with 192,001 small values", (parts, check)),
+    ):
         bare = sum(
             _bare_seconds([file], HLO if kind is FileKind.HLO else XLA_DUMP)
             for kind, file in find_set(path).paths.items()
         )
-        for command in ("report --output-format json", "report --part totals,peak", "check"):
+        for command in commands:
             arguments = (*command.split(), path)
             times: list[list[float]] = [[], []]
             for _ in range(_RUNS):
