@@ -209,6 +209,11 @@ class Facts:
         return tuple(value for value in self.all_arguments if self.dump.values.space[value] == self.space.color)
 
     @cached_property
+    def shapes_of_arguments(self) -> dict[int, Dimensions]:
+        """The dimensions of the arguments of the program that are arrays."""
+        return {value: shape for value in self.all_arguments if (shape := self.dimensions(value))}
+
+    @cached_property
     def tokens(self) -> tuple[tuple[int, ...], ...]:
         """The lengths of the integer arguments."""
         shapes = map(self.dimensions, self.all_arguments)
@@ -235,7 +240,7 @@ class Facts:
         """The arguments that the program does not return anew: batches, and weights that are not trained."""
         known = {*self.updated.values()}
         known.update(value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT)
-        shapes = {value: shape for value in self.all_arguments if (shape := self.dimensions(value))}
+        shapes = self.shapes_of_arguments
         updated = Counter[Dimensions | None](shapes[value] for value in known if value in shapes)
         # A program that returns gradients has a result for each weight, too.
         counts, gradients = Counter[Dimensions | None](shapes.values()), self.returned.copy()
@@ -506,10 +511,6 @@ class Facts:
             donated |= updated
         return {shape.lengths[0] for shape in map(self.dimensions, donated) if shape and shape.lengths}
 
-    @cached_property
-    def _shapes_of_arguments(self) -> dict[int, Dimensions]:
-        return {value: shape for value in self.all_arguments if (shape := self.dimensions(value))}
-
     def _names_of_batch(self, size: int, number: int, axis: int = 0) -> tuple[str, ...]:
         """The names of the inputs of which a dimension has a length, and of the arguments that are returned anew for
         each element of an axis, such as the states of a recurrent net.
@@ -520,7 +521,7 @@ class Facts:
         inputs = {*self.inputs}
         values = (
             value
-            for value, shape in self._shapes_of_arguments.items()
+            for value, shape in self.shapes_of_arguments.items()
             if shape.lengths[number : number + 1] == (size,)
             if value in inputs or shape.lengths in own - others
         )
@@ -745,6 +746,8 @@ _LARGE_PART: Final = 16
 """Arguments that could be donated, and values, are large from this part of the peak on."""
 
 _MUCH_SMALLER: Final = 64
+"""How many times as large as what the backward pass may read early the largest value is."""
+
 _MUCH_LARGER: Final = 8
 """How many times as many elements what is computed of each example has as what all examples have in common."""
 

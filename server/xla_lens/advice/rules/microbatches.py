@@ -38,7 +38,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         return
     axis = facts.axis(found.size, found.dimension)
     returned, batch = facts.returned, found.size
-    arguments = {value: shape for value in facts.all_arguments if (shape := facts.dimensions(value))}
+    arguments = facts.shapes_of_arguments
     place = slice(found.dimension, found.dimension + 1)
     weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[place] != (batch,)]
     weights += [lengths[1:] for lengths in weights]
@@ -64,7 +64,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
     sums = sum(facts.size[value] for value in trained)
-    # The loop holds the copies of such tables, and adds up their gradients in the same layout, as far as in VMEM.
+    # The loop holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
     rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in trained)
     yield Effect(NONE, (Piece(0, end, sums), Piece(0, end, max(0, rows - _vmem_bytes(facts)))))
 
