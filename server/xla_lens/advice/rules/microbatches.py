@@ -66,7 +66,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     sums = sum(facts.size[value] for value in trained)
     # The loop holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
     rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in trained)
-    yield Effect(NONE, (Piece(0, end, sums), Piece(0, end, max(0, rows - _vmem_bytes(facts)))))
+    yield Effect(NONE, (Piece(0, end, sums + max(0, rows - _vmem_bytes(facts))),))
 
 
 def _vmem_bytes(facts: Facts) -> int:
