@@ -562,6 +562,8 @@ except KeyboardInterrupt:
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(tmp_path)
+        # The tests may run in a background job, where interrupts are ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         line = [*COMMAND, "--", *python(script)]
         os.execve(sys.executable, line, {**os.environ, "XLA": XLA})
     output = b""
