@@ -36,9 +36,10 @@ def test_first_moments_are_known_by_their_names(path: str, tree: str) -> None:
     assert first_moment_of(path) == tree
 
 
-def _advised(program: str, folder: Path) -> Action:
+def _advised(program: str, folder: Path, *, name: bytes = b"", other: bytes = b"") -> Action:
+    """What is advised for a program, with another name in place of one."""
     for path in (Path(__file__).parent / "programs" / program).glob("*.gz"):
-        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()).replace(name, other))
     path = next(folder.glob("*-buffer-assignment.txt"))
     advice = advise(analysis_of(path), module_of(path))
     assert advice
@@ -74,13 +75,7 @@ def test_what_was_in_the_buffers_of_new_moments_finds_another_place(tmp_path: Pa
 
 def test_a_weight_with_the_name_of_a_first_moment_is_none(tmp_path: Path) -> None:
     """The encoder of a variational model computes `mu`, so its weights and their second moments have that name, too."""
-    for path in (Path(__file__).parent / "programs" / "undonated_moments").glob("*.gz"):
-        text = gzip.decompress(path.read_bytes())
-        (tmp_path / path.stem).write_bytes(text.replace(b"[\\'w1\\']", b"[\\'mu\\']"))
-    path = next(tmp_path.glob("*-buffer-assignment.txt"))
-    advice = advise(analysis_of(path), module_of(path))
-    assert advice
-    action = next(action for action in advice.actions if action.rule is Rule.OPTIMIZER_STATE)
+    action = _advised("undonated_moments", tmp_path, name=b"[\\'w1\\']", other=b"[\\'mu\\']")
     assert plain_text(action.what) == "Keep momentum, the first moment of the optimizer, in bfloat16"
     assert action.saved_needed_bytes == 1 << 20
 

@@ -53,11 +53,9 @@ def test_only_what_outputs_are_updates_of_is_donated(program: str, names: str | 
     path = _dump(program)
     function = program.removeprefix("donate_")
     wanted = f"{function} = jax.jit({function}, donate_argnames=({names}))" if names else None
-    if program in ("donate_target_only", "donate_lora"):
-        # Without a backward pass or the state of an optimizer, the caller may need what is updated.
-        wanted = (
-            f"{wanted}  # if nothing uses {'target' if program == 'donate_target_only' else 'adapters'} after the call"
-        )
+    # Without a backward pass or the state of an optimizer, the caller may need what is updated.
+    if needed := {"donate_target_only": "target", "donate_lora": "adapters"}.get(program):
+        wanted = f"{wanted}  # if nothing uses {needed} after the call"
     if program == "donate_averaged":
         wanted = f"{wanted}  # if ema begins as params, let it be jax.tree.map(jnp.copy, params)"
     if program == "donate_preference":

@@ -49,7 +49,7 @@ from xla_lens.advice.rules import (
 from xla_lens.advice.subject import Framework, Subject
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import Origins
-from xla_lens.model.attribution.parameters import argument_of, folded_paths, told_path
+from xla_lens.model.attribution.parameters import argument_of, folded_paths
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.edits import Edit, combined
 from xla_lens.model.memory.needed import program_bytes
@@ -410,7 +410,7 @@ def argument_trees(facts: Facts) -> tuple[ArgumentTree, ...]:
     trees: optimizer state, and the others.
     """
     found: dict[tuple[str, bool], list[int]] = {}
-    paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.arguments}
+    paths = {value: facts.path_of(value) for value in facts.arguments}
     folded = folded_paths(path for path in paths.values() if path is not None)
     for value, path in paths.items():
         name = argument_of(folded[path]) if path is not None else ""

@@ -9,7 +9,7 @@ from xla_lens.advice.facts import Dimensions, Facts
 from xla_lens.advice.op_names import is_forward
 from xla_lens.advice.provenance import elementwise_sources
 from xla_lens.advice.subject import Average
-from xla_lens.model.attribution.parameters import path_parts, root_of, told_path
+from xla_lens.model.attribution.parameters import path_parts
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.text.patterns import lazy_pattern
 
@@ -46,19 +46,15 @@ class Averages:
         frozen weights beside donated ones, whether they are donated or not. Whole trees are donated, if they may be.
         """
         arguments, kind = self._facts.arguments, self._facts.kind
-        trees = {self._tree(value) for value in {*arguments}.intersection(advised)}
+        tree_of = self._facts.tree_of
+        trees = {tree_of(value) for value in {*arguments}.intersection(advised)}
         if not trees:
             return ()
         donated = {value for value in arguments if kind[value] & Kind.MAYBE_LIVE_OUT}.union(advised)
-        donated.update(value for value in self._facts.updated.values() if self._tree(value) in trees)
+        donated.update(value for value in self._facts.updated.values() if tree_of(value) in trees)
         return tuple(
             each for each in self._of_weights if each.weight in donated and (each.value in donated or each.is_frozen)
         )
-
-    def _tree(self, argument: int) -> str:
-        """The name of the tree that an argument is in, of itself if it is in none or its name is unknown."""
-        path = told_path(self._facts.op_name(self._facts.name[argument]))
-        return root_of(path) if path else str(argument)
 
     @cached_property
     def _of_weights(self) -> tuple[Average, ...]:
@@ -67,7 +63,7 @@ class Averages:
         weights and all that is kept of them have the same number.
         """
         facts = self._facts
-        paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.all_arguments}
+        paths = {value: facts.path_of(value) for value in facts.all_arguments}
         counts, totals = Counter(map(facts.dimensions, paths)), Counter[Dimensions | None]()
         # A batch may have more bytes, but is not updated.
         for value in {*paths} - {*facts.inputs}:

@@ -130,10 +130,9 @@ class _Assignment:
         self, facts: Facts, writers: Writers, outputs: Sequence[Output], sizes: Mapping[int, int] = MappingProxyType({})
     ) -> None:
         self._facts, self._writers, self._places = facts, writers, post_order(writers.module)
-        own_sizes = (sizes.get(output.value, facts.size[output.value]) for output in outputs)
         self.buffers = [
-            _Buffer(facts, output, self._first_place(output), size)
-            for output, size in zip(outputs, own_sizes, strict=True)
+            _Buffer(facts, output, self._first_place(output), sizes.get(output.value, facts.size[output.value]))
+            for output in outputs
         ]
         # Small ones change nothing, and are many.
         self._least_bytes = facts.space.peak_live_bytes // SMALLEST_SHARE

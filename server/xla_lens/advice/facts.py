@@ -18,7 +18,7 @@ from xla_lens.advice.provenance import updated_arguments
 from xla_lens.advice.subject import Batch
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.attribution.parameters import argument_of, told_path
+from xla_lens.model.attribution.parameters import argument_of, root_of, told_path
 from xla_lens.model.attribution.writers import is_path
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.donation import outputs_of, parameters_of
@@ -207,6 +207,15 @@ class Facts:
     def arguments(self) -> Rows:
         """The arguments of the program that are in the memory space."""
         return tuple(value for value in self.all_arguments if self.dump.values.space[value] == self.space.color)
+
+    def path_of(self, argument: int) -> str | None:
+        """Return the path of an argument, such as ``params['w']``, None if the dump does not tell it."""
+        return told_path(self.op_name(self.name[argument]))
+
+    def tree_of(self, argument: int) -> str:
+        """Return the name of the tree that an argument is in: ``params``. If that is unknown, it is one of its own."""
+        path = self.path_of(argument)
+        return root_of(path) if path else str(argument)
 
     @cached_property
     def shapes_of_arguments(self) -> dict[int, Dimensions]:
@@ -525,7 +534,7 @@ class Facts:
             if shape.lengths[number : number + 1] == (size,)
             if value in inputs or shape.lengths in own - others
         )
-        paths = (told_path(self.op_name(self.name[value])) for value in values)
+        paths = map(self.path_of, values)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
 
     @cached_property

@@ -12,7 +12,7 @@ from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
-from xla_lens.model.attribution.parameters import says_nothing, told_path
+from xla_lens.model.attribution.parameters import says_nothing
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.text.patterns import lazy_pattern
 
@@ -50,8 +50,12 @@ class Program:
             donated=self._donated_for(effects),
             averages=facts.kept(Averages).donated({effect.value for effect in effects}),
             has_moments=self._have_moments(effects),
-            updated=frozenset(facts.dump.values.allocation[[*facts.updated.values()]].tolist()),
+            updated=self._updated,
         )
+
+    @cached_property
+    def _updated(self) -> frozenset[int]:
+        return frozenset(self._facts.dump.values.allocation[[*self._facts.updated.values()]].tolist())
 
     def _have_moments(self, effects: Sequence[Effect]) -> bool:
         """Whether effects are on an optimizer's state, beside weights that are donated, too. Where a loop trains, the
@@ -71,7 +75,7 @@ class Program:
         changed = {effect.value for effect in effects}
         unneeded = {row for effect in effects for row in effect.outputs}
         updated = (argument for output, argument in facts.updated.items() if allocation_of.item(output) in unneeded)
-        paths = (told_path(facts.op_name(facts.name[argument])) for argument in updated if argument not in changed)
+        paths = (facts.path_of(argument) for argument in updated if argument not in changed)
         return tuple(dict.fromkeys(path for path in paths if path is not None))
 
     def _groups(self, effects: Sequence[Effect], sizes: Mapping[int, int]) -> tuple[Buffers, ...]:

@@ -94,6 +94,14 @@ class Batch(Struct, frozen=True):
     is_apart: bool = False
 
     @property
+    def told(self) -> Inlines:
+        """Its arguments in brackets: `` (dimension 1 of x and y)``. Empty if they have no names."""
+        # Equinox gives one name to all arguments.
+        names = [name for name in self.names if not name.startswith("dynamic_")]
+        where = f"dimension {self.dimension} of " if self.dimension else ""
+        return (f" ({where}", *listed(names), ")") if names else ()
+
+    @property
     def microbatches(self) -> int:
         """How many microbatches it is split into, 1 if its size is odd. A device may have two of the examples."""
         return next((parts for parts in _MICROBATCHES if self.size % parts == 0), 1)

@@ -1,7 +1,7 @@
 """Comparisons of two dump sets: the one that is active, and the last one that was computed.
 
 While a comparison is active, lenses and hovers say what a value was in the other dump, and both sets stay in memory.
-What compares is imported with the first comparison, not for the first answer of the server.
+The modules that compare are imported when somebody compares, so that the server answers sooner.
 """
 
 import asyncio

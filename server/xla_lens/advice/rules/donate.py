@@ -11,7 +11,7 @@ from xla_lens.advice.overwriting import outputs_after_donation
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Average, Subject, listed
 from xla_lens.blocks.blocks import Inline, Inlines, Name, plain_text
-from xla_lens.model.attribution.parameters import parameter_paths, root_of, told_path
+from xla_lens.model.attribution.parameters import parameter_paths, root_of
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.hlo.order import before_written
 from xla_lens.model.memory.donation import Fit, Missed, missed_donations
@@ -53,8 +53,7 @@ def _in_small_arguments(facts: Facts, values: Iterable[int]) -> set[int]:
     """
     trees = dict[str, list[int]]()
     for value in values:
-        path = told_path(facts.op_name(facts.name[value]))
-        trees.setdefault(root_of(path) if path else str(value), []).append(value)
+        trees.setdefault(facts.tree_of(value), []).append(value)
     sizes = {tree: sum(facts.size[value] for value in found) for tree, found in trees.items()}
     least = max(sizes.values(), default=0) // _MUCH_LARGER
     return {value for tree, found in trees.items() if sizes[tree] < least for value in found}

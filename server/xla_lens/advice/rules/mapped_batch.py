@@ -14,7 +14,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Subject, listed
+from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.text.patterns import lazy_pattern
@@ -114,8 +114,7 @@ def _what(subject: Subject) -> Inlines:
     batch = subject.mapped
     results = "the results that are sums" if batch and batch.has_results else "the results"
     and_add = f" and add up {results}" if batch and batch.is_summed else ""
-    names = [name for name in batch.names if not name.startswith("dynamic_")] if batch else []
-    which = (" (", *listed(names), ")") if names else ()
+    which = batch.told if batch else ()
     is_random = batch is not None and batch.is_random
     changes = ". This changes the numbers slightly, because other random numbers are drawn" if is_random else ""
     return (f"Map over {size} examples", *which, f" at a time instead of all{and_add}", *subject.in_function, changes)

@@ -8,7 +8,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Batch, Subject, listed
+from xla_lens.advice.subject import Batch, Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.padding import round_up
@@ -65,7 +65,8 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     end = max((facts.start[value] for value in backward), default=begin)
     sums = sum(facts.size[value] for value in trained)
     # The loop holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
-    rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in trained)
+    tables = trained if facts.has_op_name(_LOOKUP) else ()
+    rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in tables)
     yield Effect(NONE, (Piece(0, end, sums + max(0, rows - _vmem_bytes(facts))),))
 
 
@@ -85,7 +86,7 @@ def _size_by_rows(facts: Facts, value: int) -> int:
     Outside of loops, it makes the copy in parts or for a short time (`findings/tpu_tables_in_loops.sh`).
     """
     shape = parse_shape(facts.dump.shape(value) or b"")
-    if shape is None or not shape.tiles or len(shape.dimensions) != 2 or not facts.has_op_name(_LOOKUP):
+    if shape is None or not shape.tiles or len(shape.dimensions) != 2:
         return 0
     width, lanes = shape.dimensions[-1] or 1, shape.tiles[0][-1] or 1
     is_by_columns = shape.minor_to_major[:1] == (0,)
@@ -113,10 +114,7 @@ def _sorted(lengths: Iterable[int]) -> tuple[int, ...]:
 
 def _what(subject: Subject) -> Inlines:
     batch = subject.batch
-    # Equinox gives one name to all arguments.
-    names = [name for name in batch.names if not name.startswith("dynamic_")] if batch else []
-    where = f"dimension {batch.dimension} of " if batch and batch.dimension else ""
-    which = (f" ({where}", *listed(names), ")") if names else ()
+    which = batch.told if batch else ()
     changes = [
         "sums over the batch, such as those of normalization, are those of a part"
         if batch and batch.is_normalized

@@ -35,7 +35,7 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
     names, as programs that write Adam themselves have them: `state[1]` and `state[2]`.
     """
     trees: dict[str, list[int]] = {}
-    paths = {value: told_path(facts.op_name(facts.name[value])) for value in facts.all_arguments}
+    paths = {value: facts.path_of(value) for value in facts.all_arguments}
     ends = _ends_of_weights(filter(None, paths.values()))
     for value in sorted(facts.idle_arguments):
         shape, path = facts.dimensions(value), paths[value]
@@ -83,10 +83,10 @@ _PART: Final = lazy_pattern(r"[.\[]")
 def _is_average(facts: Facts, tree: str, values: Sequence[int]) -> bool:
     """Whether a tree is an average of the weights, whatever its name is."""
     value = max(values, key=lambda value: facts.size[value])
-    place = (told_path(facts.op_name(facts.name[value])) or "")[len(tree) :]
+    place = (facts.path_of(value) or "")[len(tree) :]
     weights = (other for other in facts.arguments if facts.dimensions(other) == facts.dimensions(value))
     for weight in weights if place else ():
-        path = told_path(facts.op_name(facts.name[weight])) or ""
+        path = facts.path_of(weight) or ""
         if weight not in facts.idle_arguments and path.endswith(place):
             return facts.kept(Averages).is_average(value, weight)
     return False

@@ -5,7 +5,7 @@ are multiplied one by one, and where the order of the dimensions matters, as for
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Final
 
@@ -50,23 +50,20 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     if is_divided or (is_joined and not has_scatter):
         return
     lengths = {value: _minor_lengths(facts.dump, value)[0] for value in padded}
-    by_row = {lengths[value] for value in padded if _is_by_row(facts, value)}
+    op_names = {value: _op_names(facts, value) for value in padded}
+    by_row = {lengths[value] for value in padded if any(map(_BY_ROW.search, op_names[value]))}
     # Wide rows have too many columns to gather one by one, and what is computed from rows has their layout. To take
     # narrow rows apart changes nothing else.
     narrow = {length for length in lengths.values() if length <= _MOST_COLUMNS}
     changed = (by_row & narrow or narrow) if by_row else {*lengths.values()}
-    changed -= {lengths[value] for value in padded if _is_of_large_product(facts, value)}
-    updated = {facts.dimensions(value) for value in padded if any(map(_UPDATE.search, _op_names(facts, value)))}
+    # Products of matrices that are not small, and their factors.
+    large = (value for value in padded if max(_minor_lengths(facts.dump, value)[:2]) > _MOST_COLUMNS)
+    changed -= {lengths[value] for value in large if any(map(_PRODUCT.search, op_names[value]))}
+    updated = {facts.dimensions(value) for value in padded if any(map(_UPDATE.search, op_names[value]))}
     for value, size in padded.items():
-        is_open = not (_is_for_library(facts, value) or _is_of_attention(facts, value))
-        if lengths[value] in changed and is_open and facts.dimensions(value) not in updated:
+        is_fixed = _is_for_library(facts, value, op_names[value]) or _is_of_attention(facts, value)
+        if lengths[value] in changed and not is_fixed and facts.dimensions(value) not in updated:
             yield Effect(value, (Piece(facts.start[value], facts.end[value], size),))
-
-
-def _is_of_large_product(facts: Facts, value: int) -> bool:
-    """Whether matrices that are not small are multiplied to an array, or it is a factor."""
-    is_small = max(_minor_lengths(facts.dump, value)[:2]) <= _MOST_COLUMNS
-    return not is_small and any(map(_PRODUCT.search, _op_names(facts, value)))
 
 
 def _minor_lengths(dump: DumpSet, value: int) -> list[int]:
@@ -87,11 +84,11 @@ def _logical_bytes(dump: DumpSet, value: int) -> int | None:
     return padding.logical_bytes if is_padded else None
 
 
-def _is_for_library(facts: Facts, value: int) -> bool:
+def _is_for_library(facts: Facts, value: int, op_names: Iterable[str]) -> bool:
     """Whether a kernel, a convolution or a decomposition of matrices makes or reads an array: the layout is theirs."""
     names = facts.name[value], *(read.name for read in facts.reads(value))
     is_kernel = any(facts.dump.opcode(name) == b"custom-call" for name in names)
-    return is_kernel or any(map(_LIBRARY.search, _op_names(facts, value)))
+    return is_kernel or any(map(_LIBRARY.search, op_names))
 
 
 def _is_of_attention(facts: Facts, value: int) -> bool:
@@ -100,11 +97,6 @@ def _is_of_attention(facts: Facts, value: int) -> bool:
     if shape is None or axes is None or not axes.scores:
         return False
     return not axes.weights.isdisjoint({prod(shape.lengths), prod(shape.of_one_layer.lengths)})
-
-
-def _is_by_row(facts: Facts, value: int) -> bool:
-    """Whether the rows of an array are gathered or scattered."""
-    return any(map(_BY_ROW.search, _op_names(facts, value)))
 
 
 def _op_names(facts: Facts, value: int) -> list[str]:
@@ -116,6 +108,7 @@ def _op_names(facts: Facts, value: int) -> list[str]:
 _LIBRARY: Final = lazy_pattern(
     r"conv_general_dilated|pallas_call|cholesky|triangular_solve|householder|/(?:eigh?|qr|svd|lu)$"
 )
+# Rows are gathered or scattered.
 _BY_ROW: Final = lazy_pattern(r"/(?:gather|scatter)[^/]*$")
 _SCATTER: Final = lazy_pattern(r"/scatter[^/]*$")
 _PRODUCT: Final = lazy_pattern(r"/dot_general$")

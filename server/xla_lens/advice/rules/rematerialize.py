@@ -280,7 +280,8 @@ def _snippet(subject: Subject) -> str:
         notes.append("with static_argnums=(2,) if its second argument is a flag such as train")
     code = _wrapped(subject)
     name = code.partition(" ")[0]
-    if subject.checkpoint in _RENAMING and "." not in name:
+    # Of a class, it makes another one, after which Flax names the modules that have no name.
+    if subject.checkpoint in _OF_CLASSES and "." not in name:
         notes.append(f'with name="{name}_0" and so on where it has none: its parameters would get other names')
     return f"{code}  # {'; '.join(notes)}" if notes else code
 
@@ -307,9 +308,6 @@ def _wrapped(subject: Subject) -> str:
 
 _WITH_FLAGS: Final = ("flax.linen.remat", "flax.nnx.remat")
 """What wraps modules that often take a flag beside what they compute with. The number of the module itself is 0."""
-
-_RENAMING: Final = ("flax.linen.remat",)
-"""What makes modules of another class, after which Flax names those that have no name."""
 
 _OF_CLASSES: Final = ("flax.linen.remat",)
 _OF_EQUINOX: Final = "equinox.filter_checkpoint"
