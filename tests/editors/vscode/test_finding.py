@@ -15,14 +15,14 @@ from samples import TPU
 
 def _fill(window: Window, text: str) -> None:
     """Type into the open list."""
-    box = window.page.locator(".quick-input-widget input.input")
+    box = window.box
     wait_for(box.is_visible, seconds=SECONDS)
     box.fill(text)
 
 
 def _choose_file(window: Window, path: Path) -> None:
     """Enter a path into VS Code's own file picker, which takes it only after it has read the folder."""
-    box = window.page.locator(".quick-input-widget input.input")
+    box = window.box
 
     def is_closed() -> bool:
         with contextlib.suppress(Error):

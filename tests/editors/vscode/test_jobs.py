@@ -132,11 +132,11 @@ def test_jobs_in_a_dump(open_window: OpenWindow, workspace: Path, jobs: _Jobs) -
             _entries(window, "BufferLiveRange")
         with jobs.job(window, "workspace symbols"):
             keys.press("Control+t")
-            window.page.locator(".quick-input-widget input.input").fill("#ynn_fusion.5")
+            window.box.fill("#ynn_fusion.5")
             _entries(window, "ynn_fusion.5")
         with jobs.job(window, "value by size"):
             window.ask("XLA Lens: Find Value...")
-            window.page.locator(".quick-input-widget input.input").fill(">1MiB dot")
+            window.box.fill(">1MiB dot")
             _entries(window, "dot")
         window.go_to(51, 7)
         with jobs.job(window, "actions at the cursor"):
@@ -162,7 +162,7 @@ def test_jobs_in_a_dump(open_window: OpenWindow, workspace: Path, jobs: _Jobs) -
             wait_for(window.status, lambda texts: any("Copied the report" in text for text in texts), SECONDS)
         with jobs.job(window, "saved map"):
             window.ask("XLA Lens: Save Memory Map as HTML...")
-            box = window.page.locator(".quick-input-widget input.input")
+            box = window.box
             wait_for(box.input_value, lambda path: path.endswith("-memory-map.html"), SECONDS)
             keys.press("Enter")
             wait_for(lambda: [*file.parent.glob("*.html")], seconds=SECONDS)

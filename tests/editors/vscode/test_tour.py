@@ -81,7 +81,7 @@ def test_map_is_saved_as_html_and_another_file_opened(
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
         window.ask("XLA Lens: Save Memory Map as HTML...")
-        box = window.page.locator(".quick-input-widget input.input")
+        box = window.box
         wait_for(box.input_value, lambda path: path.endswith("_optimizations-memory-map.html"), SECONDS)
         window.page.keyboard.press("Enter")
         (saved,) = wait_for(lambda: [*file.parent.glob("*.html")], seconds=SECONDS)

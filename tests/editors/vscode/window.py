@@ -129,6 +129,11 @@ class Window:
 
     # ------------------------------------------------------------ visible content
 
+    @property
+    def box(self) -> Locator:
+        """The box for the palette's commands, names of files and other short inputs."""
+        return self.page.locator(".quick-input-widget input.input")
+
     def text(self) -> str:
         """Return all text of the window."""
         return plain(self.page.evaluate("document.body.innerText"))
@@ -263,9 +268,17 @@ class Window:
 
     def go_to(self, line: int, column: int = 1) -> None:
         """Move the cursor in the active editor."""
-        self._type("Control+g", f":{line}:{column}")
-        self.page.keyboard.press("Enter")
-        wait_for(self.cursor, lambda found: found == (line, column), SECONDS)
+
+        def moved() -> bool:
+            self._type("Control+g", f":{line}:{column}")
+            with contextlib.suppress(AssertionError, Error):
+                wait_for(lambda: self.texts(ENTRIES), lambda found: str(line) in "".join(found[:1]), seconds=3)
+                self._enter()
+                wait_for(self.cursor, lambda found: found == (line, column), seconds=3)
+                return True
+            return False
+
+        wait_for(moved, seconds=SECONDS)
 
     def hover(self) -> str:
         """Return the hover at the cursor."""
@@ -331,36 +344,39 @@ class Window:
         def first() -> str:
             return next(iter(self.texts(ENTRIES)), "")
 
-        def offered() -> bool:
+        def chosen() -> bool:
             self._type(key, text)
-            with contextlib.suppress(AssertionError):
+            with contextlib.suppress(AssertionError, Error):
                 wait_for(first, lambda found: _title(found) == _title(label), seconds=3)
+                self._enter()
                 return True
             # The list does not add entries that become available later.
             self.page.keyboard.press("Escape")
             return False
 
-        wait_for(offered, seconds=SECONDS)
-        self.page.keyboard.press("Enter")
+        wait_for(chosen, seconds=SECONDS)
         if closes:
             wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
 
     def _type(self, key: str, text: str) -> None:
         """Enter a text into the box that a key opens, and nowhere else: an editor may take the keyboard meanwhile."""
-        box = self.page.locator(".quick-input-widget input.input")
         enter = "(box, text) => { box.value = text; box.dispatchEvent(new Event('input', {bubbles: true})) }"
 
         def typed() -> str:
-            if not box.is_visible():
+            if not self.box.is_visible():
                 self.page.keyboard.press(key)
                 self.page.wait_for_timeout(200)
             with contextlib.suppress(Error):
-                if box.input_value(timeout=1000) != text:
-                    box.evaluate(enter, text, timeout=1000)
-                return box.input_value(timeout=1000)
+                if self.box.input_value(timeout=1000) != text:
+                    self.box.evaluate(enter, text, timeout=1000)
+                return self.box.input_value(timeout=1000)
             return ""
 
         wait_for(typed, lambda found: found == text, SECONDS)
+
+    def _enter(self) -> None:
+        """Accept what is in the box; an error if an editor that took the keyboard has closed it."""
+        self.box.press("Enter", timeout=1000)
 
 
 _MOST_TABS = 60
