@@ -12,6 +12,7 @@
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `adapters_in_parts`: a step of LoRA in four parts, for 4 TPUs.
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
+- `centred`: a step of two encoders by what kernels of their outputs have in common, less the means of rows and columns.
 - `chains`: Markov chains that `jax.vmap` maps over, with their mean and their ends.
 - `compared_queries`: attention whose weights are a softmax over the queries.
 - `convolved_plainly`: a step of SGD for four convolutions, whose weights are most of the memory.
@@ -220,6 +221,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("compared_queries", "attention-scores"),
         # The mean of all chains is no weight.
         ("chains", "microbatches"),
+        # A row of a kernel that is centred needs the means of all columns.
+        ("centred", "similarity"),
         # The variance of what is computed of the examples needs the mean first.
         ("deviations", "mapped-batch"),
         # No op_name tells what the step differentiates, as in old releases.

@@ -1027,6 +1027,23 @@ def chains(points: int = 20_000, width: int = 64, count: int = 128, steps: int =
     return sample, (of(count, width), of(count, 2, dtype=jnp.uint32), of(points, width), of(points)), ()
 
 
+def centred(batch: int = 2048) -> Made:
+    """HSIC: how much two encoders have in common, by kernels of all examples less the means of rows and columns."""
+    width = 256
+
+    def kernel(x: Any) -> Any:
+        squares = jnp.sum(jnp.square(x), 1)
+        found = jnp.exp((2 * x @ x.T - squares[:, None] - squares) / width)
+        return found - found.mean(0) - found.mean(1)[:, None] + found.mean()
+
+    def loss(params: Any, images: Any, texts: Any) -> Any:
+        one, other = encoder(params["image"], images), encoder(params["text"], texts)
+        return -jnp.sum(kernel(one) * kernel(other)) / batch**2
+
+    tower = {"layers": mlp_layers(2, width), "out": of(width, 128)}
+    return trained(loss, {"image": tower, "text": tower}, of(batch, width), of(batch, width))
+
+
 class Trap(NamedTuple):
     """A program, the advice that it must not get, and advice that it should. Advice is a rule, or a rule and a text in
     its words or its code: ``donate:ref_params``.
@@ -1043,6 +1060,7 @@ TRAPS: dict[str, Trap] = {
     "contrastive": Trap(contrastive, ("microbatches", "attention-scores")),
     "contrastive_wide": Trap(partial(contrastive, 2048), ("microbatches", "attention-scores"), ("similarity",)),
     "two_views": Trap(two_views, ("microbatches", "attention-scores"), ("similarity",)),
+    "centred": Trap(centred, ("microbatches", "attention-scores", "similarity")),
     "distances": Trap(distances, ("microbatches", "attention-scores")),
     "decorrelated": Trap(decorrelated, ("microbatches",)),
     "gradient_of_batch": Trap(gradient_of_batch, ("microbatches", "attention-scores", "donate")),

@@ -19,7 +19,8 @@ class Array(NamedTuple):
     program returns anew. `is_index` says that it is computed from integer arguments without any floating-point number,
     `is_device` that it depends on the device that computes it, `is_drawn` that it is computed from random numbers.
     `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors. Of a mask that a
-    TPU packs, `packed` is the dimension whose elements are the bits of each number; empty for all else.
+    TPU packs, `packed` is the dimension whose elements are the bits of each number; empty for all else. `reduced` are
+    the marks of the dimensions of products of positions along which the forward pass has reduced what it depends on.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -33,6 +34,7 @@ class Array(NamedTuple):
     is_drawn: bool = False
     packed: Dimension = ()
     recent: int = 0
+    reduced: int = 0
 
     @property
     def axes(self) -> int:
@@ -94,6 +96,7 @@ def union(one: Result, other: Result) -> Result:
             one.is_drawn or other.is_drawn,
             one.packed or other.packed,
             one.recent | other.recent,
+            one.reduced | other.reduced,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one
@@ -153,4 +156,5 @@ def unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) -
         any(array.is_trained for array in operands),
         is_drawn=any(array.is_drawn for array in operands),
         recent=reduce(or_, (array.recent for array in operands), axes),
+        reduced=reduce(or_, (array.reduced for array in operands), 0),
     )

@@ -108,6 +108,7 @@ class Axes:
     - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
       more, such as weights that were updated with gradients before.
     - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
+      `centred` are those of arrays in whose elements the forward pass has what it reduced along both dimensions.
     - `one_hot` are the numbers of elements of one-hot arrays, with the greatest number of their dimensions that numbers
       select from. `one_hot_factors` are those of factors of products.
     - `reductions` counts, by the numbers of elements, what the forward pass reduces, and `summed` has the axes that its
@@ -134,7 +135,7 @@ class Axes:
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.learned_scores = set[Lengths]()
         self.averaged, self.compared = Counter[int](), Counter[int]()
-        self.pairs = dict[int, tuple[Lengths, int]]()
+        self.pairs, self.centred = dict[int, tuple[Lengths, int]](), set[int]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
         self.products, self.others = set[int](), set[int]()
@@ -220,6 +221,8 @@ class Axes:
                 self.of_count[count] |= axes
                 self.dependent[count] |= axes & array.recent
                 self.parted[count] |= self._parted(array.dimensions)
+                if array.reduced & axes & OF_FACTORS == OF_FACTORS and _is_forward(own):
+                    self.centred.add(count)
             self.added |= axes & array.added
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
@@ -534,6 +537,8 @@ class Axes:
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
+        if _is_forward(own):
+            reduced = reduced._replace(reduced=reduced.reduced | (gone & OF_FACTORS))
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
 
     def _compare(self, own: InstructionText, dimensions: Iterable[Dimension], over: int) -> None:
@@ -601,6 +606,7 @@ class Axes:
             is_drawn=any(operand.is_drawn for operand in operands),
             packed=next((operand.packed for operand in operands if operand.packed), ()),
             recent=recent,
+            reduced=reduce(or_, (operand.reduced for operand in operands), 0),
         )
 
     def _paired(self, dimensions: Sequence[Dimension]) -> int:
@@ -725,25 +731,27 @@ class Axes:
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(own, left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | MARKS
-        if left.is_data and right.is_data and total(parts.both) > 1:
+        if left.is_data and right.is_data:
+            is_mapped = total(parts.both) > 1
             positions = [all_axes(free) & ~shared for free in (parts.left_free, parts.right_free)]
-            if all(positions):
+            if is_mapped and all(positions):
                 self.scores.add(total(dimensions))
-            elif any(positions):
+            elif is_mapped and any(positions):
                 self.learned_scores.add(tuple(sorted(map(length_of, dimensions))))
-            if any(positions):
+            if any(positions) if is_mapped else all(positions):
                 dimensions = tuple(
                     tuple((axes | mark, length) for axes, length in dimension)
                     for dimension, (_, mark) in zip(dimensions, marked, strict=True)
                 )
-            for factor, over in ((left, parts.left_over), (right, parts.right_over)):
+            for factor, over in ((left, parts.left_over), (right, parts.right_over)) if is_mapped else ():
                 if all_axes(over) & ~MARKS:
                     self.weights.add(total(factor.dimensions))
                 if _is_forward(own):
                     self.averaged[total(factor.dimensions)] |= all_axes(over) & OF_FACTORS
         summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
-        return self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
+        product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
+        return product._replace(reduced=0)
 
     def _note_product(self, own: InstructionText, left: Array, right: Array, parts: "_Parts", count: int) -> None:
         """Note what a product of the forward pass tells of its factors and its result."""

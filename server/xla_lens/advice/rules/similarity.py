@@ -53,7 +53,8 @@ def _pairs(facts: Facts, axes: Axes, counts: Iterable[int]) -> Iterator[Dimensio
     returned = {lengths for result in axes.results if len(lengths := result.lengths) > 1}
     for count, (lengths, own) in axes.pairs.items():
         is_mixed = axes.summed[count] & own or axes.reductions[count] > _MOST_REDUCTIONS
-        if not (own & ~examples or is_mixed or lengths in returned or count in axes.products | axes.others):
+        others = axes.products | axes.others | axes.centred
+        if not (own & ~examples or is_mixed or lengths in returned or count in others):
             yield Dimensions("f32", lengths)
 
 
