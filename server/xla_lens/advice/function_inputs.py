@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.op_names import is_backward
 from xla_lens.advice.stacks import fused_parameters, reading_operands, row_of, taken_from, value_of, way_back
-from xla_lens.model.attribution.writers import Position, Writers
+from xla_lens.model.attribution.writers import Position, ReadInstruction, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
 from xla_lens.model.memory.donation import ELEMENTWISE
@@ -150,7 +150,7 @@ class FunctionInputs:
 
     def _makers(self, position: Position) -> Iterator[Position]:
         """The instructions with a source, or parameters, that make what is at a position: behind tuples, fusions, and
-        what XLA inserts, such as copies.
+        what XLA inserts, such as copies. What is the same for both passes may have the op_name of the backward one.
         """
         writers, waiting, passed = self._writers, [position], set[Position]()
         for each in waiting:
@@ -160,7 +160,7 @@ class FunctionInputs:
             read = writers.read(each.row)
             if before := taken_from(writers, each):
                 waiting.append(before)
-            elif read.own.opcode == b"parameter" or read.has_source:
+            elif read.own.opcode == b"parameter" or (_computes(read) and not is_backward(read.metadata.get("op_name"))):
                 yield each
             else:
                 operands = (writers.operand(each, number, ()) for number in range(len(read.operands)))
@@ -200,7 +200,7 @@ class ForwardReads:
                     continue
                 if writers.read(row).own.opcode == b"fusion":
                     yield from self._reads_of_parameters(Position(row, ()), facts.operand_numbers(name, each))
-                elif writers.read(row).has_source:
+                elif _computes(writers.read(row)):
                     yield from ((row, number) for number in facts.operand_numbers(name, each))
                 else:
                     waiting += [made for made in facts.defined_by(name) if made not in waiting]
@@ -240,7 +240,7 @@ class ForwardReads:
             read = writers.read(user)
             if read.own.opcode == b"fusion":
                 yield from self._reads_of_parameters(Position(user, (), callers), numbers)
-            elif not read.has_source:
+            elif not _computes(read):
                 yield from self._reads_within(Position(user, (), callers))
             elif not is_backward(read.metadata.get("op_name")):
                 yield from ((user, number) for number in numbers)
@@ -260,6 +260,18 @@ def position_of(facts: Facts, writers: Writers, value: int) -> Position | None:
         return writers.operand(Position(row, ()), 0, ())
     return Position(row, index_path(facts.dump, facts.dump.values.index.item(value)))
 
+
+def _computes(read: ReadInstruction) -> bool:
+    """Whether an instruction is one of the program's. Copies are XLA's, and so is what moves elements of factors and of
+    results of products, with their op_names.
+    """
+    opcode = read.own.opcode
+    is_of_product = opcode in _MOVING and read.metadata.get("op_name", "").endswith(_PRODUCTS_OF_JAX)
+    return read.has_source and opcode != b"copy" and not is_of_product
+
+
+_MOVING: Final = frozenset(b"bitcast concatenate dynamic-slice pad reshape select slice transpose".split())
+_PRODUCTS_OF_JAX: Final = ("/dot_general", "/conv_general_dilated")
 
 _MOST_STEPS: Final = 5000
 """Maximum number of instructions of a function that are followed back from what it makes."""
