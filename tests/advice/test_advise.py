@@ -257,6 +257,7 @@ def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak(
 
 _MLP = "cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"
 _FLAGS = "  # with static_argnums=(2,) if its second argument is a flag such as train"
+_STATIC = "with static_argnums for arguments that are no arrays, such as a number of heads"
 _NAMED = 'with name="{}_0" and so on where it has none: its parameters would get other names'
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
 
@@ -296,7 +297,7 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
 @pytest.mark.parametrize(
     ("function", "checkpoint", "code"),
     [
-        ("block", "jax.checkpoint", "block = jax.checkpoint(block)"),
+        ("block", "jax.checkpoint", f"block = jax.checkpoint(block)  # {_STATIC}"),
         # These wrap a class, a method, or an object: another one would wrap the constructor.
         ("Block.__call__", "flax.linen.remat", f"Block = flax.linen.remat(Block){_FLAGS}; {_NAMED.format('Block')}"),
         ("Block.__call__", "flax.nnx.remat", f"Block.__call__ = flax.nnx.remat(Block.__call__){_FLAGS}"),
@@ -305,12 +306,16 @@ def test_function_to_wrap_is_the_innermost_one_of_the_program(
             "equinox.filter_checkpoint",
             "Block.__call__ = equinox.filter_checkpoint(Block.__call__)",
         ),
-        ("Block.__call__", "haiku.remat", "y = haiku.remat(block)(x)  # where block is the Block that is called"),
+        (
+            "Block.__call__",
+            "haiku.remat",
+            "y = haiku.remat(block)(x)  # where block is the Block that is called; in the function that is transformed",
+        ),
         # As a function of the class, it would take the object for an argument.
         (
             "make.<locals>.Net.decode",
             "jax.checkpoint",
-            "y = jax.checkpoint(net.decode)(x)  # where net is the Net whose decode is called",
+            f"y = jax.checkpoint(net.decode)(x)  # where net is the Net whose decode is called; {_STATIC}",
         ),
         ("Net.decode", "flax.linen.remat", f"Net.decode = flax.linen.remat(Net.decode){_FLAGS}"),
     ],

@@ -14,20 +14,29 @@
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
 - `centred`: a step of two encoders by what kernels of their outputs have in common, less the means of rows and columns.
 - `chains`: Markov chains that `jax.vmap` maps over, with their mean and their ends.
+- `codebook`: a step of a model with a table of codes, which are means of what it makes of the batch.
 - `compared_queries`: attention whose weights are a softmax over the queries.
 - `convolved_plainly`: a step of SGD for four convolutions, whose weights are most of the memory.
+- `degrees`: a step whose similarities are divided by their sums along rows and columns.
+- `dual_averaging` and `importance`: a step by the sum of all gradients, and one with a mean of their squares.
 - `dropped`: a step with attention whose weights have a dropout.
 - `halves`: three layers in bfloat16 for a batch of 48 sequences of 50 words.
 - `heated`: the gradient of 256 steps of a simulation, for a TPU.
 - `images`: three convolutions of 128 images, for a TPU.
+- `in_line`: a step for two batches through a net whose layers are the lines of a loop, for a TPU.
 - `judged_answers`: a step that prefers chosen answers to rejected ones, beside a frozen model, for a TPU.
+- `labelled`: a step for a small batch with labels and two larger ones without, which go through a net together.
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
+- `over_time`: a simulation that returns the deviation of its steps.
+- `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
+- `replay`: a step for a batch whose examples have weights, divided by the greatest of these.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
 - `slow_weights`: a step of `optax.lookahead`, whose arguments are not donated.
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
+- `sure`: a step of a language model whose loss has the entropy of the mean of all predictions.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `looked_up`: a step of momentum for six tables of embeddings and a net, for a TPU. Four parts need 121 MiB more.
 - `old_weights`: a step that returns the weights from before it, too, for a TPU.
@@ -136,7 +145,11 @@ def _text(advice: Advice, rule: str) -> str:
         # Of each sequence, the first word is no target, and the last one no input.
         ("words_by_time", "logits", "Compute logits and loss in 8 chunks"),
         ("strided", "microbatches", "because sums over the batch, such as those of normalization, are those of"),
-        ("translation", "microbatches", "because each part is divided by sums over it, such as its number of targets"),
+        (
+            "translation",
+            "microbatches",
+            "because each part is divided by sums or maxima over it, such as its number of targets",
+        ),
         # Two tables and what computes the logits, each with two moments.
         ("translation", "logits", "Compute logits and loss in 8 chunks"),
         # In each iteration, the centres are complete. The next ones are sums over the points.
@@ -159,7 +172,7 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "advantages",
             "microbatches",
-            "This changes the numbers slightly, because each part is divided by sums over it",
+            "This changes the numbers slightly, because each part is divided by sums or maxima over it",
         ),
         # The layers are in a Python loop within a net, which is called once.
         ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
@@ -191,6 +204,16 @@ def _text(advice: Advice, rule: str) -> str:
         ("judged_answers", "microbatches", "Split the batch (b)"),
         # XLA for TPUs gathers 3,200 tokens with a padding to 4,096.
         ("sequences", "microbatches", "Split the batch (seq and nxt)"),
+        # The sums of all parts are added up before they become means.
+        ("codebook", "microbatches", "add up their gradients and what they add to codes, sums and counts"),
+        # Each part would be divided by its own maximum.
+        ("replay", "microbatches", "because each part is divided by sums or maxima over it"),
+        # A TPU convolves six images at a time, but only to cut them into patches.
+        ("patches", "microbatches", "Split the batch (x and y) into 4 microbatches"),
+        # All batches that go through the net together are split.
+        ("labelled", "microbatches", "Split the batch (batch[0], batch[2], batch[3] and 1 more)"),
+        # No function is a layer, and to wrap the net would save nothing.
+        ("in_line", "rematerialize", "Wrap the layers in jax.checkpoint"),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.
         ("denoised", "donate", "donate_argnames=('x',))  # if nothing uses x after the call"),
     ],
@@ -224,6 +247,15 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("chains", "microbatches"),
         # A row of a kernel that is centred needs the means of all columns.
         ("centred", "similarity"),
+        # Some rows of similarities need the sums of all others.
+        ("degrees", "similarity"),
+        # A sum of all gradients grows, and means of squares need their precision.
+        ("dual_averaging", "optimizer-state"),
+        ("importance", "optimizer-state"),
+        # The entropy of a mean is not the mean of those of parts.
+        ("sure", "logits"),
+        # A fusion computes the mean of all steps, and then the deviations from it.
+        ("over_time", "loop-outputs"),
         # The variance of what is computed of the examples needs the mean first.
         ("deviations", "mapped-batch"),
         # No op_name tells what the step differentiates, as in old releases.
@@ -254,11 +286,15 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "beams_in_vmem",
         "convolved_plainly",
         "decode_and_keep",
+        "degrees",
         "deviations",
+        "dual_averaging",
         "history",
         "images",
+        "importance",
         "linked",
         "looked_up",
+        "over_time",
         "pulled",
         "recurrent_spread",
         "sharpness",

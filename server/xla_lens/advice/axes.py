@@ -118,6 +118,8 @@ class Axes:
       sum over; not those with one-hot vectors, which select elements.
     - `of_count` has the axes of the arrays with each number of elements, `dependent` those of their `recent` axes that
       they have, so that their elements depend on each other along these, and `parted` those of which they have a part.
+    - `beside` has, for each axis of arrays that are put end to end, the axes of all of them.
+    - `left` has, by the numbers of elements of what the forward pass reduces, the lengths of the dimensions that stay.
     - `totals` has the axes over which the program sums arrays with each number of elements, by whatever instruction.
     - `whole` are the numbers of elements of arrays of which something needs more than one element along an axis, other
       than sums and maxima of them: what sorts them, gathers from them or cuts them into parts. Loops carry others.
@@ -142,7 +144,8 @@ class Axes:
         self.with_weights = dict[int, set[bytes]]()
         self.of_count, self.dependent = Counter[int](), Counter[int]()
         self.parted, self.totals = Counter[int](), Counter[int]()
-        self.whole = set[int]()
+        self.whole, self.left = set[int](), dict[int, set[int]]()
+        self.beside = Counter[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self.random, self.is_random_input = 0, False
@@ -221,8 +224,9 @@ class Axes:
                 self.of_count[count] |= axes
                 self.dependent[count] |= axes & array.recent
                 self.parted[count] |= self._parted(array.dimensions)
-                if array.reduced & axes & OF_FACTORS == OF_FACTORS and _is_forward(own):
+                if array.reduced and _is_forward(own) and _is_centred(array):
                     self.centred.add(count)
+                self._note_ends(array)
             self.added |= axes & array.added
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
@@ -231,6 +235,14 @@ class Axes:
         if self._form[row] != NONE and own.opcode not in (b"parameter", b"async-update"):
             self._known[self._is_prefetching][key] = known
         return known
+
+    def _note_ends(self, array: Array) -> None:
+        """Note the axes of arrays that are put end to end: they share a dimension that is longer than any of them."""
+        for axes, length in (factor for dimension in array.dimensions for factor in dimension):
+            bits = list(bits_of(axes & ~MARKS))
+            if len(bits) > 1 and length > max(self._lengths.get(bit, 0) for bit in bits):
+                for bit in bits:
+                    self.beside[bit] |= axes & ~MARKS
 
     def _parted(self, dimensions: Sequence[Dimension]) -> int:
         """The axes of which dimensions have only a part."""
@@ -536,6 +548,7 @@ class Axes:
         self._compare(own, dimensions, gone)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
+            self.left.setdefault(total(dimensions), set()).update(map(length_of, kept))
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
         if _is_forward(own):
             reduced = reduced._replace(reduced=reduced.reduced | (gone & OF_FACTORS))
@@ -944,6 +957,13 @@ def _onednn_numbers(left: Array, right: Array, transposed: re.Match[bytes]) -> l
     right_over = ranks[1] - 2 + (transposed[2] == b"true")
     both = tuple(range(min(ranks) - 2)) if ranks[0] == ranks[1] else ()
     return [(left_over,), (right_over,), both, both]
+
+
+def _is_centred(array: Array) -> bool:
+    """Whether an element depends on what was reduced along both dimensions of pairs, or on that of another row."""
+    marks = [axes_of(dimension) & OF_FACTORS for dimension in array.dimensions]
+    is_of_pairs = reduce(or_, marks, 0) == OF_FACTORS
+    return is_of_pairs and (array.reduced == OF_FACTORS or OF_FACTORS in marks)
 
 
 def _is_forward(own: InstructionText) -> bool:

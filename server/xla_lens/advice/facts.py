@@ -14,7 +14,7 @@ import numpy as np
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
 from xla_lens.advice.op_names import folded, is_backward, is_differentiated, is_marked
-from xla_lens.advice.provenance import updated_arguments
+from xla_lens.advice.provenance import adds_forward_sums, updated_arguments
 from xla_lens.advice.subject import Batch
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
@@ -342,6 +342,8 @@ class Facts:
                 )
                 of_numbers = axes.added & self._axis_of_numbers(size, number)
                 is_divided = is_divided or bool(of_numbers & axes.normalized & ~axes.normalized_trained)
+                # They may be weights that are divided by their maximum.
+                is_divided = is_divided or bool(axes.joined & self._axis_of_numbers(size, number))
                 # What is subtracted from them may be their mean.
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
@@ -357,8 +359,21 @@ class Facts:
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
                     has_results=any(result.axes & axis for result in axes.results),
+                    statistics=tuple(name for name in self._statistics if name not in names),
                 )
         return None
+
+    @cached_property
+    def _statistics(self) -> tuple[str, ...]:
+        """The names of the arguments that are updated with sums of the forward pass over the batch, such as means that
+        a normalization keeps: one array of each tells.
+        """
+        largest = dict[str, int]()
+        for value in sorted(self.shapes_of_arguments, key=lambda value: (-self.size[value], value)):
+            if value not in self.inputs and (path := self.path_of(value)):
+                largest.setdefault(argument_of(path), value)
+        news = {name: self.new_version(value) for name, value in largest.items()}
+        return tuple(name for name, new in news.items() if new != NONE and adds_forward_sums(self.origins, new))
 
     def _trains_each(self, axes: Axes, axis: int, size: int) -> bool:
         """Whether a loop trains weights for each example, such as those of a client, of which the program returns the
@@ -528,11 +543,14 @@ class Facts:
         for result in self.axes.results if self.axes and axis else ():
             (own if result.axes & axis else others).add(result.lengths)
         inputs = {*self.inputs}
+        # Other inputs may go through the model together with these, end to end.
+        beside = self.axes.beside[axis] if self.axes else 0
         values = (
             value
             for value, shape in self.shapes_of_arguments.items()
-            if shape.lengths[number : number + 1] == (size,)
-            if value in inputs or shape.lengths in own - others
+            for length in shape.lengths[number : number + 1]
+            if length == size or self._axis_bits.get((number, length, False), 0) & beside
+            if value in inputs or (length == size and shape.lengths in own - others)
         )
         paths = map(self.path_of, values)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))

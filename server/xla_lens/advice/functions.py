@@ -141,23 +141,30 @@ class Functions:
 
     @cached_property
     def _called_once(self) -> "_CalledOnce":
-        """The functions of whose lines half compute just one product of the forward pass, as the text has it: a loop of
-        XLA counts once.
+        """The functions of whose lines a third compute just one product of the forward pass, as the text has it: a loop
+        of XLA counts once. A function that is called in several places counts by one of these if it does the same in
+        each, several times on some line.
         """
-        counts, totals, products = Counter[tuple[str, StackFrame]](), Counter[str](), 0
+        lines_of = dict[str, dict[Frames, Counter[StackFrame]]]()
+        products = 0
         for calls, count in self._forward_calls(b"dot", b"convolution"):
             products += count
             # Of a function that calls itself, the outermost call counts.
-            frames = {frame.function: frame for frame in calls if frame.function}
-            totals.update(dict.fromkeys(frames, count))
-            counts.update(dict.fromkeys(frames.items(), count))
-        # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
-        lines, single = (
-            Counter(name for (name, _), count in counts.items() if count <= most) for most in (products, 1)
-        )
-        functions: set[str | None] = {name for name, count in single.items() if count * 2 >= lines[name]}
-        models: set[str | None] = {name for name in single if totals[name] == products > 1}
-        return _CalledOnce(functions, models)
+            depths = {frame.function: depth for depth, frame in enumerate(calls) if frame.function}
+            for name, depth in depths.items():
+                lines_of.setdefault(name, {}).setdefault(calls[depth + 1 :], Counter())[calls[depth]] += count
+        once, models = set[str | None](), set[str | None]()
+        for name, places in lines_of.items():
+            first, *others = places.values()
+            is_looping = max(first.values()) > 1 and all(other == first for other in others)
+            counts = first if is_looping else sum(others, first)
+            single = sum(count == 1 for count in counts.values())
+            # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
+            if single * 3 >= len(counts):
+                once.add(name)
+            if single and sum(count for place in places.values() for count in place.values()) == products > 1:
+                models.add(name)
+        return _CalledOnce(once, models)
 
     def _forward_calls(self, *opcodes: bytes) -> Iterator[tuple[Frames, int]]:
         """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the

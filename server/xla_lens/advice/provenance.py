@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from xla_lens.advice.op_names import is_backward
+from xla_lens.advice.op_names import is_backward, is_forward
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.parameters import parameter_path, root_of
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX, Position, Writers, is_path
@@ -73,6 +73,21 @@ def elementwise_sources(origins: Origins, output: int) -> frozenset[int]:
     """
     sources = _Flow(origins.dump, origins.writers).reached(output)[0] if origins.writers else {}
     return frozenset(sources)
+
+
+def adds_forward_sums(origins: Origins, output: int) -> bool:
+    """Return whether an output is computed, element by element, from what the forward pass has summed up, as a mean of
+    normalization is, rather than from gradients. False if the HLO module does not tell.
+    """
+    return origins.writers is not None and _Flow(origins.dump, origins.writers).has_forward_sums(output)
+
+
+def is_first_moment(origins: Origins, output: int, argument: int) -> bool:
+    """Return whether an output is a constant part of an argument, less than all of it, plus something that is no
+    square, as the new first moment is of the old one. A sum of all gradients grows, and needs its precision, as squares
+    do. Both are rows of `DumpSet.values`. False if the HLO module does not tell.
+    """
+    return origins.writers is not None and _Flow(origins.dump, origins.writers).decays(output, argument)
 
 
 def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
@@ -241,6 +256,91 @@ class _Flow:
                     heappush(waiting, (is_scaled or scales, next(order), before))
         return found, {position.row for position in passed}
 
+    def decays(self, output: int, argument: int) -> bool:
+        """Return whether an output is a sum whose part of an argument is less than all of it, and that has no squares.
+        False if it has too many summands.
+        """
+        row, left = self._row(self.dump.name_of(output)), 0.0
+        begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
+        waiting = [(1.0, begin)] if row != NONE else []
+        for factor, position in waiting:
+            if len(waiting) > _MOST_STEPS:
+                return False
+            if self._is_argument(position):
+                left += factor * (self._value(position) == argument)
+                continue
+            opcode = self.writers.read(position.row).own.opcode
+            operands = [self.writers.operand(position, number, ()) for number in (0, 1)]
+            if opcode in (b"multiply", b"divide"):
+                scaled = self._scaled(opcode, operands)
+                if scaled is None and opcode == b"multiply":
+                    sources = [self._unscaled(operand) for operand in operands]
+                    if sources[0] == sources[1]:
+                        return False
+                befores = [scaled] if scaled else []
+            elif opcode in (b"add", b"subtract"):
+                befores = [(1.0, operands[0]), (1.0 if opcode == b"add" else -1.0, operands[1])]
+            elif opcode == b"negate":
+                befores = [(-1.0, operands[0])]
+            else:
+                befores = [(1.0, self._moved_from(position))]
+            waiting += ((factor * each, before) for each, before in befores if before)
+        return 0 < left < 1
+
+    def has_forward_sums(self, output: int) -> bool:
+        """Return whether a sum of the forward pass is among what an output is computed from, element by element, but
+        for what loops compute. False if that takes too many instructions.
+        """
+        row = self._row(self.dump.name_of(output))
+        begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
+        waiting = [begin] if row != NONE else []
+        passed = set[Position]()
+        for position in waiting:
+            if position in passed or self._is_argument(position):
+                continue
+            passed.add(position)
+            if len(passed) > _MOST_STEPS:
+                return False
+            read = self.writers.read(position.row)
+            if read.own.opcode in _SUMMING and is_forward(read.metadata.get("op_name")):
+                return True
+            if read.own.opcode in ELEMENTWISE - _PASSING:
+                operands = (self.writers.operand(position, number, ()) for number in range(len(read.operands)))
+                waiting += filter(None, operands)
+            elif before := self._moved_from(position):
+                waiting.append(before)
+        return False
+
+    def _scaled(self, opcode: bytes, operands: Sequence[Position | None]) -> tuple[float, Position | None] | None:
+        """The constant factor of a product or a quotient, and the other operand. None if neither is constant."""
+        first, second = map(self._constant, operands)
+        if second:
+            return (second if opcode == b"multiply" else 1 / second), operands[0]
+        return (first, operands[1]) if first is not None and opcode == b"multiply" else None
+
+    def _moved_from(self, position: Position) -> Position | None:
+        """Where an element is that an instruction only moves, casts or passes on; a part stands for all of what a TPU
+        has copied in parts. None if it computes something else, such as a loop that adds up gradients.
+        """
+        is_moved = self.writers.read(position.row).own.opcode in _PASSING | _PASSING_ON
+        return next((before for _, before in self._before(position)), None) if is_moved else None
+
+    def _unscaled(self, position: Position | None) -> Position | None:
+        """What an element is a multiple of, cast or moved."""
+        for _ in range(_MOST_STEPS):
+            if position is None:
+                return None
+            opcode = self.writers.read(position.row).own.opcode
+            if opcode == b"multiply":
+                scaled = self._scaled(opcode, [self.writers.operand(position, number, ()) for number in (0, 1)])
+                before = scaled[1] if scaled else None
+            else:
+                before = None if self._is_argument(position) else self._moved_from(position)
+            if before is None:
+                return position
+            position = before
+        return position
+
     def _is_count(self, value: int) -> bool:
         """Whether a value is a single integer, such as the number of a step."""
         return value != NONE and _COUNT.match(self.dump.shape(value) or b"") is not None
@@ -383,6 +483,8 @@ _MOST_TO_CONSTANT: Final = 20
 _LEAST_KEPT: Final = 0.5
 """An average that keeps less than this of an argument is not the update of it."""
 
+_SUMMING: Final = frozenset((b"convolution", b"dot", b"reduce", b"reduce-window"))
+
 _LOSS: Final = lazy_pattern(rb"b?f[0-9]+\[\]")
 
 _SMALL: Final = 512
@@ -398,6 +500,13 @@ _PASSING: Final = frozenset(
     """.split()
 )
 """Instructions whose elements are those of their first operand, moved, cast, or with others added."""
+
+_PASSING_ON: Final = frozenset(
+    b"""
+    async-done async-start async-update call custom-call dynamic-slice-done dynamic-slice-start fusion get-tuple-element
+    parameter slice-done slice-start tuple
+    """.split()
+)
 
 _JOINING: Final = b'custom_call_target="ConcatBitcast"'
 """How a TPU joins the slices in which it has copied an array to VMEM."""

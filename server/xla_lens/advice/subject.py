@@ -78,6 +78,7 @@ class Batch(Struct, frozen=True):
     trained for each of them, `has_gradients` that each has a gradient of its own, as where a program clips them one by
     one, `has_results` that the program returns something for each, `is_summed` that what a program without a backward
     pass computes of each is added up, and `is_apart` that only a part of the program computes something of each.
+    `statistics` are the names of arguments that are updated with sums or means over the batch.
     """
 
     names: tuple[str, ...]
@@ -92,6 +93,7 @@ class Batch(Struct, frozen=True):
     has_results: bool = False
     is_summed: bool = False
     is_apart: bool = False
+    statistics: tuple[str, ...] = ()
 
     @property
     def told(self) -> Inlines:

@@ -35,7 +35,7 @@ def logits(facts: Facts) -> Iterator[Effect]:
         if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
         for length in [length for length in shape.lengths if length in words][:1]
         if any(total % (prod(shape.lengths) // length) == 0 for total in tokens)
-        if not _may_be_hidden(facts, value, shape, length)
+        if not (_may_be_hidden(facts, value, shape, length) or _are_averaged(facts, shape, length))
     ]
     if not any(_is_of_tokens(facts, value) for value in found):
         return
@@ -67,6 +67,13 @@ def _may_be_hidden(facts: Facts, value: int, shape: Dimensions, length: int) -> 
     line = facts.origins.of_value(value).line
     is_of_layer = (line and line.function) in functions
     return is_of_layer or prod(shape.lengths) not in axes.exponentials
+
+
+def _are_averaged(facts: Facts, shape: Dimensions, length: int) -> bool:
+    """Whether the forward pass averages something of the logits over positions, as for the entropy of the mean of all
+    predictions: a loss of parts is another one.
+    """
+    return facts.axes is not None and length in facts.axes.left.get(prod(shape.lengths), ())
 
 
 def _token_counts(facts: Facts) -> set[int]:

@@ -6,7 +6,17 @@ from typing import Final, NamedTuple
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.stacks import Stack, fused_parameters, stacks, users, value_of, values_of, way_back, without_shared
+from xla_lens.advice.stacks import (
+    Stack,
+    fused_parameters,
+    lengths,
+    stacks,
+    users,
+    value_of,
+    values_of,
+    way_back,
+    without_shared,
+)
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.model.attribution.writers import Position, Writers
@@ -70,7 +80,26 @@ def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
     reducing = [name for name in names if not _only_cuts(facts, writers, name)]
     whole = [name for name in names if not _is_by_iteration(facts, stack, name)]
     is_chained = len(names) > 1 and any(facts.leads_to(name, reducing) for name in whole)
+    rows = [writers.module.row_of(facts.dump.names[name]) for name in names]
+    is_chained = is_chained or any(_combines_with_sums(writers, row) for row in rows)
     return _Reads(tuple(copies), tuple(names)) if names and not is_chained else None
+
+
+def _combines_with_sums(writers: Writers, row: int) -> bool:
+    """Whether a fusion computes something of elements and of what it has reduced, as deviations from a mean."""
+    module = writers.module
+    for computation in writers.called(row, b"calls"):
+        reduced, other = set[bytes](), set[bytes]()
+        for inner in module.instructions_of(computation) if computation != NONE else ():
+            read, name = writers.read(inner), module.name(inner)
+            operands = {*read.operands}
+            if operands & reduced and operands & other:
+                return True
+            if read.own.opcode in (b"reduce", b"reduce-window") or operands & reduced:
+                reduced.add(name)
+            elif operands & other or (read.own.opcode == b"parameter" and lengths(writers, inner)):
+                other.add(name)
+    return False
 
 
 def _only_cuts(facts: Facts, writers: Writers, name: int) -> bool:

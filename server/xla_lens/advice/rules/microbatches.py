@@ -8,7 +8,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Batch, Subject
+from xla_lens.advice.subject import Batch, Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.padding import round_up
@@ -23,6 +23,13 @@ keeps larger values for the backward pass (`findings/tpu_small_batches.sh`).
 """
 
 _CONVOLUTION: Final = lazy_pattern(r"/conv_general_dilated\b")
+_CONVOLUTION_IN_LOOP: Final = lazy_pattern(r"/while/.*/conv_general_dilated\b")
+
+_MUCH_CONVOLVED: Final = 0.1
+"""The share of the peak that the results of convolutions take in nets that mostly convolve. What convolutions make is
+normalized and rectified, so there is several times as much of that.
+"""
+
 _LOOKUP: Final = lazy_pattern(r"/gather\b")
 
 
@@ -33,8 +40,8 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     found, begin = facts.batch, facts.backward_step
     if found is None or begin is None or found.microbatches == 1 or facts.axes is None:
         return
-    has_few_images = found.size // found.microbatches < _FEWEST_IMAGES and facts.has_op_name(_CONVOLUTION)
-    if facts.dump.backend is Backend.TPU and has_few_images:
+    becomes_small = found.size // found.microbatches < _FEWEST_IMAGES <= found.size
+    if facts.dump.backend is Backend.TPU and becomes_small and _mostly_convolves(facts):
         return
     axis = facts.axis(found.size, found.dimension)
     returned, batch = facts.returned, found.size
@@ -68,6 +75,13 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     tables = trained if facts.has_op_name(_LOOKUP) else ()
     rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in tables)
     yield Effect(NONE, (Piece(0, end, sums + max(0, rows - _vmem_bytes(facts))),))
+
+
+def _mostly_convolves(facts: Facts) -> bool:
+    """Whether a net mostly convolves, rather than once before other layers. What loops make counts as much."""
+    names = {value: facts.origins.of_value(value).op_name or "" for value in facts.owned}
+    convolved = sum(facts.owned[value] for value, name in names.items() if _CONVOLUTION.search(name))
+    return convolved >= _MUCH_CONVOLVED * sum(facts.owned.values()) or facts.has_op_name(_CONVOLUTION_IN_LOOP)
 
 
 def _vmem_bytes(facts: Facts) -> int:
@@ -119,7 +133,7 @@ def _what(subject: Subject) -> Inlines:
         "sums over the batch, such as those of normalization, are those of a part"
         if batch and batch.is_normalized
         else "",
-        "each part is divided by sums over it, such as its number of targets or a deviation"
+        "each part is divided by sums or maxima over it, such as its number of targets or a deviation"
         if batch and batch.is_divided
         else "",
         "other random numbers are drawn" if batch and batch.is_random else "",
@@ -133,11 +147,14 @@ def _what(subject: Subject) -> Inlines:
             "their sums over the examples. What is done to the gradient of each example, such as clipping, stays "
             "before these sums, and what is done to the sums, such as adding noise, comes once, after the last part"
         )
+    taken = (" and what they add to ", *listed(batch.statistics)) if batch and batch.statistics else ()
     joined = ", and join what it returns for each example" if batch and batch.has_results else ""
     return (
         "Split the batch",
         *which,
-        f" into {_parts(subject)} microbatches and add up {added}{joined}{in_turn}{slightly}",
+        f" into {_parts(subject)} microbatches and add up {added}",
+        *taken,
+        f"{joined}{in_turn}{slightly}",
     )
 
 
@@ -152,7 +169,11 @@ def _snippet(subject: Subject) -> str:
     if batch and batch.has_gradients and not batch.is_trained:
         notes.append("the sums over the examples, before noise is added")
     elif what == "gradients":
-        notes.append(f"divided by {_parts(subject)} if the loss is a mean; if it is a sum, weight decay counts once")
+        others = ", as other means over the batch are" if batch and batch.statistics else ""
+        parts = f"divided by {_parts(subject)}"
+        notes.append(f"{parts} if the loss is a mean{others}; if it is a sum, weight decay counts once")
+    else:
+        notes.append(f"what is a mean over the batch, or a gradient of one, is divided by {_parts(subject)}")
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
         parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"

@@ -8,11 +8,13 @@ from xla_lens.advice.averages import FIRST_MOMENTS, Averages
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.donated_buffers import displaced_by_shrinking
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.provenance import is_first_moment
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
 from xla_lens.model.tables.backend import Backend
+from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 
 _MOMENT: Final = "|".join(FIRST_MOMENTS)
@@ -31,8 +33,8 @@ def first_moment_of(path: str) -> str:
 
 
 def optimizer_state(facts: Facts) -> Iterator[Effect]:
-    """Yield the first moments of the optimizer in bfloat16: those with a name, else the first of two like trees without
-    names, as programs that write Adam themselves have them: `state[1]` and `state[2]`.
+    """Yield the first moments of the optimizer in bfloat16: those with a name, else that of two like trees without
+    names that is one, as programs that write Adam themselves have it: of `state[1]` and `state[2]`.
     """
     trees: dict[str, list[int]] = {}
     paths = {value: facts.path_of(value) for value in facts.all_arguments}
@@ -42,7 +44,7 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
         if shape and shape.type == "f32" and path is not None and _end(path) not in ends:
             trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
     trees = {tree: values for tree, values in trees.items() if not _is_average(facts, tree, values)}
-    found = [tree for tree in trees if first_moment_of(tree)] or _first_of_two(facts, trees)
+    found = [tree for tree in trees if first_moment_of(tree)] or _one_of_two(facts, trees)
     smaller = dict[int, int]()
     for value in (value for tree in found for value in trees[tree]):
         same = facts.in_buffer_of(value)
@@ -92,14 +94,27 @@ def _is_average(facts: Facts, tree: str, values: Sequence[int]) -> bool:
     return False
 
 
-def _first_of_two(facts: Facts, trees: Mapping[str, list[int]]) -> list[str]:
-    """The first of two trees of one argument that have the same arrays, none if there are others."""
+def _one_of_two(facts: Facts, trees: Mapping[str, list[int]]) -> list[str]:
+    """The first moments among two trees of one argument that have the same arrays, none if there are others. Without an
+    HLO module, they are the first tree, as in Adam.
+    """
     names = sorted(trees)
     if len(names) != 2 or not all(map(_NUMBERED.fullmatch, names)):
         return []
     first, second = (sorted(map(str, map(facts.dimensions, trees[name]))) for name in names)
     roots = {name.partition("[")[0] for name in names}
-    return names[:1] if first == second and len(roots) == 1 else []
+    if first != second or len(roots) > 1:
+        return []
+    if facts.origins.writers is None:
+        return names[:1]
+    largest = {name: max(trees[name], key=lambda value: facts.size[value]) for name in names}
+    found = [name for name, value in largest.items() if _is_first_moment(facts, value)]
+    return found if len(found) == 1 else []
+
+
+def _is_first_moment(facts: Facts, value: int) -> bool:
+    new = facts.new_version(value)
+    return new != NONE and is_first_moment(facts.origins, new, value)
 
 
 _NUMBERED: Final = lazy_pattern(r"\w+\[\d+\]")

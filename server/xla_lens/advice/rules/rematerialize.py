@@ -278,12 +278,17 @@ def _snippet(subject: Subject) -> str:
         notes.append("around one layer: around several, it would save nothing")
     if subject.checkpoint in _WITH_FLAGS:
         notes.append("with static_argnums=(2,) if its second argument is a flag such as train")
+    elif subject.checkpoint == "jax.checkpoint" and not subject.is_looped:
+        notes.append("with static_argnums for arguments that are no arrays, such as a number of heads")
+    elif subject.checkpoint == "haiku.remat":
+        notes.append("in the function that is transformed")
     code = _wrapped(subject)
     name = code.partition(" ")[0]
     # Of a class, it makes another one, after which Flax names the modules that have no name.
     if subject.checkpoint in _OF_CLASSES and "." not in name:
         notes.append(f'with name="{name}_0" and so on where it has none: its parameters would get other names')
-    return f"{code}  # {'; '.join(notes)}" if notes else code
+    # The code may end in a comment.
+    return "; ".join([code if "  # " in code else f"{code}  # {notes.pop(0)}", *notes]) if notes else code
 
 
 def _wrapped(subject: Subject) -> str:

@@ -68,7 +68,8 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(subject: Subject) -> str:
-    code = "losses = jax.lax.map(jax.checkpoint(loss_of_rows), chunks)  # again for the columns, if these are compared"
+    code = "sums = jax.lax.map(jax.checkpoint(sums_of_rows), chunks)  # add them up, then compute the loss of all rows"
+    code += "; again for the columns, if these are compared"
     return f"{code}; each chunk with some rows of each device" if subject.is_sharded else code
 
 
