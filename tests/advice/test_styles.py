@@ -21,6 +21,7 @@
 - `dual_averaging` and `importance`: a step by the sum of all gradients, and one with a mean of their squares.
 - `dropped`: a step with attention whose weights have a dropout.
 - `halves`: three layers in bfloat16 for a batch of 48 sequences of 50 words.
+- `evaluated` and `scored`: the loss of a language model without gradients, and its logits.
 - `heated`: the gradient of 256 steps of a simulation, for a TPU.
 - `images`: three convolutions of 128 images, for a TPU.
 - `in_line`: a step for two batches through a net whose layers are the lines of a loop, for a TPU.
@@ -204,6 +205,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("judged_answers", "microbatches", "Split the batch (b)"),
         # XLA for TPUs gathers 3,200 tokens with a padding to 4,096.
         ("sequences", "microbatches", "Split the batch (seq and nxt)"),
+        # Logits take as much without gradients.
+        ("evaluated", "logits", "results = jax.lax.map(results_of, chunks)  # of positions or sequences"),
         # The sums of all parts are added up before they become means.
         ("codebook", "microbatches", "add up their gradients and what they add to codes, sums and counts"),
         # Each part would be divided by its own maximum.
@@ -249,6 +252,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("centred", "similarity"),
         # Some rows of similarities need the sums of all others.
         ("degrees", "similarity"),
+        # The program returns them.
+        ("scored", "logits"),
         # A sum of all gradients grows, and means of squares need their precision.
         ("dual_averaging", "optimizer-state"),
         ("importance", "optimizer-state"),
@@ -297,6 +302,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "over_time",
         "pulled",
         "recurrent_spread",
+        "scored",
         "sharpness",
         "smoothed",
         "unmarked",

@@ -1,13 +1,13 @@
 """`logits`: the logits of all positions are live together."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import MARKS
+from xla_lens.advice.dimensions import MARKS, total
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
@@ -21,11 +21,9 @@ _CHUNKS: Final = 8
 
 
 def logits(facts: Facts) -> Iterator[Effect]:
-    """Yield the logits of training and what has their shape: arrays with an element for each token and each entry of
-    the vocabulary.
+    """Yield the logits and what has their shape: arrays with an element for each token and each entry of the
+    vocabulary. A program without a backward pass that returns some of that needs it.
     """
-    if facts.backward_step is None:
-        return
     words, tokens = _vocabulary(facts), _token_counts(facts)
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
@@ -39,12 +37,21 @@ def logits(facts: Facts) -> Iterator[Effect]:
     ]
     if not any(_is_of_tokens(facts, value) for value in found):
         return
+    if facts.backward_step is None and _are_returned(facts, {prod(shapes[value].lengths) for value in found}):
+        return
     # XLA for TPUs may scatter into the elements of all dimensions as one.
     counts = {prod(shapes[value].lengths) for value in found}
     found += [value for value, shape in facts.computed.items() if shape.type in FLOATS and {*shape.lengths} <= counts]
+    # What is not of floating-point numbers are masks of them, or their places in what is sorted.
+    like = {tuple(sorted(shapes[value].lengths)) for value in found if value in shapes}
+    found += [
+        value
+        for value, shape in shapes.items()
+        if shape.type not in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) in like
+    ]
     for value in found:
         yield facts.divided(value, _CHUNKS)
-    if facts.dump.backend is Backend.CPU:
+    if facts.dump.backend is Backend.CPU and facts.backward_step is not None:
         # The loop adds up the gradient of the table: in f32, from products in the type of the activations.
         arguments = ((facts.size[value], facts.squeezed(value)) for value in facts.arguments)
         tables = (size for size, shape in arguments if shape and len(shape.lengths) == 2 and {*shape.lengths} & words)
@@ -74,6 +81,11 @@ def _are_averaged(facts: Facts, shape: Dimensions, length: int) -> bool:
     predictions: a loss of parts is another one.
     """
     return facts.axes is not None and length in facts.axes.left.get(prod(shape.lengths), ())
+
+
+def _are_returned(facts: Facts, counts: Collection[int]) -> bool:
+    """Whether the program returns as many elements as logits have, or nothing tells what it returns."""
+    return facts.axes is None or any(total(result.dimensions) in counts for result in facts.axes.results)
 
 
 def _token_counts(facts: Facts) -> set[int]:
@@ -123,12 +135,15 @@ _MOST_TABLES: Final = 12
 
 
 def _what(subject: Subject) -> Inlines:
-    return (f"Compute logits and loss in {_CHUNKS} chunks", *subject.in_function)
+    what = "loss" if subject.is_training else "what needs them"
+    return (f"Compute logits and {what} in {_CHUNKS} chunks", *subject.in_function)
 
 
 def _snippet(subject: Subject) -> str:
     # Devices may share the sequences, and would all compute a chunk of them.
     of = "positions" if subject.is_sharded else "positions or sequences"
+    if not subject.is_training:
+        return f"results = jax.lax.map(results_of, chunks)  # of {of}; then put them together or add them up"
     return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # of {of}; then add them up"
 
 
