@@ -238,11 +238,13 @@ class Axes:
 
     def _note_ends(self, array: Array) -> None:
         """Note the axes of arrays that are put end to end: they share a dimension that is longer than any of them."""
-        for axes, length in (factor for dimension in array.dimensions for factor in dimension):
-            bits = list(bits_of(axes & ~MARKS))
-            if len(bits) > 1 and length > max(self._lengths.get(bit, 0) for bit in bits):
-                for bit in bits:
-                    self.beside[bit] |= axes & ~MARKS
+        for dimension in array.dimensions:
+            for axes, length in dimension:
+                own = axes & ~MARKS
+                # Nearly all have one axis at most.
+                if own & (own - 1) and length > max(self._lengths.get(bit, 0) for bit in bits_of(own)):
+                    for bit in bits_of(own):
+                        self.beside[bit] |= own
 
     def _parted(self, dimensions: Sequence[Dimension]) -> int:
         """The axes of which dimensions have only a part."""

@@ -25,6 +25,8 @@ def logits(facts: Facts) -> Iterator[Effect]:
     vocabulary. A program without a backward pass that returns some of that needs it.
     """
     words, tokens = _vocabulary(facts), _token_counts(facts)
+    if not words:
+        return
     weights = {tuple(sorted(shape.lengths)) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {value: shape for value in facts.candidates if (shape := facts.squeezed(value)) and len(shape.lengths) > 1}
     found = [
@@ -115,7 +117,7 @@ def _is_of_tokens(facts: Facts, value: int) -> bool:
 def _vocabulary(facts: Facts) -> set[int]:
     """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has."""
     longer, others = Counter[int](), set[int]()
-    for value in facts.arguments:
+    for value in facts.arguments if facts.tokens else ():
         shape = facts.squeezed(value)
         # The logits may have a bias.
         if shape and shape.type in FLOATS and len(shape.lengths) > 1:

@@ -25,7 +25,6 @@ from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, positi
 from xla_lens.advice.functions import MOST_OF_A_CALL, Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
 from xla_lens.advice.rule_row import Policy, RuleRow
-from xla_lens.advice.rules.associative_scan import associative_scan
 from xla_lens.advice.rules.logits import logits
 from xla_lens.advice.stacks import stores_carried
 from xla_lens.advice.subject import Subject
@@ -41,14 +40,13 @@ _NOT_COMPUTED: Final = frozenset((b"parameter", b"constant", b"iota", b"conditio
 
 def rematerialize(facts: Facts) -> Iterator[Effect]:
     """Yield what the forward pass saves for the backward pass: what each loop stacks, and the values outside of loops.
-    The logits are not of a layer. All levels of an associative scan are live while it is computed again.
+    The logits are not of a layer.
     """
     others = {effect.value for effect in facts.found(logits)}
-    levels = {effect.value for effect in facts.found(associative_scan)}
     found: dict[int, list[Effect]] = {}
     for effect in facts.found(saved):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
-        is_freed = effect.layers > 1 or (effect.value not in levels and facts.dump.backend is not Backend.CPU)
+        is_freed = effect.layers > 1 or facts.dump.backend is not Backend.CPU
         if effect.value not in others and is_freed:
             found.setdefault(effect.layers, []).append(effect)
     for layers, saved_effects in found.items():
