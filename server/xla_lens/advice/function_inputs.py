@@ -27,11 +27,13 @@ Read: TypeAlias = tuple[int, int]
 
 class _Place(NamedTuple):
     """Where a function makes an instruction, which is the same in each call of it: the frames down to the function,
-    innermost first, and the operation, because a line may make several.
+    innermost first, the operation, because a line may make several, and the opcode, because XLA may make several of
+    one, such as a broadcast, a multiplication and a sum of a product.
     """
 
     frames: Frames
     operation: str
+    opcode: bytes
 
 
 class _Content(NamedTuple):
@@ -127,7 +129,7 @@ class FunctionInputs:
         read = self._writers.read(row)
         depths = [depth for depth, frame in enumerate(read.frames, 1) if frame.function == self._function]
         operation = read.metadata.get("op_name", "").rpartition("/")[2]
-        return _Place(read.frames[: depths[-1]], operation) if depths else None
+        return _Place(read.frames[: depths[-1]], operation, read.own.opcode) if depths else None
 
     def _search(self, waiting: list[Position]) -> None:
         """Follow some positions back through the function to its inputs."""
