@@ -234,10 +234,9 @@ class _Flow:
         """Return the arguments that an output is computed from element by element, with whether it has scaled them, and
         the instructions on the way.
         """
-        row = self._row(self.dump.name_of(output))
-        if row == NONE:
+        begin = self._begin(output)
+        if begin is None:
             return {}, set()
-        begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
         # What is reached without scaling comes first.
         order, waiting = count(), [(False, 0, begin)]
         passed, found = set[Position](), dict[int, bool]()
@@ -260,9 +259,8 @@ class _Flow:
         """Return whether an output is a sum whose part of an argument is less than all of it, and that has no squares.
         False if it has too many summands.
         """
-        row, left = self._row(self.dump.name_of(output)), 0.0
-        begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
-        waiting = [(1.0, begin)] if row != NONE else []
+        begin, left = self._begin(output), 0.0
+        waiting = [(1.0, begin)] if begin else []
         for factor, position in waiting:
             if len(waiting) > _MOST_STEPS:
                 return False
@@ -291,9 +289,8 @@ class _Flow:
         """Return whether a sum of the forward pass is among what an output is computed from, element by element, but
         for what loops compute. False if that takes too many instructions.
         """
-        row = self._row(self.dump.name_of(output))
-        begin = Position(row, index_path(self.dump, self.dump.values.index.item(output)))
-        waiting = [begin] if row != NONE else []
+        begin = self._begin(output)
+        waiting = [begin] if begin else []
         passed = set[Position]()
         for position in waiting:
             if position in passed or self._is_argument(position):
@@ -344,6 +341,10 @@ class _Flow:
     def _is_count(self, value: int) -> bool:
         """Whether a value is a single integer, such as the number of a step."""
         return value != NONE and _COUNT.match(self.dump.shape(value) or b"") is not None
+
+    def _begin(self, output: int) -> Position | None:
+        row = self._row(self.dump.name_of(output))
+        return Position(row, index_path(self.dump, self.dump.values.index.item(output))) if row != NONE else None
 
     def _row(self, name: int) -> int:
         return self.writers.module.row_of(self.dump.names[name]) if name != NONE else NONE
