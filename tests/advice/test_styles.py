@@ -57,7 +57,7 @@ from pathlib import Path
 import pytest
 
 from samples import analysis_of, module_of
-from xla_lens.advice.actions import Action, Advice
+from xla_lens.advice.actions import Action, Advice, Cost
 from xla_lens.advice.advise import advise
 from xla_lens.blocks.blocks import plain_text
 
@@ -362,6 +362,10 @@ def test_a_wrapped_layer_of_a_python_loop_still_saves_its_inputs(program: str, s
     """Four products of 128 MiB and no residuals of 64 MiB; ten products of 128 MiB and no results of layers."""
     action = _action(program, "rematerialize", tmp_path)
     assert action.saved_needed_bytes >> 20 == saved_mib
+
+
+def test_parts_of_what_has_no_gradients_are_not_computed_again(tmp_path: Path) -> None:
+    assert _action("evaluated", "logits", tmp_path).cost is Cost.TIME
 
 
 def test_masks_that_xla_adds_to_convolutions_are_no_inputs(tmp_path: Path) -> None:

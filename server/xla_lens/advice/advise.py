@@ -257,10 +257,12 @@ class _Search(Struct, frozen=True, eq=False):
         row, program = change.row, self.facts.kept(Program)
         is_jax = program.framework is Framework.JAX
         subject = program.subject(change.effects, before.peak_step or 0, is_part=row.is_about_layers)
+        # Without a backward pass, nothing is computed again.
+        is_in_parts = row.cost is Cost.COMPUTE and not subject.is_training
         return Action(
             rule=row.rule,
             certainty=Certainty.ESTIMATED,
-            cost=row.cost,
+            cost=Cost.TIME if is_in_parts else row.cost,
             what=row.what(subject),
             snippet=_snippet(row, subject, program.framework),
             measured_by=row.measured_by(subject.program) if row.measured_by and is_jax else None,
