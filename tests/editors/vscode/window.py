@@ -258,8 +258,8 @@ class Window:
             with contextlib.suppress(AssertionError):
                 wait_for(lambda: self.texts(ENTRIES), lambda entries: entries and entries != before, seconds=3)
             self.page.wait_for_timeout(300)
-            self.page.keyboard.press("Enter")
-            with contextlib.suppress(AssertionError):
+            with contextlib.suppress(AssertionError, Error):
+                self._enter()
                 wait_for(self.active_tab, lambda name: name == path.name, seconds=5)
                 return True
             return False
