@@ -548,11 +548,10 @@ class Axes:
         self.trained_sums |= gone * any(array.is_trained for array in arrays)
         self.totals[total(dimensions)] |= gone * is_sum
         self._compare(own, dimensions, gone)
+        reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
             self.left.setdefault(total(dimensions), set()).update(map(length_of, kept))
-        reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
-        if _is_forward(own):
             reduced = reduced._replace(reduced=reduced.reduced | (gone & OF_FACTORS))
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
 
@@ -749,24 +748,40 @@ class Axes:
         if left.is_data and right.is_data:
             is_mapped = total(parts.both) > 1
             positions = [all_axes(free) & ~shared for free in (parts.left_free, parts.right_free)]
-            if is_mapped and all(positions):
-                self.scores.add(total(dimensions))
-            elif is_mapped and any(positions):
-                self.learned_scores.add(tuple(sorted(map(length_of, dimensions))))
-            if any(positions) if is_mapped else all(positions):
+            if is_mapped:
+                self._note_scores(own, left, right, parts, dimensions=dimensions, positions=positions)
+            if all(positions) or (is_mapped and any(positions)):
                 dimensions = tuple(
                     tuple((axes | mark, length) for axes, length in dimension)
                     for dimension, (_, mark) in zip(dimensions, marked, strict=True)
                 )
-            for factor, over in ((left, parts.left_over), (right, parts.right_over)) if is_mapped else ():
-                if all_axes(over) & ~MARKS:
-                    self.weights.add(total(factor.dimensions))
-                if _is_forward(own):
-                    self.averaged[total(factor.dimensions)] |= all_axes(over) & OF_FACTORS
         summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
         product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
         return product._replace(reduced=0)
+
+    def _note_scores(
+        self,
+        own: InstructionText,
+        left: Array,
+        right: Array,
+        parts: "_Parts",
+        *,
+        dimensions: Sequence[Dimension],
+        positions: Sequence[int],
+    ) -> None:
+        """Note a product of two arrays that depend on the batch, for each of its examples: of positions, or an average
+        over positions. `positions` are the axes that only one of them has.
+        """
+        if all(positions):
+            self.scores.add(total(dimensions))
+        elif any(positions):
+            self.learned_scores.add(tuple(sorted(map(length_of, dimensions))))
+        for factor, over in ((left, parts.left_over), (right, parts.right_over)):
+            if all_axes(over) & ~MARKS:
+                self.weights.add(total(factor.dimensions))
+            if _is_forward(own):
+                self.averaged[total(factor.dimensions)] |= all_axes(over) & OF_FACTORS
 
     def _note_product(self, own: InstructionText, left: Array, right: Array, parts: "_Parts", count: int) -> None:
         """Note what a product of the forward pass tells of its factors and its result."""

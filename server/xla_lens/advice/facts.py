@@ -340,10 +340,11 @@ class Facts:
                 is_normalized, is_divided = (
                     bool(axes.added & axis & sums) for sums in (axes.normalized_trained, ~axes.normalized_trained)
                 )
-                of_numbers = axes.added & self._axis_of_numbers(size, number)
-                is_divided = is_divided or bool(of_numbers & axes.normalized & ~axes.normalized_trained)
+                numbers = self._axis_of_numbers(size, number)
+                of_numbers = axes.added & numbers
                 # They may be weights that are divided by their maximum.
-                is_divided = is_divided or bool(axes.joined & self._axis_of_numbers(size, number))
+                divided = of_numbers & axes.normalized & ~axes.normalized_trained | axes.joined & numbers
+                is_divided = is_divided or bool(divided)
                 # What is subtracted from them may be their mean.
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
@@ -369,8 +370,9 @@ class Facts:
         a normalization keeps: one array of each tells.
         """
         largest = dict[str, int]()
-        for value in sorted(self.shapes_of_arguments, key=lambda value: (-self.size[value], value)):
-            if value not in self.inputs and (path := self.path_of(value)):
+        returned = {*self.shapes_of_arguments}.difference(self.inputs)
+        for value in sorted(returned, key=lambda value: (-self.size[value], value)):
+            if path := self.path_of(value):
                 largest.setdefault(argument_of(path), value)
         news = {name: self.new_version(value) for name, value in largest.items()}
         return tuple(name for name, new in news.items() if new != NONE and adds_forward_sums(self.origins, new))

@@ -156,13 +156,14 @@ class Functions:
         once, models = set[str | None](), set[str | None]()
         for name, places in lines_of.items():
             first, *others = places.values()
+            everywhere = sum(others, first)
             is_looping = max(first.values()) > 1 and all(other == first for other in others)
-            counts = first if is_looping else sum(others, first)
+            counts = first if is_looping else everywhere
             single = sum(count == 1 for count in counts.values())
             # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
             if single * 3 >= len(counts):
                 once.add(name)
-            if single and sum(count for place in places.values() for count in place.values()) == products > 1:
+            if single and everywhere.total() == products > 1:
                 models.add(name)
         return _CalledOnce(once, models)
 

@@ -323,7 +323,7 @@ class _Flow:
         return next((before for _, before in self._before(position)), None) if is_moved else None
 
     def _unscaled(self, position: Position | None) -> Position | None:
-        """What an element is a multiple of, cast or moved."""
+        """Follow an element back through constant factors, casts and moves, to what it is a multiple of."""
         for _ in range(_MOST_STEPS):
             if position is None:
                 return None
@@ -508,6 +508,7 @@ _PASSING_ON: Final = frozenset(
     parameter slice-done slice-start tuple
     """.split()
 )
+"""Instructions that may have the elements of something else, as `_Flow._before` tells."""
 
 _JOINING: Final = b'custom_call_target="ConcatBitcast"'
 """How a TPU joins the slices in which it has copied an array to VMEM."""

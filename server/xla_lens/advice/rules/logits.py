@@ -34,18 +34,18 @@ def logits(facts: Facts) -> Iterator[Effect]:
         for value, shape in shapes.items()
         if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
         for length in [length for length in shape.lengths if length in words][:1]
-        if any(total % (prod(shape.lengths) // length) == 0 for total in tokens)
+        if any(count % (prod(shape.lengths) // length) == 0 for count in tokens)
         if not (_may_be_hidden(facts, value, shape, length) or _are_averaged(facts, shape, length))
     ]
     if not any(_is_of_tokens(facts, value) for value in found):
         return
-    if facts.backward_step is None and _are_returned(facts, {prod(shapes[value].lengths) for value in found}):
-        return
-    # XLA for TPUs may scatter into the elements of all dimensions as one.
     counts = {prod(shapes[value].lengths) for value in found}
+    if facts.backward_step is None and _are_returned(facts, counts):
+        return
+    like = {tuple(sorted(shapes[value].lengths)) for value in found}
+    # XLA for TPUs may scatter into the elements of all dimensions as one.
     found += [value for value, shape in facts.computed.items() if shape.type in FLOATS and {*shape.lengths} <= counts]
     # What is not of floating-point numbers are masks of them, or their places in what is sorted.
-    like = {tuple(sorted(shapes[value].lengths)) for value in found if value in shapes}
     found += [
         value
         for value, shape in shapes.items()

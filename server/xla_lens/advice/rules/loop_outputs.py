@@ -80,34 +80,38 @@ def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
     reducing = [name for name in names if not _only_cuts(facts, writers, name)]
     whole = [name for name in names if not _is_by_iteration(facts, stack, name)]
     is_chained = len(names) > 1 and any(facts.leads_to(name, reducing) for name in whole)
-    rows = [writers.module.row_of(facts.dump.names[name]) for name in names]
-    is_chained = is_chained or any(_combines_with_sums(writers, row) for row in rows)
+    is_chained = is_chained or any(_combines_with_sums(facts, writers, name) for name in names)
     return _Reads(tuple(copies), tuple(names)) if names and not is_chained else None
 
 
-def _combines_with_sums(writers: Writers, row: int) -> bool:
+def _combines_with_sums(facts: Facts, writers: Writers, name: int) -> bool:
     """Whether a fusion computes something of elements and of what it has reduced, as deviations from a mean."""
-    module = writers.module
-    for computation in writers.called(row, b"calls"):
-        reduced, other = set[bytes](), set[bytes]()
-        for inner in module.instructions_of(computation) if computation != NONE else ():
-            read, name = writers.read(inner), module.name(inner)
-            operands = {*read.operands}
-            if operands & reduced and operands & other:
-                return True
-            if read.own.opcode in (b"reduce", b"reduce-window") or operands & reduced:
-                reduced.add(name)
-            elif operands & other or (read.own.opcode == b"parameter" and lengths(writers, inner)):
-                other.add(name)
+    reduced, other = set[bytes](), set[bytes]()
+    for row in _fused(facts, writers, name)[1:]:
+        read = writers.read(row)
+        operands = {*read.operands}
+        if operands & reduced and operands & other:
+            return True
+        if read.own.opcode in _SUMS or operands & reduced:
+            reduced.add(writers.module.name(row))
+        elif operands & other or (read.own.opcode == b"parameter" and lengths(writers, row)):
+            other.add(writers.module.name(row))
     return False
 
 
 def _only_cuts(facts: Facts, writers: Writers, name: int) -> bool:
     """Whether an instruction reduces nothing."""
+    return all(writers.read(row).own.opcode not in _SUMS for row in _fused(facts, writers, name))
+
+
+def _fused(facts: Facts, writers: Writers, name: int) -> list[int]:
+    """An instruction, and those in a fusion."""
     row = writers.module.row_of(facts.dump.names[name])
     called = [computation for computation in writers.called(row, b"calls") if computation != NONE]
-    rows = [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
-    return all(writers.read(each).own.opcode not in (b"reduce", b"reduce-window") for each in rows)
+    return [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
+
+
+_SUMS: Final = frozenset((b"reduce", b"reduce-window"))
 
 
 def _is_by_iteration(facts: Facts, stack: Stack, name: int) -> bool:

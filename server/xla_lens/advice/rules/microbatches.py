@@ -79,8 +79,8 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
 
 def _mostly_convolves(facts: Facts) -> bool:
     """Whether a net mostly convolves, rather than once before other layers. What loops make counts as much."""
-    names = {value: facts.origins.of_value(value).op_name or "" for value in facts.owned}
-    convolved = sum(facts.owned[value] for value, name in names.items() if _CONVOLUTION.search(name))
+    sizes = facts.owned.items()
+    convolved = sum(size for value, size in sizes if _CONVOLUTION.search(facts.origins.of_value(value).op_name or ""))
     return convolved >= _MUCH_CONVOLVED * sum(facts.owned.values()) or facts.has_op_name(_CONVOLUTION_IN_LOOP)
 
 
