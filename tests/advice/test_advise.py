@@ -21,6 +21,7 @@ from xla_lens.disk.sets import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.attribution.frames import Origin, Origins
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.donation import outputs_of
 from xla_lens.model.memory.edits import combined
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -144,15 +145,24 @@ def test_microbatches_take_a_part_of_all_but_weights_and_add_sums_of_gradients()
     path = _shared("cpu-jaxlib0.10.2/transformer_train/module_0000*-buffer-assignment.txt")
     action = _first(_advice(str(path.relative_to(SHARED_DUMPS))), Rule.MICROBATCHES)
     dump = analysis_of(path).dump
-    ((start, end, added, _),) = action.edit[NONE]
+    sums, outputs = action.edit[NONE], {*outputs_of(dump)}
+    ((start, end),) = {piece[:2] for piece in sums}
     assert start == 0 < end <= (dump.last_step or 0)
+    # Where an argument is not donated, the sum of its gradients has the buffer that the output takes after it.
+    moved = [piece.moved_to for piece in sums if piece.moved_to is not None]
+    assert len(moved) == len({*moved})
+    assert {dump.values.allocation.item(output) for output in outputs}.issuperset(moved)
+    added = sum(piece.size_bytes for piece in sums)
     parameters = [
         value for value, opcode in enumerate(map(dump.opcode, dump.values.name.tolist())) if opcode == b"parameter"
     ]
     assert 0 < added < sum(dump.values.size_bytes[parameters].tolist())
     for value, pieces in action.edit.items():
-        if value != NONE:
-            assert [piece.size_bytes for piece in pieces] == [int(dump.values.size_bytes[value]) // 4]
+        size = dump.values.size_bytes.item(value)
+        if value in outputs:
+            assert [(piece.start_step, piece.size_bytes) for piece in pieces] == [(end + 1, size)]
+        elif value != NONE:
+            assert [piece.size_bytes for piece in pieces] == [size // 4]
             assert value not in parameters
 
 

@@ -160,6 +160,10 @@ class Axes:
         self._found: list[Result] = []
         self._number_of: dict[Result, int] = {}
         """The results that were found, each once, and their numbers."""
+        self._scheduled: dict[int, int] = {}
+        """The numbers of the results of instructions, by their row, other than those in fusions and in what is like
+        another that was followed.
+        """
         self._known: dict[bool, dict[tuple[int, ...], _Known]] = {False: {}, True: {}}
         """What instructions compute, by their form and the numbers of their operands. The layers of an unrolled loop
         are followed once. What is being prefetched is apart.
@@ -178,9 +182,17 @@ class Axes:
                 # A damaged module, or one of an unknown form, may name dimensions that its arrays lack.
                 self.is_complete = False
 
+    def array(self, row: int, path: Iterable[int]) -> Array | None:
+        """Return what is known of the result of the instruction in a row, or of an element of it; None if nothing is,
+        or if it is a tuple.
+        """
+        number = self._scheduled.get(row, NONE)
+        result = reduce(element_of, path, self._found[number]) if number != NONE else NOTHING
+        return result if isinstance(result, Array) and result is not NOTHING else None
+
     # ------------------------------------------------------------ computations
 
-    def _computation(self, computation: int, parameters: Sequence[Result] | None) -> Result:
+    def _computation(self, computation: int, parameters: Sequence[Result] | None, *, is_fused: bool = False) -> Result:
         """The result of a computation, None for the parameters of the program."""
         self._depth += 1
         rows = self._module.instructions_of(computation)
@@ -197,6 +209,8 @@ class Axes:
                 self.reductions.update(known.reductions)
             numbers[row] = known.number
         self._depth -= 1
+        if not is_fused:
+            self._scheduled.update(numbers)
         return self._found[numbers[root]] if root in numbers else NOTHING
 
     def _follow(
@@ -285,7 +299,7 @@ class Axes:
                 return self._top(own, next(arrays_of(operands[0]), NOTHING))
             case b"fusion" | b"call" | b"async-start" | b"custom-call" if called:
                 before, self._is_prefetching = self._is_prefetching, self._is_prefetching or opcode == b"async-start"
-                result = self._computation(called[0], operands)
+                result = self._computation(called[0], operands, is_fused=opcode == b"fusion")
                 self._is_prefetching = before
                 return (tuple(operands), result) if opcode == b"async-start" else result
             case b"async-update" if len(operands) > 1:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
 from xla_lens.advice.op_names import folded, is_backward, is_differentiated, is_marked
@@ -24,9 +25,9 @@ from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.donation import outputs_of, parameters_of
 from xla_lens.model.memory.edits import EditableSpace, Piece
 from xla_lens.model.memory.over_time import MemorySpace, placed_values
-from xla_lens.model.tables.dump_set import EMPTY_INDEX
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import ordered, taken
-from xla_lens.syntax.columns import NONE, Kind, Pairs, Rows, cells
+from xla_lens.syntax.columns import NONE, Column, Kind, Pairs, Rows, cells
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.patterns import lazy_pattern
 
@@ -89,20 +90,20 @@ class Facts:
     """A memory space of a dump set that has a peak, and the origins of the values.
 
     `name`, `start`, `end`, `size` and `kind` have a cell for each value: the instruction that defines it, its first and
-    last step, the bytes of its slice, and the kind of its allocation. They are lists, whose items are read five times
-    as fast as those of arrays. So are `_users`, the instruction of each use, and `_steps`, the step of the instruction
-    of each name.
+    last step, the bytes of its slice, and the kind of its allocation. What shares the buffer of an output before it is
+    written has the kind of a temporary value. They are lists, whose items are read five times as fast as those of
+    arrays. So are `_users`, the instruction of each use, and `_steps`, the step of the instruction of each name.
     """
 
     def __init__(self, origins: Origins, space: MemorySpace) -> None:
         dump = origins.dump
-        values, kind = dump.values, taken(dump.allocations.kind, dump.values.allocation)
+        values = dump.values
         self.dump, self.origins, self.space = dump, origins, space
         self.name: list[int] = values.name.tolist()
         self.start: list[int] = values.start_step.tolist()
         self.end: list[int] = values.end_step.tolist()
         self.size: list[int] = values.size_bytes.tolist()
-        self.kind: list[int] = np.maximum(kind, 0).tolist()
+        self.kind: list[int] = _kinds(dump).tolist()
         self.reads = cache(self._reads)
         self.opcode = cache(self._opcode)
         self.dimensions = cache(self._dimensions)
@@ -297,6 +298,18 @@ class Facts:
             arguments[place] = Parameter(axes, is_data=is_input, is_trained=not is_input)
         found = Axes(module, arguments, {bit: length for (_, length, _), bit in self._axis_bits.items()})
         return found if found.is_complete else None
+
+    def array(self, value: int) -> Array | None:
+        """What the HLO module tells of an array, None if nothing."""
+        if self.axes is None or self.origins.module is None:
+            return None
+        path = index_path(self.dump, self.dump.values.index.item(value))
+        return self.axes.array(self.origins.module.row_of(self.dump.names[self.name[value]]), path)
+
+    def is_of_weights(self, value: int) -> bool:
+        """Whether an array is computed from weights that are trained alone, such as a gathered or a transposed one."""
+        array = self.array(value)
+        return array is not None and array.is_trained and not array.is_data
 
     @cached_property
     def batch(self) -> Batch | None:
@@ -745,6 +758,17 @@ class Facts:
         """Whether an op_name of the HLO module has a pattern."""
         module = self.origins.module
         return module is not None and any(map(pattern.search, module.sources.op_names))
+
+
+def _kinds(dump: DumpSet) -> Column:
+    """The kind of the allocation of each value. XLA for CPUs and GPUs has temporary values in the buffers of outputs,
+    too, which are not kept for the result.
+    """
+    kinds: Column = np.maximum(taken(dump.allocations.kind, dump.values.allocation), 0)
+    is_temporary = kinds & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT) == Kind.MAYBE_LIVE_OUT
+    is_temporary[[*outputs_of(dump)]] = False
+    kinds[is_temporary] &= ~int(Kind.MAYBE_LIVE_OUT)
+    return kinds
 
 
 def _places(shape: Dimensions) -> list[tuple[int, int, bool]]:

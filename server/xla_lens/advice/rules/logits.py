@@ -6,6 +6,7 @@ from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
+from xla_lens.advice.arrays import Array
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.dimensions import MARKS, total
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
@@ -37,6 +38,7 @@ def logits(facts: Facts) -> Iterator[Effect]:
         if any(count % (prod(shape.lengths) // length) == 0 for count in tokens)
         if not (_may_be_hidden(facts, value, shape, length) or _are_averaged(facts, shape, length))
     ]
+    found = _with_tokens(facts, found)
     if not any(_is_of_tokens(facts, value) for value in found):
         return
     counts = {prod(shapes[value].lengths) for value in found}
@@ -60,6 +62,23 @@ def logits(facts: Facts) -> Iterator[Effect]:
         size = max(tables, default=0) * len({shape.type for shape in shapes.values()} & {*FLOATS})
         start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
         yield Effect(NONE, (Piece(start, end, size),))
+
+
+def _with_tokens(facts: Facts, found: list[int]) -> list[int]:
+    """Leave out tables and their gradients, which are as large as logits where there are as many tokens as a layer is
+    wide: of what depends on weights, other values have an axis of the tokens.
+    """
+    axes = {value: array.axes & ~MARKS for value in found if (array := _written(facts, value)) and array.is_trained}
+    return [value for value in found if axes.get(value, True)] if any(axes.values()) else found
+
+
+def _written(facts: Facts, value: int) -> Array | None:
+    """What is known of an array, or of what is written into it, such as a gradient that begins with zeros."""
+    array = facts.array(value)
+    if array is None or array.is_trained or array.is_data:
+        return array
+    after = [made for read in facts.reads(value) for made in facts.defined_by(read.name)]
+    return next((facts.array(made) for made in after if facts.size[made] == facts.size[value]), array)
 
 
 def _may_be_hidden(facts: Facts, value: int, shape: Dimensions, length: int) -> bool:

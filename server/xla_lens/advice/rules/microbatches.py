@@ -64,17 +64,36 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         # Random numbers for each example have its axis only as a length.
         has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
         # XLA gives copies of a weight its name, such as one with padding.
-        if op_name not in names and (is_forward or not is_weight) and has_batch:
+        array = facts.array(value)
+        is_of_batch = (array.axes if array else 0) & axis or ((is_forward or not is_weight) and has_batch)
+        is_gathered = facts.is_sharded and facts.is_of_weights(value) and batch not in shape.lengths
+        if op_name not in names and is_of_batch and not is_gathered:
             left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
             yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
     trained = [value for value in kept if facts.is_computed_with(value, begin)]
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
-    sums = sum(facts.size[value] for value in trained)
     # The loop holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
     tables = trained if facts.has_op_name(_LOOKUP) else ()
     rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in tables)
-    yield Effect(NONE, (Piece(0, end, sums + max(0, rows - _vmem_bytes(facts))),))
+    copies = [Piece(0, end, more)] if (more := rows - _vmem_bytes(facts)) > 0 else []
+    yield Effect(NONE, (*_sums(facts, trained, end), *copies))
+    # What is updated as soon as its gradient is known waits for the gradients of the last part.
+    early = () if found.is_updated else (output for output in facts.updated if begin < facts.start[output] < end)
+    for output in early:
+        yield Effect(output, (facts.piece(output, end + 1, facts.end[output]),), is_aside=True)
+
+
+def _sums(facts: Facts, trained: Iterable[int], end: int) -> Iterator[Piece]:
+    """Yield the buffers of the sums of the gradients of weights. XLA for CPUs and GPUs takes those of outputs, which
+    are written after them.
+    """
+    buffers: dict[int, list[int]] = {}
+    for output in facts.updated if facts.dump.backend is not Backend.TPU else ():
+        buffers.setdefault(facts.size[output], []).append(facts.dump.values.allocation.item(output))
+    for value in trained:
+        free = buffers.get(facts.size[value])
+        yield Piece(0, end, facts.size[value], free.pop() if free else None)
 
 
 def _mostly_convolves(facts: Facts) -> bool:
