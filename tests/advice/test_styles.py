@@ -29,6 +29,7 @@
 - `judged_answers`: a step that prefers chosen answers to rejected ones, beside a frozen model, for a TPU.
 - `labelled`: a step for a small batch with labels and two larger ones without, which go through a net together.
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
+- `sparse_codes`: a step of a sparse autoencoder that keeps the 32 greatest of 8,192 numbers, for a TPU.
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
 - `over_time`: a simulation that returns the deviation of its steps.
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
@@ -379,7 +380,7 @@ def test_masks_that_xla_adds_to_convolutions_are_no_inputs(tmp_path: Path) -> No
 def test_what_a_product_becomes_is_not_taken_for_another_of_its_factors(tmp_path: Path) -> None:
     """The changed program needs 544 MiB less. XLA multiplies what is gathered for each edge with weights, and sums."""
     action = _action("weighted_edges", "rematerialize", tmp_path)
-    assert round(action.saved_needed_bytes / 2**20) == 673
+    assert round(action.saved_needed_bytes / 2**20) == 677
 
 
 def test_a_wrapped_layer_stores_the_inputs_that_fusions_made_of_products(tmp_path: Path) -> None:
@@ -405,6 +406,12 @@ def test_sums_of_gradients_take_the_buffers_of_outputs(tmp_path: Path) -> None:
     """
     action = _action("valued", "microbatches", tmp_path)
     assert round(action.saved_needed_bytes / 2**20, 2) == 1.69
+
+
+def test_xla_sorts_the_places_of_what_a_scatter_replaces(tmp_path: Path) -> None:
+    """Measured: 374 MiB. Libtpu sorts them without a name. 128 MiB of what the program needs are gaps."""
+    action = _action("sparse_codes", "microbatches", tmp_path)
+    assert round(action.saved_needed_bytes / 2**20) == 267
 
 
 def test_gathered_tables_are_none_of_the_logits(tmp_path: Path) -> None:

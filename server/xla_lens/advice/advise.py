@@ -305,7 +305,7 @@ class _Search(Struct, frozen=True, eq=False):
 
     def _after(self, edit: Edit, outputs: Collection[int]) -> After:
         """Actions save outputs that take over the buffers of arguments, what they take off arguments, and as many bytes
-        as the peak of the temporaries falls.
+        as the peak of the temporaries falls. Where most of these go, so do most of the gaps between them.
         """
         space, dump, edited = self.facts.space, self.facts.dump, self.facts.edited
         changes = edited.changes(edit)
@@ -320,7 +320,10 @@ class _Search(Struct, frozen=True, eq=False):
         saved_arguments = sum(allocated[[*arguments]].tolist()) - sum(arguments.values())
         saved = saved_arguments + sum(allocated[[*outputs]].tolist())
         saved += sum(self._shrunk_bytes(row, edit) for row in shrunk.difference(outputs))
-        saved += edited.temporaries.peak_bytes - edited.temporaries_after(changes).peak_bytes
+        temporaries, left = edited.temporaries.peak_bytes, edited.temporaries_after(changes).peak_bytes
+        saved += temporaries - left
+        if 2 * left <= temporaries:
+            saved += edited.gap_bytes * (temporaries - left) // max(temporaries, 1)
         # Two actions may save the same bytes. What is live must be provided, except for thread-local buffers.
         least = live.peak_bytes + min(0, space.needed_bytes - space.peak_live_bytes)
         needed_bytes = max(least, space.needed_bytes - saved)

@@ -11,7 +11,7 @@ Where an array that still has the axis was computed from what has joined it, the
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import prod
 from operator import or_
@@ -65,7 +65,7 @@ from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.instruction import InstructionText
-from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
+from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.patterns import lazy_pattern
 
@@ -506,7 +506,7 @@ class Axes:
                     cut = self._cut(first, lengths)
                     self.joined |= cut
                     self.whole |= {total(first.dimensions)} if cut else set()
-                return shrunk(first.dimensions, lengths, is_padded=is_of_device)
+                return shrunk(first.dimensions, lengths, is_padded=is_of_device, keeps_axes=self._is_prefetching)
             case b"custom-call" if _SAME_CALLS.search(text):
                 return (padded if len(operands) == 1 else grown)(first.dimensions, lengths)
         return None
@@ -662,11 +662,10 @@ class Axes:
         before = parse_shape(shape[slice(*subshape_spans(shape).get(index, (0, 0)))] if index else shape)
         if after is None or before is None or len(before.dimensions) != len(operand.dimensions):
             return regrouped(operand.dimensions, lengths_of(own.shape))
-        if total(operand.dimensions) != prod(lengths := lengths_of(own.shape)) and len(after.dimensions) == len(
-            before.dimensions
+        if total(operand.dimensions) != prod(lengths_of(own.shape)) and (
+            left := _without_padding(operand, before, after)
         ):
-            # A TPU leaves out elements within the last tile.
-            return shrunk(operand.dimensions, lengths)
+            return left
         order, new_order = in_memory(before), in_memory(after)
         if order is None or new_order is None:
             order, new_order = in_memory(before, is_tiled=False), in_memory(after, is_tiled=False)
@@ -890,6 +889,11 @@ class Axes:
                 if length_of(batch[number]) == length_of(table.dimensions[number]):
                     batch[number] = together(batch[number], table.dimensions[number])
                     joined &= ~axes_of(table.dimensions[number])
+        if _MAPPED in (own.op_name or ""):
+            # XLA for TPUs selects the examples over which `jax.vmap` maps by their numbers.
+            for number, place in _examples(table.dimensions, selected, batch):
+                batch[place] = together(batch[place], table.dimensions[number])
+                joined &= ~axes_of(table.dimensions[number])
         self.joined |= joined
         self.whole |= {total(table.dimensions)} if joined else set()
         kept = [number for number in range(len(table.dimensions)) if number not in (*collapsed, *common)]
@@ -1026,9 +1030,39 @@ def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
 
 def _is_of_scatter(own: InstructionText) -> bool:
     """Whether an instruction is made by XLA to order the updates of a scatter, which adds them up in any order. Two
-    scatters whose results JAX adds up may have become one, with the name of the sum.
+    scatters whose results JAX adds up may have become one, with the name of the sum. Where updates replace elements,
+    the sort of their places has no name.
     """
-    return (own.op_name or "").rpartition("/")[2].startswith(("scatter", "add_any"))
+    if own.op_name is None:
+        return own.opcode == b"sort" and _SORTED_PLACES.match(own.shape) is not None
+    return own.op_name.rpartition("/")[2].startswith(("scatter", "add_any"))
+
+
+def _examples(
+    table: Sequence[Dimension], selected: Iterable[int], batch: Sequence[Dimension]
+) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of the dimensions of a table from which indices select each element once, in turn, and of the
+    dimensions of the indices that count them.
+    """
+    free = [place for place, dimension in enumerate(batch) if axes_of(dimension) & COUNTED]
+    for number in selected:
+        for place in [place for place in free if length_of(batch[place]) == length_of(table[number])][:1]:
+            free.remove(place)
+            yield number, place
+
+
+def _without_padding(operand: Array, before: ArrayShape, after: ArrayShape) -> tuple[Dimension, ...] | None:
+    """The dimensions of what a TPU makes of the bytes of an array by leaving out elements within the last tile, None if
+    it has more or fewer dimensions in memory.
+    """
+    order, new_order = (
+        [place for place in in_memory(shape, is_tiled=False) or () if place[1] != 1] for shape in (before, after)
+    )
+    if len(order) != len(new_order):
+        return None
+    left = shrunk(tuple(operand.dimensions[number] for number, _ in order), tuple(length for _, length in new_order))
+    places = {number: dimension for (number, _), dimension in zip(new_order, left, strict=True)}
+    return tuple(places.get(number, ((0, 1),)) for number in range(len(after.dimensions)))
 
 
 def _mapped_dimensions(own: InstructionText, rank: int) -> int:
@@ -1159,5 +1193,8 @@ _MATRIX: Final = 2
 """The number of dimensions of a matrix, which are the last ones."""
 
 _TOP: Final = b'custom_call_target="TopK"'
+_SORTED_PLACES: Final = lazy_pattern(rb"\([su](?:32|64)\[[0-9]+\]")
+"""The shape of the places of updates, as numbers in one dimension, with what is sorted by them."""
 _MARK: Final = b"jvp("
+_MAPPED: Final = "vmap("
 _DIGITS: Final = lazy_pattern(rb"[0-9]{1,18}")

@@ -160,8 +160,12 @@ def resized(dimension: Dimension, length: int) -> Dimension:
     return dimension if length_of(dimension) == length else ((axes_of(dimension) if length > 1 else 0, length),)
 
 
-def shrunk(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bool = False) -> tuple[Dimension, ...]:
-    """Dimensions of which a part is left, perhaps with a padding."""
+def shrunk(
+    dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bool = False, keeps_axes: bool = False
+) -> tuple[Dimension, ...]:
+    """Dimensions of which a part is left, perhaps with a padding. One element has no axis, unless what is cut is joined
+    again and keeps it.
+    """
     found = list[Dimension]()
     for dimension, length in zip_longest(dimensions, lengths, fillvalue=None):
         if dimension is None or length is None:
@@ -169,12 +173,14 @@ def shrunk(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bo
         if length_of(dimension) <= length:
             found.append(dimension)
         else:
-            left = first_part(dimension, length, is_padded=is_padded)
-            found.append(left or ((axes_of(dimension) if length > 1 else 0, length),))
+            left = first_part(dimension, length, is_padded=is_padded, keeps_axes=keeps_axes)
+            found.append(left or ((axes_of(dimension) if length > 1 or keeps_axes else 0, length),))
     return tuple(found)
 
 
-def first_part(dimension: Dimension, length: int, *, is_padded: bool = False) -> Dimension | None:
+def first_part(
+    dimension: Dimension, length: int, *, is_padded: bool = False, keeps_axes: bool = False
+) -> Dimension | None:
     """The factors of which the first elements of a dimension consist, perhaps with a padding: of 16 sequences of 512
     positions, 2,048 elements are four sequences. None if the part ends within a factor.
     """
@@ -182,7 +188,7 @@ def first_part(dimension: Dimension, length: int, *, is_padded: bool = False) ->
         minor = length_of(dimension[number:])
         if length % minor == 0 or (is_padded and length > minor):
             major = length // minor
-            return ((axes if major > 1 else 0, major), *dimension[number:])
+            return ((axes if major > 1 or keeps_axes else 0, major), *dimension[number:])
         if minor % length:
             return None
     return None

@@ -118,6 +118,13 @@ class EditableSpace(Struct, frozen=True, eq=False, dict=True):
         is_temporary = self._is_temporary(every.allocation)
         return accumulated(every.steps[is_temporary], every.deltas[is_temporary])
 
+    @cached_property
+    def gap_bytes(self) -> int:
+        """What the buffers of temporaries take beyond the most that is live in them at once."""
+        rows = np.flatnonzero(self.dump.allocation_spaces == self.space.color)
+        rows = rows[self._is_temporary(rows)]
+        return max(0, int(self.dump.allocations.size_bytes[rows].sum()) - self.temporaries.peak_bytes)
+
     def temporaries_after(self, changes: Coverage) -> LiveBytes:
         """Return the live bytes of the temporaries after some changes. New buffers are temporaries."""
         is_temporary = self._is_temporary(changes.allocation) | (changes.allocation == NONE)
