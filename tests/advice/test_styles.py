@@ -16,6 +16,8 @@
 - `chains`: Markov chains that `jax.vmap` maps over, with their mean and their ends.
 - `codebook`: a step of a model with a table of codes, which are means of what it makes of the batch.
 - `compared_queries`: attention whose weights are a softmax over the queries.
+- `cells`: a step of an LSTM for a part of long sequences, whose states are a tuple.
+- `consensus`: simulations of 64 fields that each iteration moves towards their mean.
 - `convolved_plainly`: a step of SGD for four convolutions, whose weights are most of the memory.
 - `degrees`: a step whose similarities are divided by their sums along rows and columns.
 - `dual_averaging` and `importance`: a step by the sum of all gradients, and one with a mean of their squares.
@@ -31,7 +33,9 @@
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
 - `sparse_codes`: a step of a sparse autoencoder that keeps the 32 greatest of 8,192 numbers, for a TPU.
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
+- `observed_over_time`: a step of a differential equation, whose observations have the time before the examples.
 - `over_time`: a simulation that returns the deviation of its steps.
+- `prioritized`: a step of Q-learning that returns an error for each example.
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
@@ -45,6 +49,7 @@
 - `old_weights`: a step that returns the weights from before it, too, for a TPU.
 - `drawn_samples`: the mean of what a net with dropout predicts with several keys.
 - `carried_states`: a step of a recurrent net that continues from the state of the step before.
+- `updates_of_clients`: weighted means of what 16 clients changed in four weights.
 - `valued`: a step of Adam without donation for a net of values.
 - `volumes`: a step of Adam for a small U-Net for four volumes, for a TPU.
 - `weighted_edges`: a step of a graph net with attention, for a TPU, which computes products for each edge as sums.
@@ -113,6 +118,10 @@ def _text(advice: Advice, rule: str) -> str:
         ("drawn_samples", "mapped-batch", "because other random numbers are drawn"),
         # The hidden state of each sequence comes in and goes out.
         ("carried_states", "microbatches", "Split the batch (x, y and state)"),
+        # One of the two states has the shape of the table of words.
+        ("cells", "microbatches", "Split the batch (words, cell[0] and cell[1])"),
+        # What is observed has the time first.
+        ("observed_over_time", "microbatches", "Split the batch (start and dimension 1 of y)"),
         # The mean that the deviations of a step need is that of the step.
         ("spread", "loop-outputs", "Reduce or slice f32[128,16384,16]"),
         # The mean that is subtracted from the returns is that of a microbatch.
@@ -235,6 +244,10 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("checkpointed", "rematerialize"),
         ("wrapped", "rematerialize"),
         ("sharpness", "microbatches"),
+        # All examples have the mean of all in common, which `jax.lax.pmean` computes for `jax.vmap`.
+        ("consensus", "mapped-batch"),
+        # A loop over the weights of clients would copy them into one array first.
+        ("updates_of_clients", "unrolled-loop"),
         # The weights of the classes depend on how often the batch has them.
         ("balanced", "microbatches"),
         ("paths", "loop-state"),
@@ -310,6 +323,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "sharpness",
         "smoothed",
         "unmarked",
+        "updates_of_clients",
     )
     assert advice.actions or program in without
     assert not _text(advice, rule)
@@ -406,6 +420,12 @@ def test_sums_of_gradients_take_the_buffers_of_outputs(tmp_path: Path) -> None:
     """
     action = _action("valued", "microbatches", tmp_path)
     assert round(action.saved_needed_bytes / 2**20, 2) == 1.69
+
+
+def test_a_small_part_of_the_batch_is_not_donated(tmp_path: Path) -> None:
+    """The rewards have the shape of the errors that the step returns."""
+    actions = [action for action in _advice("prioritized", tmp_path).actions if str(action.rule) == "donate"]
+    assert not any("reward" in plain_text(action.what) for action in actions)
 
 
 def test_xla_sorts_the_places_of_what_a_scatter_replaces(tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ class Axes:
       sum over; not those with one-hot vectors, which select elements.
     - `of_count` has the axes of the arrays with each number of elements, `dependent` those of their `recent` axes that
       they have, so that their elements depend on each other along these, and `parted` those of which they have a part.
-    - `beside` has, for each axis of arrays that are put end to end, the axes of all of them.
+    - `beside` has, for each axis of arrays that are put end to end, the axes of all of them, and `aligned`, for each
+      axis whose elements are combined one by one with those of others, all of these.
     - `left` has, by the numbers of elements of what the forward pass reduces, the lengths of the dimensions that stay.
     - `totals` has the axes over which the program sums arrays with each number of elements, by whatever instruction.
     - `whole` are the numbers of elements of arrays of which something needs more than one element along an axis, other
@@ -145,7 +146,7 @@ class Axes:
         self.of_count, self.dependent = Counter[int](), Counter[int]()
         self.parted, self.totals = Counter[int](), Counter[int]()
         self.whole, self.left = set[int](), dict[int, set[int]]()
-        self.beside = Counter[int]()
+        self.beside, self.aligned = Counter[int](), Counter[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self.random, self.is_random_input = 0, False
@@ -240,7 +241,7 @@ class Axes:
                 self.parted[count] |= self._parted(array.dimensions)
                 if array.reduced and _is_forward(own) and _is_centred(array):
                     self.centred.add(count)
-                self._note_ends(array)
+                self._note_neighbors(array)
             self.added |= axes & array.added
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
@@ -250,15 +251,16 @@ class Axes:
             self._known[self._is_prefetching][key] = known
         return known
 
-    def _note_ends(self, array: Array) -> None:
-        """Note the axes of arrays that are put end to end: they share a dimension that is longer than any of them."""
+    def _note_neighbors(self, array: Array) -> None:
+        """Note the axes that share a dimension: if it is longer than any of them, the arrays are put end to end."""
         for dimension in array.dimensions:
             for axes, length in dimension:
                 own = axes & ~MARKS
                 # Nearly all have one axis at most.
-                if own & (own - 1) and length > max(self._lengths.get(bit, 0) for bit in bits_of(own)):
+                if own & (own - 1):
+                    is_longer = length > max(self._lengths.get(bit, 0) for bit in bits_of(own))
                     for bit in bits_of(own):
-                        self.beside[bit] |= own
+                        (self.beside if is_longer else self.aligned)[bit] |= own
 
     def _parted(self, dimensions: Sequence[Dimension]) -> int:
         """The axes of which dimensions have only a part."""

@@ -4,7 +4,7 @@ to the backward pass.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache
 from math import prod
 from typing import Any, Final, NamedTuple, TypeVar
@@ -287,16 +287,43 @@ class Facts:
     @cached_property
     def axes(self) -> Axes | None:
         """Where the axes of the inputs go, None if the HLO module does not show it all."""
+        inputs = {*self.inputs}
+        bits = {
+            value: tuple(self._axis_bits.get(place, 0) for place in _places(shape))
+            for value, shape in self.shapes_of_arguments.items()
+            if value in inputs
+        }
+        return self._followed(bits, {bit: length for (_, length, _), bit in self._axis_bits.items()})
+
+    def is_independent(self, size: int) -> bool:
+        """Whether each element of the results is computed from one element of the arguments whose first dimension has a
+        size, and from all of the others.
+        """
+        bits = {
+            value: (FIRST_AXIS, *[0] * (len(shape.lengths) - 1))
+            for value, shape in self.shapes_of_arguments.items()
+            if shape.lengths[0] == size
+        }
+        axes = self._followed(bits, {FIRST_AXIS: size})
+        return axes is not None and not any(
+            found & FIRST_AXIS
+            for found in (axes.added, axes.joined, *(result.added | result.joined for result in axes.results))
+        )
+
+    def _followed(self, bits: Mapping[int, tuple[int, ...]], lengths: Mapping[int, int]) -> Axes | None:
+        """Where axes of arguments go, by the bits of the dimensions of each argument that has data; None if the HLO
+        module does not show it all.
+        """
         module, numbers = self.origins.module, taken(self.dump.allocations.parameter, self.dump.values.allocation)
         if module is None:
             return None
         arguments = dict[tuple[int, ...], Parameter]()
         for value in self.all_arguments:
-            shape, is_input = self.dimensions(value), value in self.inputs
-            axes = tuple(self._axis_bits.get(place, 0) * is_input for place in _places(shape)) if shape else ()
             place = numbers.item(value), *index_path(self.dump, self.dump.values.index.item(value))
-            arguments[place] = Parameter(axes, is_data=is_input, is_trained=not is_input)
-        found = Axes(module, arguments, {bit: length for (_, length, _), bit in self._axis_bits.items()})
+            shape, is_data = self.dimensions(value), value in self.inputs or value in bits
+            axes = bits.get(value, (0,) * len(shape.lengths) if shape else ())
+            arguments[place] = Parameter(axes, is_data=is_data, is_trained=not is_data)
+        found = Axes(module, arguments, lengths)
         return found if found.is_complete else None
 
     def array(self, value: int) -> Array | None:
@@ -362,6 +389,7 @@ class Facts:
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number, axis), bool(axes.updated & axis)
+                across = self._names_across(size, number, axes.aligned[axis])
                 return Batch(
                     names,
                     size,
@@ -373,7 +401,8 @@ class Facts:
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
                     has_results=any(result.axes & axis for result in axes.results),
-                    statistics=tuple(name for name in self._statistics if name not in names),
+                    statistics=tuple(name for name in self._statistics if name not in (*names, *across)),
+                    across=across,
                 )
         return None
 
@@ -554,21 +583,51 @@ class Facts:
         """The names of the inputs of which a dimension has a length, and of the arguments that are returned anew for
         each element of an axis, such as the states of a recurrent net.
         """
-        own, others = set[tuple[int, ...]](), set[tuple[int, ...]]()
-        for result in self.axes.results if self.axes and axis else ():
-            (own if result.axes & axis else others).add(result.lengths)
-        inputs = {*self.inputs}
+        chosen = {*self.inputs, *self._states(axis)}
         # Other inputs may go through the model together with these, end to end.
         beside = self.axes.beside[axis] if self.axes else 0
         values = (
             value
             for value, shape in self.shapes_of_arguments.items()
             for length in shape.lengths[number : number + 1]
-            if length == size or self._axis_bits.get((number, length, False), 0) & beside
-            if value in inputs or (length == size and shape.lengths in own - others)
+            if value in chosen and (length == size or self._axis_bits.get((number, length, False), 0) & beside)
         )
         paths = map(self.path_of, values)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
+
+    def _names_across(self, size: int, number: int, aligned: int) -> tuple[str, ...]:
+        """The names of the inputs that have a batch as the second dimension where it is the first of others, or the
+        reverse.
+        """
+        shapes = self._shapes_of_inputs
+        paths = (
+            self.path_of(value)
+            for value, shape in shapes.items()
+            if self._axis_bits.get((1 - number, size, False), 0) & aligned
+            if len(shape.lengths) > 1 and shape.lengths[1 - number] == size != shape.lengths[number]
+        )
+        return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
+
+    def _states(self, axis: int) -> set[int]:
+        """The arguments that are returned anew with an axis. Of states in a tuple, some may have the shape of a weight,
+        so that nothing tells which output is the new one; they are those beside another one.
+        """
+        own, others = set[tuple[int, ...]](), set[tuple[int, ...]]()
+        for result in self.axes.results if self.axes and axis else ():
+            (own if result.axes & axis else others).add(result.lengths)
+        known = {}
+        for value, shape in self.shapes_of_arguments.items():
+            if shape.lengths in own and value not in self.inputs:
+                new = self.new_version(value)
+                array = self.array(new) if new != NONE else None
+                known[value] = bool(array.axes & axis) if array else shape.lengths not in others
+        beside = {self._place_of(value) for value, is_state in known.items() if is_state} - {None}
+        return {value for value, is_state in known.items() if is_state or self._place_of(value) in beside}
+
+    def _place_of(self, argument: int) -> str | None:
+        """The path of the tuple that an argument is in, with its shape; None if it is in none."""
+        path = _ELEMENT.match(self.path_of(argument) or "")
+        return f"{path[1]}: {self.dimensions(argument)}" if path else None
 
     @cached_property
     def returned(self) -> Counter[Dimensions | None]:
@@ -828,6 +887,9 @@ _COPYING: Final = frozenset(
 
 _SLICING: Final = frozenset((b"slice", b"custom-call"))
 """Opcodes of what copies an argument in slices, where it has no op_name of its own."""
+
+_ELEMENT: Final = lazy_pattern(r"(.+)\[[0-9]+\]$")
+"""The path of an element of a tuple or of a list."""
 
 _ARRAY: Final = lazy_pattern(rb"([a-z][a-z0-9]*)\[([0-9]+(?:,[0-9]+)*)\]")
 _END: Final = lazy_pattern(rb"[a-z-]+-done(?:\.|$)")

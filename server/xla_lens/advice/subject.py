@@ -78,7 +78,8 @@ class Batch(Struct, frozen=True):
     trained for each of them, `has_gradients` that each has a gradient of its own, as where a program clips them one by
     one, `has_results` that the program returns something for each, `is_summed` that what a program without a backward
     pass computes of each is added up, and `is_apart` that only a part of the program computes something of each.
-    `statistics` are the names of arguments that are updated with sums or means over the batch.
+    `statistics` are the names of arguments that are updated with sums or means over the batch, and `across` those of
+    arguments that have the examples as the second dimension where the others have them as the first, or the reverse.
     """
 
     names: tuple[str, ...]
@@ -94,14 +95,16 @@ class Batch(Struct, frozen=True):
     is_summed: bool = False
     is_apart: bool = False
     statistics: tuple[str, ...] = ()
+    across: tuple[str, ...] = ()
 
     @property
     def told(self) -> Inlines:
-        """Its arguments in brackets: `` (dimension 1 of x and y)``. Empty if they have no names."""
+        """Its arguments in brackets: `` (x and dimension 1 of y)``. Empty if they have no names."""
         # Equinox gives one name to all arguments.
         names = [name for name in self.names if not name.startswith("dynamic_")]
         where = f"dimension {self.dimension} of " if self.dimension else ""
-        return (f" ({where}", *listed(names), ")") if names else ()
+        across = (f" and dimension {1 - self.dimension} of ", *listed(self.across)) if self.across else ()
+        return (f" ({where}", *listed(names), *across, ")") if names else ()
 
     @property
     def microbatches(self) -> int:

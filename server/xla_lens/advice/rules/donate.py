@@ -1,6 +1,6 @@
 """`donate`: arguments that the caller keeps could hold outputs."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -27,7 +27,7 @@ def donate(facts: Facts) -> Iterator[Effect]:
     dump, color, writers = facts.dump, facts.space.color, facts.origins.writers
     space = dump.values.space
     updates = {output: value for output, value in facts.updated.items() if space[value] == color}
-    small = _in_small_arguments(facts, updates.values())
+    small = _in_small_arguments(facts, {*updates.values()})
     updates = {output: value for output, value in updates.items() if value not in small}
     rows = [row for row in missed_donations(dump, updates) if space[row.parameter] == color]
     if writers and dump.backend is Backend.CPU:
@@ -47,18 +47,27 @@ def donate(facts: Facts) -> Iterator[Effect]:
         yield Effect(value, (facts.piece(value, facts.start[value], end),), outputs=outputs)
 
 
-def _in_small_arguments(facts: Facts, values: Iterable[int]) -> set[int]:
+def _in_small_arguments(facts: Facts, values: Collection[int]) -> set[int]:
     """Those of some arguments that are, with all others of their trees, too small to be worth their name in the code,
-    such as a counter: a caller may use it after the call.
+    such as a counter: a caller may use it after the call. A tree with arguments that stay has to be taken apart, so it
+    has to be larger.
     """
     trees = dict[str, list[int]]()
     for value in values:
         trees.setdefault(facts.tree_of(value), []).append(value)
     sizes = {tree: sum(facts.size[value] for value in found) for tree, found in trees.items()}
-    least = max(sizes.values(), default=0) // _MUCH_LARGER
-    return {value for tree, found in trees.items() if sizes[tree] < least for value in found}
+    stays = (value for value in facts.all_arguments if not facts.kind[value] & Kind.MAYBE_LIVE_OUT)
+    divided = {facts.tree_of(value) for value in stays if value not in values}
+    largest = max(sizes.values(), default=0)
+    return {
+        value
+        for tree, found in trees.items()
+        if sizes[tree] < largest // (_LARGER if tree in divided else _MUCH_LARGER)
+        for value in found
+    }
 
 
+_LARGER: Final = 16
 _MUCH_LARGER: Final = 10_000
 
 

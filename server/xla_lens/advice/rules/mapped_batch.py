@@ -57,7 +57,7 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
     counts = Counter(length for length in mapped.values() if length in lengths)
     batch = max(counts, key=lambda length: (counts[length], length), default=0)
     parts = _parts(batch)
-    if parts > 1:
+    if parts > 1 and facts.is_independent(batch):
         for value, shape in facts.computed.items():
             # A TPU divides the batch into tiles for some copies.
             if batch in accumulate(shape.lengths, mul) and _is_mapped(facts, value):

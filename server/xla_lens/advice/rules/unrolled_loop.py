@@ -40,7 +40,11 @@ def unrolled_loop(facts: Facts) -> Iterator[Effect]:
     parts = [_independent(facts, group) for group in together if not _is_sum(facts, group[0])]
     # Iterations that depend on each other at one place do so everywhere.
     found = [part for divided in parts for part in divided] if all(parts) else []
-    free = [part for part in found if not _are_joined(facts, part) and not _are_columns(facts, part)]
+    free = [
+        part
+        for part in found
+        if not (_are_joined(facts, part) or _are_columns(facts, part) or _have_arguments(facts, part))
+    ]
     yield from (Effect(value) for part in free for value in part)
     if free:
         yield Effect(NONE, tuple(_kept(facts, part) for part in free))
@@ -135,6 +139,20 @@ def _are_columns(facts: Facts, group: Sequence[int]) -> bool:
     arrays = [other.lengths for value in facts.candidates if (other := facts.squeezed(value))]
     is_of_rows = ((len(group) * shape.lengths[0], *shape.lengths[1:]), (len(group), *shape.lengths))
     return not any(rows[1:] == lengths[1:] and rows[0] <= lengths[0] for rows in is_of_rows for lengths in arrays)
+
+
+def _have_arguments(facts: Facts, group: Sequence[int]) -> bool:
+    """Whether each iteration reads large arguments of its own, such as those of another layer: a loop would copy all of
+    these into one array first.
+    """
+    names = {facts.name[value] for value in group}
+    readers = {argument: {read.name for read in facts.reads(argument)} & names for argument in facts.arguments}
+    own = sum(facts.size[argument] for argument, read in readers.items() if len(read) == 1)
+    return own * _COPIED_PART >= sum(map(facts.size.__getitem__, group))
+
+
+_COPIED_PART: Final = 4
+"""Arguments are large if they have at least this part of the bytes of what is computed from them."""
 
 
 def _are_returned(facts: Facts, group: Sequence[int]) -> bool:
