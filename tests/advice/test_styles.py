@@ -10,6 +10,7 @@
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `keyed`, `with_rate`, `plain_net`,
   `balanced`, `advantages` and `adapted` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
+- `agreement`: a step of a recurrent net of Haiku for what people hear in speech.
 - `adapters_in_parts`: a step of LoRA in four parts, for 4 TPUs.
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
 - `centred`: a step of two encoders by what kernels of their outputs have in common, less the means of rows and columns.
@@ -25,6 +26,7 @@
 - `gathered_table`: a step of SGD for 8 devices that gather each weight, with as many words as a layer is wide.
 - `halves`: three layers in bfloat16 for a batch of 48 sequences of 50 words.
 - `evaluated` and `scored`: the loss of a language model without gradients, and its logits.
+- `hazards`: a step of a net of Flax whose layers are the lines of a loop, for a TPU.
 - `heated`: the gradient of 256 steps of a simulation, for a TPU.
 - `images`: three convolutions of 128 images, for a TPU.
 - `in_line`: a step for two batches through a net whose layers are the lines of a loop, for a TPU.
@@ -38,6 +40,7 @@
 - `prioritized`: a step of Q-learning that returns an error for each example.
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
+- `second_derivatives`: a step of Levenberg and Marquardt.
 - `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
 - `replay`: a step for a batch whose examples have weights, divided by the greatest of these.
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
@@ -108,7 +111,11 @@ def _text(advice: Advice, rule: str) -> str:
         ("selective", "rematerialize", "Wrap step"),
         # Points with a coordinate and a time have no features.
         ("physics", "microbatches", "Split the batch (t and x)"),
-        ("physics", "microbatches", "microbatches)[0]  # divided by 4 if the loss is a mean"),
+        (
+            "physics",
+            "microbatches",
+            "microbatches)[0]  # before anything is computed from them; divided by 4 if the loss is a mean",
+        ),
         # Windows of images are tokens of their own, which a TPU copies in another order.
         ("windows", "microbatches", "Split the batch (batch[0] and batch[1])"),
         # The weights of the step before begin as the weights, which the program returns, too.
@@ -118,6 +125,16 @@ def _text(advice: Advice, rule: str) -> str:
         ("drawn_samples", "mapped-batch", "because other random numbers are drawn"),
         # The hidden state of each sequence comes in and goes out.
         ("carried_states", "microbatches", "Split the batch (x, y and state)"),
+        # The module with the loop over the layers is the whole net, in whose loop XLA finds all products.
+        ("hazards", "rematerialize", "Wrap the layers in flax.linen.remat"),
+        # The loop writes into buffers that it begins with.
+        ("agreement", "rematerialize", "Wrap the step of the loop in haiku.remat"),
+        # The step is computed from products of gradients of examples.
+        (
+            "second_derivatives",
+            "microbatches",
+            "add up their sums over the examples: gradients, and products that are not differentiated",
+        ),
         # One of the two states has the shape of the table of words.
         ("cells", "microbatches", "Split the batch (words, cell[0] and cell[1])"),
         # What is observed has the time first.

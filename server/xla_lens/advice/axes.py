@@ -105,6 +105,8 @@ class Axes:
       pass averages other values with them, and `compared` those of the dimensions along which it reduces or sorts them.
     - `trained_sums` are the axes over which the program sums what depends on arguments that it returns anew, such as
       those of gradients. What only a frozen model sums over is none.
+    - `products_apart` are the axes over which products sum that depend on such arguments and are not differentiated,
+      such as those that approximate second derivatives. Without marks of what is differentiated, there are none.
     - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
       more, such as weights that were updated with gradients before.
     - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
@@ -133,7 +135,8 @@ class Axes:
     def __init__(
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
-        self.added = self.joined = self.normalized = self.normalized_trained = self.trained_sums = self.updated = 0
+        self.added = self.joined = self.normalized = self.normalized_trained = 0
+        self.trained_sums = self.products_apart = self.updated = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.learned_scores = set[Lengths]()
@@ -754,6 +757,8 @@ class Axes:
         self.is_random_input |= left.is_drawn or right.is_drawn
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
+            is_apart = _is_product(own) and self._has_marks and not is_differentiated(own.op_name)
+            self.products_apart |= all_axes(over) * (is_apart and factor.is_trained)
             self.totals[total(factor.dimensions)] |= all_axes(over)
             is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
             self.updated |= (factor.added | factor.joined) & ~factor.axes * is_changed
@@ -1065,6 +1070,13 @@ def _without_padding(operand: Array, before: ArrayShape, after: ArrayShape) -> t
     left = shrunk(tuple(operand.dimensions[number] for number, _ in order), tuple(length for _, length in new_order))
     places = {number: dimension for (number, _), dimension in zip(new_order, left, strict=True)}
     return tuple(places.get(number, ((0, 1),)) for number in range(len(after.dimensions)))
+
+
+def _is_product(own: InstructionText) -> bool:
+    """Whether an instruction has the name of a product. Old releases add its parameters, and give such a name to those
+    of the backward pass, too.
+    """
+    return (own.op_name or "").endswith("/dot_general")
 
 
 def _mapped_dimensions(own: InstructionText, rank: int) -> int:

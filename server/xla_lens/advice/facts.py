@@ -400,6 +400,7 @@ class Facts:
                     number,
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
+                    has_products=bool(axes.products_apart & axis),
                     has_results=any(result.axes & axis for result in axes.results),
                     statistics=tuple(name for name in self._statistics if name not in (*names, *across)),
                     across=across,

@@ -11,7 +11,7 @@ import numpy as np
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads
 from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
-from xla_lens.advice.subject import Call, name_of
+from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.donation import outputs_of
@@ -147,7 +147,7 @@ class Functions:
         """
         lines_of = dict[str, dict[Frames, Counter[StackFrame]]]()
         products = 0
-        for calls, count in self._forward_calls(b"dot", b"convolution"):
+        for calls, count in self._forward_calls(*_PRODUCTS):
             products += count
             # Of a function that calls itself, the outermost call counts.
             depths = {frame.function: depth for depth, frame in enumerate(calls) if frame.function}
@@ -163,9 +163,28 @@ class Functions:
             # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
             if single * 3 >= len(counts):
                 once.add(name)
-            if single and everywhere.total() == products > 1:
+            is_around = name.endswith(f".{CALL}") and name_of(name) in self._around_modules
+            if (single and everywhere.total() == products > 1) or is_around:
                 models.add(name)
         return _CalledOnce(once, models)
+
+    @cached_property
+    def _around_modules(self) -> set[str]:
+        """The classes of modules of Flax that have others in them, such as the layers of a net, and are called once:
+        the op_name of each product in these has their class and their number.
+        """
+        module = self._origins.module
+        if module is None:
+            return set()
+        sources, numbers, several = module.sources, dict[tuple[str, str], set[str]](), set[tuple[str, str]]()
+        opcodes = [row for row, each in enumerate(sources.opcodes) if each in _PRODUCTS]
+        rows, counts = np.unique(sources.op_name[np.isin(sources.opcode, opcodes)], return_counts=True)
+        for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+            if path := _IN_MODULE.search(sources.op_names[row]):
+                classes = path[1], path[2]
+                numbers.setdefault(classes, set()).add(path[3])
+                several |= {classes} if count > 1 else set()
+        return {classes[0] for classes, found in numbers.items() if len(found) > 1 and classes not in several}
 
     def _forward_calls(self, *opcodes: bytes) -> Iterator[tuple[Frames, int]]:
         """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the
@@ -191,10 +210,13 @@ class Functions:
         return frozenset(frame.function for origin in others for frame in origin.frames)
 
     def _around_loop(self, value: int) -> set[str | None]:
-        """The functions that a loop is in, for a result of it; none for other values."""
-        is_of_loop = self._facts.opcode(value) == b"while"
-        frames = self._origins.of_name(self._facts.name[value]).frames if is_of_loop else ()
-        return {frame.function for frame in frames}
+        """The functions that a loop is in, for a result of it, or for a buffer that it takes to stack values in; none
+        for other values.
+        """
+        facts = self._facts
+        names = (facts.name[value], *(read.name for read in facts.reads(value)))
+        loops = (name for name in names if facts.dump.opcode(name) == b"while")
+        return {frame.function for name in loops for frame in self._origins.of_name(name).frames}
 
     def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
         """The functions that return a value: the forward pass reads it outside of them."""
@@ -266,6 +288,11 @@ _CHECKPOINTS: Final = {
     _HAIKU: "/haiku/",
 }
 """What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
+
+_PRODUCTS: Final = (b"dot", b"convolution")
+
+_IN_MODULE: Final = lazy_pattern(r"/jvp\((\w+)\)/(\w+)_([0-9]+)/")
+"""The class of a module of Flax, and the class and the number of one in it."""
 
 _OF_METHODS: Final = frozenset(("flax.linen.remat", _HAIKU))
 """Those that work only in modules."""

@@ -36,10 +36,10 @@ def name_of(function: str) -> str:
     """Return the name of a function without those around it, of a method with its class: ``Block.attend``. What calling
     an object does has that of the class.
     """
-    return function.rpartition("<locals>.")[2].removesuffix(f".{_CALL}")
+    return function.rpartition("<locals>.")[2].removesuffix(f".{CALL}")
 
 
-_CALL: Final = "__call__"
+CALL: Final = "__call__"
 
 
 class Call(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Call(Struct, frozen=True):
     @property
     def is_object(self) -> bool:
         """Whether the function is what calling an object of a class does."""
-        return self.function.split(".")[-1] == _CALL
+        return self.function.split(".")[-1] == CALL
 
 
 class Batch(Struct, frozen=True):
@@ -76,8 +76,9 @@ class Batch(Struct, frozen=True):
     it draws random numbers. `is_updated` says that it updates weights and then differentiates with them, as those of
     two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
     trained for each of them, `has_gradients` that each has a gradient of its own, as where a program clips them one by
-    one, `has_results` that the program returns something for each, `is_summed` that what a program without a backward
-    pass computes of each is added up, and `is_apart` that only a part of the program computes something of each.
+    one, `has_products` that the program sums products over them that it does not differentiate, such as those of
+    gradients with each other, `has_results` that it returns something for each, `is_summed` that what a program without
+    a backward pass computes of each is added up, and `is_apart` that only a part of it computes something of each.
     `statistics` are the names of arguments that are updated with sums or means over the batch, and `across` those of
     arguments that have the examples as the second dimension where the others have them as the first, or the reverse.
     """
@@ -91,6 +92,7 @@ class Batch(Struct, frozen=True):
     dimension: int = 0
     is_trained: bool = False
     has_gradients: bool = False
+    has_products: bool = False
     has_results: bool = False
     is_summed: bool = False
     is_apart: bool = False

@@ -166,6 +166,11 @@ def _what(subject: Subject) -> Inlines:
             "their sums over the examples. What is done to the gradient of each example, such as clipping, stays "
             "before these sums, and what is done to the sums, such as adding noise, comes once, after the last part"
         )
+    elif batch and _has_other_products(batch):
+        added = (
+            "their sums over the examples: gradients, and products that are not differentiated. What is computed from "
+            "these sums, such as a step by second derivatives, comes once, after the last part"
+        )
     taken = (" and what they add to ", *listed(batch.statistics)) if batch and batch.statistics else ()
     joined = ", and join what it returns for each example" if batch and batch.has_results else ""
     return (
@@ -175,6 +180,11 @@ def _what(subject: Subject) -> Inlines:
         *taken,
         f"{joined}{in_turn}{slightly}",
     )
+
+
+def _has_other_products(batch: Batch) -> bool:
+    """Whether the program sums other products over the batch than gradients, and than what it adds to statistics."""
+    return batch.has_products and not batch.is_trained and not batch.statistics
 
 
 def _parts(subject: Subject) -> int:
@@ -187,10 +197,13 @@ def _snippet(subject: Subject) -> str:
     zeros = "zeros_like_results" if what == "results" else "zeros_like_params"
     if batch and batch.has_gradients and not batch.is_trained:
         notes.append("the sums over the examples, before noise is added")
+    elif batch and _has_other_products(batch):
+        notes.append(f"and the other sums over the examples; divided by {_parts(subject)} if they are means")
     elif what == "gradients":
         others = ", as other means over the batch are" if batch and batch.statistics else ""
         parts = f"divided by {_parts(subject)}"
-        notes.append(f"{parts} if the loss is a mean{others}; if it is a sum, weight decay counts once")
+        notes += ["before anything is computed from them", f"{parts} if the loss is a mean{others}"]
+        notes.append("if it is a sum, weight decay counts once")
     else:
         notes.append(f"what is a mean over the batch, or a gradient of one, is divided by {_parts(subject)}")
     if subject.is_sharded:
