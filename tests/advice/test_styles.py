@@ -11,6 +11,7 @@
   `balanced`, `advantages` and `adapted` are of `proving/traps.py`.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `agreement`: a step of a recurrent net of Haiku for what people hear in speech.
+- `accumulated`: a step that adds gradients to those of others.
 - `adapters_in_parts`: a step of LoRA in four parts, for 4 TPUs.
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
 - `centred`: a step of two encoders by what kernels of their outputs have in common, less the means of rows and columns.
@@ -20,6 +21,7 @@
 - `cells`: a step of an LSTM for a part of long sequences, whose states are a tuple.
 - `consensus`: simulations of 64 fields that each iteration moves towards their mean.
 - `convolved_plainly`: a step of SGD for four convolutions, whose weights are most of the memory.
+- `coverage`: attention whose scores have what all queries before have looked at.
 - `degrees`: a step whose similarities are divided by their sums along rows and columns.
 - `dual_averaging` and `importance`: a step by the sum of all gradients, and one with a mean of their squares.
 - `dropped`: a step with attention whose weights have a dropout.
@@ -34,11 +36,15 @@
 - `labelled`: a step for a small batch with labels and two larger ones without, which go through a net together.
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
 - `sparse_codes`: a step of a sparse autoencoder that keeps the 32 greatest of 8,192 numbers, for a TPU.
+- `squares`: a step that divides by the roots of a mean of squares of gradients, which is called `m`.
 - `transported_by_steps`: the gradient of ten iterations of Sinkhorn.
 - `observed_over_time`: a step of a differential equation, whose observations have the time before the examples.
+- `one_sequence`: a step for a sequence whose elements see the one four places on.
 - `over_time`: a simulation that returns the deviation of its steps.
 - `prioritized`: a step of Q-learning that returns an error for each example.
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
+- `replicas`: local steps of eight replicas, whose weights are averaged after them.
+- `rows_of_codes`: a step of a decoder that learns a code of each example.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `second_derivatives`: a step of Levenberg and Marquardt.
 - `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
@@ -52,6 +58,7 @@
 - `old_weights`: a step that returns the weights from before it, too, for a TPU.
 - `drawn_samples`: the mean of what a net with dropout predicts with several keys.
 - `carried_states`: a step of a recurrent net that continues from the state of the step before.
+- `unused_features`: a step of a sparse autoencoder that counts for how long each feature has not been used.
 - `updates_of_clients`: weighted means of what 16 clients changed in four weights.
 - `valued`: a step of Adam without donation for a net of values.
 - `volumes`: a step of Adam for a small U-Net for four volumes, for a TPU.
@@ -135,6 +142,8 @@ def _text(advice: Advice, rule: str) -> str:
             "microbatches",
             "add up their sums over the examples: gradients, and products that are not differentiated",
         ),
+        # A feature is used if a part of the batch uses it.
+        ("unused_features", "microbatches", "add up their gradients, and compute since_used from all parts"),
         # One of the two states has the shape of the table of words.
         ("cells", "microbatches", "Split the batch (words, cell[0] and cell[1])"),
         # What is observed has the time first.
@@ -261,6 +270,17 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("checkpointed", "rematerialize"),
         ("wrapped", "rematerialize"),
         ("sharpness", "microbatches"),
+        # A sequence has no examples: what is padded moves its elements.
+        ("one_sequence", "microbatches"),
+        # Each replica has weights of its own.
+        ("replicas", "microbatches"),
+        # Each example trains a row of a table.
+        ("rows_of_codes", "microbatches"),
+        # The scores of a query need those of all queries before.
+        ("coverage", "attention-scores"),
+        # Whatever their names are, these need the precision.
+        ("accumulated", "optimizer-state"),
+        ("squares", "optimizer-state"),
         # All examples have the mean of all in common, which `jax.lax.pmean` computes for `jax.vmap`.
         ("consensus", "mapped-batch"),
         # A loop over the weights of clients would copy them into one array first.
@@ -321,6 +341,9 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
 def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
     without = (
+        "one_sequence",
+        "replicas",
+        "rows_of_codes",
         "balanced",
         "beams_in_vmem",
         "convolved_plainly",

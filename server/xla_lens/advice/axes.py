@@ -109,6 +109,7 @@ class Axes:
       such as those that approximate second derivatives. Without marks of what is differentiated, there are none.
     - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
       more, such as weights that were updated with gradients before.
+    - `of_own_weights` are the axes each element of which has weights of its own, as each of several models has.
     - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
       `centred` are those of arrays in whose elements the forward pass has what it reduced along both dimensions.
     - `one_hot` are the numbers of elements of one-hot arrays, with the greatest number of their dimensions that numbers
@@ -136,7 +137,7 @@ class Axes:
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
         self.added = self.joined = self.normalized = self.normalized_trained = 0
-        self.trained_sums = self.products_apart = self.updated = 0
+        self.trained_sums = self.products_apart = self.updated = self.of_own_weights = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.learned_scores = set[Lengths]()
@@ -490,6 +491,8 @@ class Axes:
             case b"bitcast":
                 return self._bitcast(own, first)
             case b"pad":
+                if _is_forward(own) and (own.op_name or "").endswith("/pad"):
+                    self._shift(text, first)
                 return padded(first.dimensions, lengths)
             case b"concatenate" | b"all-gather" | b"dynamic-update-slice":
                 parts = operands[: _SOURCES.get(own.opcode, len(operands))]
@@ -575,7 +578,7 @@ class Axes:
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
 
     def _compare(self, own: InstructionText, dimensions: Iterable[Dimension], over: int) -> None:
-        """Note that an instruction needs the elements of an array together along some axes."""
+        """Note that an instruction of the forward pass needs the elements of an array together along some axes."""
         if over & OF_FACTORS and _is_forward(own):
             self.compared[total(dimensions)] |= over & OF_FACTORS
 
@@ -704,6 +707,17 @@ class Axes:
             read = self._module.instruction(row) if row != NONE else None
         return read.opcode if read else None
 
+    def _shift(self, text: bytes, operand: Array) -> None:
+        """Note axes along which a padding of the program moves elements to the places of others, at once or by a slice
+        that cuts off the first ones. XLA pads what it concatenates, too.
+        """
+        padding = _PADDING.search(text)
+        ends = [tuple(map(integer, end.split(b"_"))) for end in padding[1].split(b"x")] if padding else []
+        moved = [number for number, end in enumerate(ends) if any(end)]
+        shifted = all_axes(operand.dimensions[number] for number in moved) & ~MARKS
+        self.joined |= shifted
+        self.whole |= {total(operand.dimensions)} if shifted else set()
+
     def _cut(self, operand: Array, lengths: Lengths) -> int:
         """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
         cut = 0
@@ -737,7 +751,11 @@ class Axes:
     def _of_dimensions(self, own: InstructionText, left: Array, right: Array, numbers: Sequence[Lengths]) -> Array:
         """A product of two arrays, by the numbers of the dimensions of each that it sums over, and that both have."""
         left_over, right_over, left_both, right_both = numbers
-        pairs = zip(left_both, right_both, strict=True)
+        pairs = [*zip(left_both, right_both, strict=True)]
+        for weights, data, both in ((left, right, left_both), (right, left, right_both)):
+            if weights.is_trained and not (weights.is_data or weights.axes & ~MARKS):
+                others = right_both if both is left_both else left_both
+                self.of_own_weights |= all_axes(data.dimensions[number] for number in others) & ~MARKS
         parts = _Parts(
             both=[together(left.dimensions[one], right.dimensions[other]) for one, other in pairs],
             left_free=_others(left.dimensions, (*left_over, *left_both)),
@@ -964,6 +982,9 @@ class Axes:
             is_beside = is_sum and strides[number : number + 1] == [size]
             if size > 1:
                 self._compare(own, operand.dimensions, axes_of(dimension))
+                if own.op_name is None and not is_beside:
+                    # XLA for CPUs leaves the windows of cumulative sums without names.
+                    self.compared[total(operand.dimensions)] |= axes_of(dimension) & OF_FACTORS
                 self.trained_sums |= axes_of(dimension) * operand.is_trained
                 added |= axes_of(dimension) * is_beside
                 joined |= axes_of(dimension) * (not is_beside)
@@ -1209,6 +1230,9 @@ _MATRIX: Final = 2
 _TOP: Final = b'custom_call_target="TopK"'
 _SORTED_PLACES: Final = lazy_pattern(rb"\([su](?:32|64)\[[0-9]+\]")
 """The shape of the places of updates, as numbers in one dimension, with what is sorted by them."""
+_PADDING: Final = lazy_pattern(rb"\bpadding=([-0-9_x]+)")
+"""The elements before and after those of each dimension, negative if some are cut off."""
+
 _MARK: Final = b"jvp("
 _MAPPED: Final = "vmap("
 _DIGITS: Final = lazy_pattern(rb"[0-9]{1,18}")

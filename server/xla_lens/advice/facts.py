@@ -15,7 +15,7 @@ from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
 from xla_lens.advice.op_names import folded, is_backward, is_differentiated, is_marked
-from xla_lens.advice.provenance import adds_forward_sums, updated_arguments
+from xla_lens.advice.provenance import adds_forward_sums, has_gradient, updated_arguments
 from xla_lens.advice.subject import Batch
 from xla_lens.model.attribution.frames import Origins
 from xla_lens.model.attribution.owned import owned_bytes
@@ -368,12 +368,19 @@ class Facts:
         for size in sizes:
             # A frozen model has dimensions, too, but no gradient sums over them.
             axis = self._axis_bits.get((number, size, is_of_numbers), 0) & axes.trained_sums
+            if axis & axes.of_own_weights and all(lengths[0] == size for lengths in trained if len(lengths) > 1):
+                # Each of several models has examples of its own.
+                continue
             # A sum over chains of a sampler has the dimensions of no weight.
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
                 for result in axes.results
                 if result.lengths in trained
             )
+            # Trained rows of a table, one for each example, would have to be joined, as would their moments.
+            news = (self.new_version(value) for value in (self._states(axis) if axis else ()))
+            if any(new != NONE and has_gradient(self.origins, new) for new in news):
+                continue
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
@@ -390,6 +397,7 @@ class Facts:
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names, is_updated = self._names_of_batch(size, number, axis), bool(axes.updated & axis)
                 across = self._names_across(size, number, axes.aligned[axis])
+                others = {name: added for name, added in self._statistics.items() if name not in (*names, *across)}
                 return Batch(
                     names,
                     size,
@@ -402,15 +410,17 @@ class Facts:
                     has_gradients=self._has_gradients(axes, axis, size),
                     has_products=bool(axes.products_apart & axis),
                     has_results=any(result.axes & axis for result in axes.results),
-                    statistics=tuple(name for name in self._statistics if name not in (*names, *across)),
+                    statistics=tuple(name for name, is_added in others.items() if is_added),
+                    decided=tuple(name for name, is_added in others.items() if not is_added),
                     across=across,
                 )
         return None
 
     @cached_property
-    def _statistics(self) -> tuple[str, ...]:
+    def _statistics(self) -> dict[str, bool]:
         """The names of the arguments that are updated with sums of the forward pass over the batch, such as means that
-        a normalization keeps: one array of each tells.
+        a normalization keeps, and whether these are added to them, rather than decide which elements change: one array
+        of each tells.
         """
         largest = dict[str, int]()
         returned = {*self.shapes_of_arguments}.difference(self.inputs)
@@ -418,7 +428,11 @@ class Facts:
             if path := self.path_of(value):
                 largest.setdefault(argument_of(path), value)
         news = {name: self.new_version(value) for name, value in largest.items()}
-        return tuple(name for name, new in news.items() if new != NONE and adds_forward_sums(self.origins, new))
+        return {
+            name: adds_forward_sums(self.origins, new)
+            for name, new in news.items()
+            if new != NONE and adds_forward_sums(self.origins, new, has_predicates=True)
+        }
 
     def _trains_each(self, axes: Axes, axis: int, size: int) -> bool:
         """Whether a loop trains weights for each example, such as those of a client, of which the program returns the

@@ -75,19 +75,30 @@ def elementwise_sources(origins: Origins, output: int) -> frozenset[int]:
     return frozenset(sources)
 
 
-def adds_forward_sums(origins: Origins, output: int) -> bool:
+def adds_forward_sums(origins: Origins, output: int, *, has_predicates: bool = False) -> bool:
     """Return whether an output is computed, element by element, from what the forward pass has summed up, as a mean of
-    normalization is, rather than from gradients. False if the HLO module does not tell.
+    normalization is, rather than from gradients; with `has_predicates`, also if only what selects its elements is.
+    False if the HLO module does not tell.
     """
-    return origins.writers is not None and _Flow(origins.dump, origins.writers).has_forward_sums(output)
+    writers = origins.writers
+    return writers is not None and _Flow(origins.dump, writers).has_forward_sums(output, has_predicates=has_predicates)
 
 
-def is_first_moment(origins: Origins, output: int, argument: int) -> bool:
+def has_gradient(origins: Origins, output: int) -> bool:
+    """Return whether an output, a row of `DumpSet.values`, is computed from a gradient, element by element, such as
+    trained weights.
+    """
+    writers = origins.writers
+    rows = _Flow(origins.dump, writers).reached(output)[1] if writers is not None else set[int]()
+    return writers is not None and any(is_backward(writers.read(row).metadata.get("op_name")) for row in rows)
+
+
+def is_first_moment(origins: Origins, output: int, argument: int) -> bool | None:
     """Return whether an output is a constant part of an argument, less than all of it, plus something that is no
     square, as the new first moment is of the old one. A sum of all gradients grows, and needs its precision, as squares
-    do. Both are rows of `DumpSet.values`. False if the HLO module does not tell.
+    do. Both are rows of `DumpSet.values`. None if the HLO module does not tell.
     """
-    return origins.writers is not None and _Flow(origins.dump, origins.writers).decays(output, argument)
+    return _Flow(origins.dump, origins.writers).decays(output, argument) if origins.writers is not None else None
 
 
 def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
@@ -255,15 +266,15 @@ class _Flow:
                     heappush(waiting, (is_scaled or scales, next(order), before))
         return found, {position.row for position in passed}
 
-    def decays(self, output: int, argument: int) -> bool:
+    def decays(self, output: int, argument: int) -> bool | None:
         """Return whether an output is a sum whose part of an argument is less than all of it, and that has no squares.
-        False if it has too many summands.
+        None if it has too many summands, or the part is not known.
         """
         begin, left = self._begin(output), 0.0
         waiting = [(1.0, begin)] if begin else []
         for factor, position in waiting:
             if len(waiting) > _MOST_STEPS:
-                return False
+                return None
             if self._is_argument(position):
                 left += factor * (self._value(position) == argument)
                 continue
@@ -283,11 +294,12 @@ class _Flow:
             else:
                 befores = [(1.0, self._moved_from(position))]
             waiting += ((factor * each, before) for each, before in befores if before)
-        return 0 < left < 1
+        return left < 1 if left > 0 else None
 
-    def has_forward_sums(self, output: int) -> bool:
+    def has_forward_sums(self, output: int, *, has_predicates: bool) -> bool:
         """Return whether a sum of the forward pass is among what an output is computed from, element by element, but
-        for what loops compute. False if that takes too many instructions.
+        for what loops compute. If not `has_predicates`, what selects elements does not count. False if that takes too
+        many instructions.
         """
         begin = self._begin(output)
         waiting = [begin] if begin else []
@@ -302,7 +314,8 @@ class _Flow:
             if read.own.opcode in _SUMMING and is_forward(read.metadata.get("op_name")):
                 return True
             if read.own.opcode in ELEMENTWISE - _PASSING:
-                operands = (self.writers.operand(position, number, ()) for number in range(len(read.operands)))
+                first = int(read.own.opcode == b"select" and not has_predicates)
+                operands = (self.writers.operand(position, number, ()) for number in range(first, len(read.operands)))
                 waiting += filter(None, operands)
             elif before := self._moved_from(position):
                 waiting.append(before)

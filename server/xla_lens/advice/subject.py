@@ -79,8 +79,9 @@ class Batch(Struct, frozen=True):
     one, `has_products` that the program sums products over them that it does not differentiate, such as those of
     gradients with each other, `has_results` that it returns something for each, `is_summed` that what a program without
     a backward pass computes of each is added up, and `is_apart` that only a part of it computes something of each.
-    `statistics` are the names of arguments that are updated with sums or means over the batch, and `across` those of
-    arguments that have the examples as the second dimension where the others have them as the first, or the reverse.
+    `statistics` are the names of arguments that are updated with sums or means over the batch, `decided` those of which
+    such sums decide what changes, and `across` those of arguments that have the examples as the second dimension where
+    the others have them as the first, or the reverse.
     """
 
     names: tuple[str, ...]
@@ -97,6 +98,7 @@ class Batch(Struct, frozen=True):
     is_summed: bool = False
     is_apart: bool = False
     statistics: tuple[str, ...] = ()
+    decided: tuple[str, ...] = ()
     across: tuple[str, ...] = ()
 
     @property
@@ -105,7 +107,8 @@ class Batch(Struct, frozen=True):
         # Equinox gives one name to all arguments.
         names = [name for name in self.names if not name.startswith("dynamic_")]
         where = f"dimension {self.dimension} of " if self.dimension else ""
-        across = (f" and dimension {1 - self.dimension} of ", *listed(self.across)) if self.across else ()
+        comma = "," if len(names) > 1 else ""
+        across = (f"{comma} and dimension {1 - self.dimension} of ", *listed(self.across)) if self.across else ()
         return (f" ({where}", *listed(names), *across, ")") if names else ()
 
     @property

@@ -165,7 +165,8 @@ def _snippet(subject: Subject) -> str:
     of = "positions" if subject.is_sharded else "positions or sequences"
     if not subject.is_training:
         return f"results = jax.lax.map(results_of, chunks)  # of {of}; then put them together or add them up"
-    return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # of {of}; then add them up"
+    notes = f"of {of}; what needs all losses, such as a sum, comes after"
+    return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # {notes}"
 
 
 ROW: Final = RuleRow(

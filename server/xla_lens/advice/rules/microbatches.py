@@ -172,12 +172,14 @@ def _what(subject: Subject) -> Inlines:
             "these sums, such as a step by second derivatives, comes once, after the last part"
         )
     taken = (" and what they add to ", *listed(batch.statistics)) if batch and batch.statistics else ()
+    decided = (", and compute ", *listed(batch.decided), " from all parts") if batch and batch.decided else ()
     joined = ", and join what it returns for each example" if batch and batch.has_results else ""
     return (
         "Split the batch",
         *which,
         f" into {_parts(subject)} microbatches and add up {added}",
         *taken,
+        *decided,
         f"{joined}{in_turn}{slightly}",
     )
 

@@ -44,7 +44,10 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
         if shape and shape.type == "f32" and path is not None and _end(path) not in ends:
             trees.setdefault(first_moment_of(path) or argument_of(path), []).append(value)
     trees = {tree: values for tree, values in trees.items() if not _is_average(facts, tree, values)}
-    found = [tree for tree in trees if first_moment_of(tree)] or _one_of_two(facts, trees)
+    named = [tree for tree in trees if first_moment_of(tree)]
+    # A sum of all gradients, or a mean of their squares, may have the name of a first moment.
+    found = [tree for tree in named if _is_first_moment(facts, trees[tree]) is not False]
+    found = found or ([] if named else _one_of_two(facts, trees))
     smaller = dict[int, int]()
     for value in (value for tree in found for value in trees[tree]):
         same = facts.in_buffer_of(value)
@@ -107,14 +110,15 @@ def _one_of_two(facts: Facts, trees: Mapping[str, list[int]]) -> list[str]:
         return []
     if facts.origins.writers is None:
         return names[:1]
-    largest = {name: max(trees[name], key=lambda value: facts.size[value]) for name in names}
-    found = [name for name, value in largest.items() if _is_first_moment(facts, value)]
+    found = [name for name in names if _is_first_moment(facts, trees[name])]
     return found if len(found) == 1 else []
 
 
-def _is_first_moment(facts: Facts, value: int) -> bool:
+def _is_first_moment(facts: Facts, values: Sequence[int]) -> bool | None:
+    """Whether the largest of some values is a first moment by how it is computed, None if that is unknown."""
+    value = max(values, key=lambda value: facts.size[value])
     new = facts.new_version(value)
-    return new != NONE and is_first_moment(facts.origins, new, value)
+    return is_first_moment(facts.origins, new, value) if new != NONE else None
 
 
 _NUMBERED: Final = lazy_pattern(r"\w+\[\d+\]")

@@ -151,7 +151,7 @@ def _have_arguments(facts: Facts, group: Sequence[int]) -> bool:
     return own * _COPIED_PART >= sum(map(facts.size.__getitem__, group))
 
 
-_COPIED_PART: Final = 4
+_COPIED_PART: Final = 2
 """Arguments are large if they have at least this part of the bytes of what is computed from them."""
 
 
