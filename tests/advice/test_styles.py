@@ -45,6 +45,7 @@
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
 - `replicas`: local steps of eight replicas, whose weights are averaged after them.
 - `rows_of_codes`: a step of a decoder that learns a code of each example.
+- `quantized`: a step of a net of convolutions whose factors are quantized, with derivatives of its own, for a TPU.
 - `reference_in_state` and `data_parallel`: steps of transformers, for 4 TPUs and for 8 devices of a CPU.
 - `second_derivatives`: a step of Levenberg and Marquardt.
 - `shifted_cache`: a step of decoding whose caches are shifted by a token, for a TPU.
@@ -270,6 +271,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("checkpointed", "rematerialize"),
         ("wrapped", "rematerialize"),
         ("sharpness", "microbatches"),
+        # Around each layer, its inputs would be stored in place of what it computes.
+        ("quantized", "rematerialize"),
         # A sequence has no examples: what is padded moves its elements.
         ("one_sequence", "microbatches"),
         # Each replica has weights of its own.
@@ -423,6 +426,12 @@ def test_a_wrapped_layer_of_a_python_loop_still_saves_its_inputs(program: str, s
 
 def test_parts_of_what_has_no_gradients_are_not_computed_again(tmp_path: Path) -> None:
     assert _action("evaluated", "logits", tmp_path).cost is Cost.TIME
+
+
+def test_layers_in_the_loop_of_a_module_store_their_inputs(tmp_path: Path) -> None:
+    """The changed program needs 160 MiB less. Of five layers, 32 MiB each are stored in place of 64."""
+    action = _action("hazards", "rematerialize", tmp_path)
+    assert round(action.saved_needed_bytes / 2**20) == 97
 
 
 def test_masks_that_xla_adds_to_convolutions_are_no_inputs(tmp_path: Path) -> None:

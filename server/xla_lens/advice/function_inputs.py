@@ -26,9 +26,10 @@ Read: TypeAlias = tuple[int, int]
 
 
 class _Place(NamedTuple):
-    """Where a function makes an instruction, which is the same in each call of it: the frames down to the function,
-    innermost first, the operation, because a line may make several, and the opcode, because XLA may make several of
-    one, such as a broadcast, a multiplication and a sum of a product.
+    """Where a function makes an instruction, which is the same in each call of it: the innermost frame and that of the
+    function, the operation, because a line may make several, and the opcode, because XLA may make several of one, such
+    as a broadcast, a multiplication and a sum of a product. Between the frames, what `jax.custom_vjp` calls may depend
+    on what is differentiated.
     """
 
     frames: Frames
@@ -83,11 +84,15 @@ class FunctionInputs:
             inputs = [read for read in self._reads.behind_elements(value)[row] if self._is_input(*read)]
             if inputs:
                 reads_of.setdefault(self._content(row, value), []).extend(inputs)
-        positions = (position_of(facts, self._writers, value) for value in kept)
-        makers = [maker.row for position in positions if position for maker in self._makers(position)]
-        held = {self._content(row, made_from[row]) for row in makers if row in made_from}
-        # Where the function has a loop, its lines read their own results, too. What calls return is made in one place.
-        results = {self._content(row, NONE) for row in makers if self._place(row)}
+        positions = {value: position_of(facts, self._writers, value) for value in kept}
+        makers = {value: [*self._makers(position)] for value, position in positions.items() if position}
+        rows = [maker.row for found in makers.values() for maker in found]
+        held = {self._content(row, made_from[row]) for row in rows if row in made_from}
+        # Where the function has a loop, its lines read their own results, too. What calls return is made in one place;
+        # they return no statistics.
+        least = max((facts.size[value] for value in made_from.values()), default=0) // _SMALL_PART
+        large = [maker.row for value, found in makers.items() for maker in found if facts.size[value] >= least]
+        results = {self._content(row, NONE) for row in large if self._place(row)}
         found = dict[int, int]()
         for content, reads in reads_of.items():
             if content not in held and (not results or content._replace(made_from=NONE) in results):
@@ -129,7 +134,8 @@ class FunctionInputs:
         read = self._writers.read(row)
         depths = [depth for depth, frame in enumerate(read.frames, 1) if frame.function == self._function]
         operation = read.metadata.get("op_name", "").rpartition("/")[2]
-        return _Place(read.frames[: depths[-1]], operation, read.own.opcode) if depths else None
+        frames = read.frames[: depths[-1]] if depths else ()
+        return _Place((frames[0], frames[-1]), operation, read.own.opcode) if frames else None
 
     def _search(self, waiting: list[Position]) -> None:
         """Follow some positions back through the function to its inputs."""
@@ -282,5 +288,8 @@ _PRODUCTS: Final = frozenset((b"convolution", b"dot"))
 
 _PRECISION: Final = lazy_pattern(rb"operand_precision=|algorithm=")
 """What HLO adds to a product that is to be computed with more precision than usual."""
+
+_SMALL_PART: Final = 64
+"""The results of a function are at least this part of the values from which it computes inputs."""
 
 _BITS_OF_FACTORS: Final = 16
