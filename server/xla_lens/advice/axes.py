@@ -977,17 +977,19 @@ class Axes:
         lengths, elements = lengths_of(own.shape) or _lengths_of_first(own.shape), len(elements_of(own.shape))
         sizes, strides = window.get(b"size", []), window.get(b"stride", [])
         is_sum = own.opcode == b"reduce-window" and self._reduction(own) == b"add"
+        # A maximum of windows side by side may be a pooling, which is no part of a longer one. XLA names only that.
+        is_part = is_sum or own.op_name is None or _REDUCTION.search(own.op_name) is not None
         dimensions = list[Dimension]()
         for number, (dimension, size) in enumerate(zip(operand.dimensions, sizes, strict=True)):
-            is_beside = is_sum and strides[number : number + 1] == [size]
+            is_beside = is_part and strides[number : number + 1] == [size]
             if size > 1:
                 self._compare(own, operand.dimensions, axes_of(dimension))
                 if own.op_name is None and not is_beside:
                     # XLA for CPUs leaves the windows of cumulative sums without names.
                     self.compared[total(operand.dimensions)] |= axes_of(dimension) & OF_FACTORS
                 self.trained_sums |= axes_of(dimension) * operand.is_trained
-                added |= axes_of(dimension) * is_beside
-                joined |= axes_of(dimension) * (not is_beside)
+                added |= axes_of(dimension) * (is_beside and is_sum)
+                joined |= axes_of(dimension) * (not (is_beside and is_sum))
                 self.whole |= set() if is_beside else {total(operand.dimensions)}
             is_gone = size > 1 and is_beside
             dimensions.append(((0, lengths[number]),) if is_gone else resized(dimension, lengths[number]))
@@ -1230,6 +1232,9 @@ _MATRIX: Final = 2
 _TOP: Final = b'custom_call_target="TopK"'
 _SORTED_PLACES: Final = lazy_pattern(rb"\([su](?:32|64)\[[0-9]+\]")
 """The shape of the places of updates, as numbers in one dimension, with what is sorted by them."""
+_REDUCTION: Final = lazy_pattern(r"/reduce_(?!window)\w+$")
+"""The end of the op_names of reductions along whole dimensions."""
+
 _PADDING: Final = lazy_pattern(rb"\bpadding=([-0-9_x]+)")
 """The elements before and after those of each dimension, negative if some are cut off."""
 
