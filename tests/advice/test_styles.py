@@ -41,8 +41,10 @@
 - `observed_over_time`: a step of a differential equation, whose observations have the time before the examples.
 - `one_sequence`: a step for a sequence whose elements see the one four places on.
 - `over_time`: a simulation that returns the deviation of its steps.
+- `prefixed`: attention to a learned prefix and the words.
 - `prioritized`: a step of Q-learning that returns an error for each example.
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
+- `relative`: attention of Transformer-XL, whose scores of relative positions are shifted.
 - `replicas`: local steps of eight replicas, whose weights are averaged after them.
 - `rows_of_codes`: a step of a decoder that learns a code of each example.
 - `quantized`: a step of a net of convolutions whose factors are quantized, with derivatives of its own, for a TPU.
@@ -143,6 +145,8 @@ def _text(advice: Advice, rule: str) -> str:
             "microbatches",
             "add up their sums over the examples: gradients, and products that are not differentiated",
         ),
+        # There are more keys than queries, but both are words.
+        ("prefixed", "attention-scores", "Compute attention in blocks of queries in at"),
         # A feature is used if a part of the batch uses it.
         ("unused_features", "microbatches", "add up their gradients, and compute since_used from all parts"),
         # One of the two states has the shape of the table of words.
@@ -281,6 +285,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("rows_of_codes", "microbatches"),
         # The scores of a query need those of all queries before.
         ("coverage", "attention-scores"),
+        # The shift moves scores of a query to others.
+        ("relative", "attention-scores"),
         # Whatever their names are, these need the precision.
         ("accumulated", "optimizer-state"),
         ("squares", "optimizer-state"),
@@ -345,6 +351,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
     advice = _advice(program, tmp_path)
     without = (
         "one_sequence",
+        "relative",
         "replicas",
         "rows_of_codes",
         "balanced",

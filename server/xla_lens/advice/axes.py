@@ -49,6 +49,7 @@ from xla_lens.advice.dimensions import (
     first_part,
     grown,
     in_memory,
+    is_interleaved,
     length_of,
     merged,
     padded,
@@ -127,6 +128,8 @@ class Axes:
     - `totals` has the axes over which the program sums arrays with each number of elements, by whatever instruction.
     - `whole` are the numbers of elements of arrays of which something needs more than one element along an axis, other
       than sums and maxima of them: what sorts them, gathers from them or cuts them into parts. Loops carry others.
+    - `interleaved` are the numbers of elements of arrays that a reshape makes of others with rows of another length, so
+      that elements move from row to row.
     - `results` are the arrays that the program returns.
     - `random` are the axes of arrays that it combines with random numbers, such as those of dropout, and
       `is_random_input` says that it multiplies these with matrices, as models do that make something of noise.
@@ -150,6 +153,7 @@ class Axes:
         self.of_count, self.dependent = Counter[int](), Counter[int]()
         self.parted, self.totals = Counter[int](), Counter[int]()
         self.whole, self.left = set[int](), dict[int, set[int]]()
+        self.interleaved = set[int]()
         self.beside, self.aligned = Counter[int](), Counter[int]()
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
@@ -486,10 +490,10 @@ class Axes:
                 return tuple(places.get(number, ((0, length),)) for number, length in enumerate(lengths))
             case b"transpose":
                 return tuple(first.dimensions[number] for number in _numbers(text, b"dimensions"))
-            case b"reshape":
-                return regrouped(first.dimensions, lengths)
-            case b"bitcast":
-                return self._bitcast(own, first)
+            case b"reshape" | b"bitcast":
+                if is_interleaved(first.lengths, lengths) and (own.opcode == b"reshape" or not _is_tiled(own.shape)):
+                    self.interleaved.add(prod(lengths))
+                return regrouped(first.dimensions, lengths) if own.opcode == b"reshape" else self._bitcast(own, first)
             case b"pad":
                 if _is_forward(own) and (own.op_name or "").endswith("/pad"):
                     self._shift(text, first)
@@ -1093,6 +1097,11 @@ def _without_padding(operand: Array, before: ArrayShape, after: ArrayShape) -> t
     left = shrunk(tuple(operand.dimensions[number] for number, _ in order), tuple(length for _, length in new_order))
     places = {number: dimension for (number, _), dimension in zip(new_order, left, strict=True)}
     return tuple(places.get(number, ((0, 1),)) for number in range(len(after.dimensions)))
+
+
+def _is_tiled(shape: bytes) -> bool:
+    parsed = parse_shape(shape)
+    return parsed is not None and bool(parsed.tiles)
 
 
 def _is_product(own: InstructionText) -> bool:

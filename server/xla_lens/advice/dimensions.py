@@ -6,9 +6,9 @@ dimension of 8,192 elements are two factors, the major one first. A later reshap
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from math import prod
-from operator import or_
+from operator import mul, or_
 from typing import Final, TypeAlias
 
 from xla_lens.syntax.hlo.shapes import ArrayShape
@@ -217,6 +217,17 @@ def padded(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimensi
         dimension if len(dimension) > 1 and length_of(dimension) < length else resized(dimension, length)
         for dimension, length in zip(dimensions, lengths, strict=True)
     )
+
+
+@lru_cache(maxsize=1 << 12)
+def is_interleaved(before: Lengths, after: Lengths) -> bool:
+    """Return whether other lengths of the same elements move parts of one row to another: 512 rows of 1,025 elements
+    are not 1,025 rows of 512, each with elements of one row.
+    """
+    borders, others = (
+        {*accumulate(reversed([length for length in lengths if length > 1]), mul)} for lengths in (before, after)
+    )
+    return any(border % other and other % border for border in borders for other in others)
 
 
 @lru_cache(maxsize=1 << 12)

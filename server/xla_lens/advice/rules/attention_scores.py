@@ -1,12 +1,15 @@
 """`attention-scores`: attention stores a score for each pair of positions."""
 
 from collections.abc import Iterator
+from functools import reduce
 from math import prod
+from operator import or_
 from typing import Final
 
 from xla_lens.advice.actions import Cost
+from xla_lens.advice.arrays import Array
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import OF_LEFT, OF_RIGHT
+from xla_lens.advice.dimensions import MARKS, OF_LEFT, OF_RIGHT, axes_of
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.op_names import is_random
 from xla_lens.advice.rule_row import RuleRow
@@ -32,7 +35,7 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         if facts.is_computed(value)
         and (shape := facts.of_layer(value, is_stacked=value in stored and stored[value].layers > 1))
     }
-    told = {shape.lengths for shape in shapes.values() if _is_attention(facts, shape)}
+    told = {shape.lengths for value, shape in shapes.items() if _is_attention(facts, value, shape)}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     for value in (value for value, shape in shapes.items() if shape.lengths in scores):
@@ -45,10 +48,10 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         yield effect._replace(pieces=tuple(pieces))
 
 
-def _is_attention(facts: Facts, shape: Dimensions) -> bool:
+def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
     """Whether the program computes products of two positions of as many elements, exponentiates them, and averages
-    other values over the positions with what comes out. The positions are those of one sequence, of two, or of one and
-    of learned queries.
+    other values over the positions with what comes out. The positions are those of one sequence, perhaps with others
+    before it, such as a learned prefix, of two, or of one and of learned queries.
     """
     long, count = [length for length in shape.lengths if length >= _SHORTEST_SEQUENCE], prod(shape.lengths)
     # To follow axes takes long, and no attention is without exponentials.
@@ -60,9 +63,21 @@ def _is_attention(facts: Facts, shape: Dimensions) -> bool:
     # A softmax over the queries, as over the slots of slot attention, needs the scores of all queries at once.
     if axes.averaged[count] not in (OF_LEFT, OF_RIGHT) or axes.compared[count] & ~axes.averaged[count]:
         return False
+    # Scores of relative positions get a column more, and are moved from row to row.
+    if any(count <= other <= count + count // _SHORTEST_SEQUENCE for other in axes.interleaved):
+        return False
     is_cross = len({lengths[-1] for lengths in facts.tokens}.intersection(long)) > 1
-    is_square = len(long) > len({*long}) or is_cross
+    is_square = len(long) > len({*long}) or is_cross or _has_axis_twice(facts.array(value))
     return (is_square and count in axes.scores) or tuple(sorted(shape.lengths)) in axes.learned_scores
+
+
+def _has_axis_twice(array: Array | None) -> bool:
+    """Whether the positions of both factors of a product have an axis in common."""
+    dimensions = array.dimensions if array else ()
+    left, right = (
+        reduce(or_, (axes for axes in map(axes_of, dimensions) if axes & mark), 0) for mark in (OF_LEFT, OF_RIGHT)
+    )
+    return bool(left & right & ~MARKS)
 
 
 def _what(subject: Subject) -> Inlines:
