@@ -817,7 +817,7 @@ class Facts:
             members.setdefault((self.shape(effect.value, effect.layers), source), []).append(effect)
         return list(members.values())
 
-    @property
+    @cached_property
     def is_sharded(self) -> bool:
         """Whether the program is for several devices."""
         module = self.origins.module
