@@ -31,6 +31,7 @@
 - `hazards`: a step of a net of Flax whose layers are the lines of a loop, for a TPU.
 - `heated`: the gradient of 256 steps of a simulation, for a TPU.
 - `images`: three convolutions of 128 images, for a TPU.
+- `inducing`: a step of a Gaussian process with inducing points.
 - `in_line`: a step for two batches through a net whose layers are the lines of a loop, for a TPU.
 - `judged_answers`: a step that prefers chosen answers to rejected ones, beside a frozen model, for a TPU.
 - `labelled`: a step for a small batch with labels and two larger ones without, which go through a net together.
@@ -145,6 +146,8 @@ def _text(advice: Advice, rule: str) -> str:
             "microbatches",
             "add up their sums over the examples: gradients, and products that are not differentiated",
         ),
+        # Each column of the solution of a triangular system is that of an example.
+        ("inducing", "microbatches", "Split the batch (x and y)"),
         # There are more keys than queries, but both are words.
         ("prefixed", "attention-scores", "Compute attention in blocks of queries in at"),
         # A feature is used if a part of the batch uses it.

@@ -442,6 +442,10 @@ class Axes:
                 product := self._product(own, operands)
             ):
                 return (product, NOTHING) if own.shape.startswith(b"(") else product
+            case b"triangular-solve" | b"custom-call" if len(operands) > 1 and (
+                side := _SIDE.search(own.text, own.operands_end, own.end)
+            ):
+                return self._solution(*operands[:2], is_left=bool(side[1] or side[2]))
             case b"reduce":
                 return self._reduced(own, text, operands)
             case b"reduce-window" | b"select-and-scatter":
@@ -559,6 +563,17 @@ class Axes:
         inside = reduce(or_, (operand.axes for operand in operands), 0) & ~all_axes(mapped)
         rest = (((inside, length),) for length in lengths[count:])
         return self._joint((*mapped, *rest), operands, joined=inside)
+
+    def _solution(self, matrix: Array, right: Array, *, is_left: bool) -> Array:
+        """The solution of triangular systems of equations. Columns do not depend on each other, nor do rows if the
+        unknowns are on the left.
+        """
+        self._need_whole((matrix, right))
+        dimensions = list(right.dimensions)
+        for number, dimension in enumerate(matrix.dimensions[:-_MATRIX]):
+            dimensions[number] = together(dimensions[number], dimension)
+        solved = len(dimensions) - (_MATRIX if is_left else 1)
+        return self._joint(dimensions, (matrix, right), joined=axes_of(dimensions[solved]) | matrix.axes)
 
     def _reduced(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """What is left of arrays that are reduced along some dimensions: the first half of the operands."""
@@ -1233,6 +1248,9 @@ _SAME_CALLS: Final = lazy_pattern(
     rb'|annotate_device_placement|MoveToHost|MoveToDevice|LayoutConstraint)"'
 )
 """Calls whose result has the elements of their operands."""
+
+_SIDE: Final = lazy_pattern(rb"\bleft_side=(?:(true)|false)|trsm.*\bside = (?:(76)|82)\b", re.DOTALL)
+"""On which side of the unknowns the matrix of a triangular system of equations is: as `L` or `R` in calls of LAPACK."""
 
 _DECOMPOSING: Final = b'custom_call_target="lapack_'
 _MATRIX: Final = 2
