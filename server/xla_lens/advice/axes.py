@@ -771,10 +771,9 @@ class Axes:
         """A product of two arrays, by the numbers of the dimensions of each that it sums over, and that both have."""
         left_over, right_over, left_both, right_both = numbers
         pairs = [*zip(left_both, right_both, strict=True)]
-        for weights, data, both in ((left, right, left_both), (right, left, right_both)):
+        for weights, data, both in ((left, right, right_both), (right, left, left_both)):
             if weights.is_trained and not (weights.is_data or weights.axes & ~MARKS):
-                others = right_both if both is left_both else left_both
-                self.of_own_weights |= all_axes(data.dimensions[number] for number in others) & ~MARKS
+                self.of_own_weights |= all_axes(data.dimensions[number] for number in both) & ~MARKS
         parts = _Parts(
             both=[together(left.dimensions[one], right.dimensions[other]) for one, other in pairs],
             left_free=_others(left.dimensions, (*left_over, *left_both)),
@@ -1095,7 +1094,8 @@ def _examples(
     """
     free = [place for place, dimension in enumerate(batch) if axes_of(dimension) & COUNTED]
     for number in selected:
-        for place in [place for place in free if length_of(batch[place]) == length_of(table[number])][:1]:
+        place = next((place for place in free if length_of(batch[place]) == length_of(table[number])), None)
+        if place is not None:
             free.remove(place)
             yield number, place
 
