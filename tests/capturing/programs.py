@@ -165,6 +165,10 @@ def called() -> list[bool]:
     ]
 
 
+def _donation(capture: xla_lens.Capture) -> Any:
+    return next(action for action in capture.advice if action["rule"] == "donate")
+
+
 def donated() -> list[dict[str, Any]]:
     """What the advice promises, what came of it, and what jax aliases when the function is called later."""
 
@@ -185,9 +189,9 @@ def donated() -> list[dict[str, Any]]:
     found = []
     for function, arguments in ((jitted, (tree, tree, tree, x)), (descend, (model, jnp.ones((32, 64))))):
         capture = xla_lens.capture(function, *arguments)
-        promised, compared = capture.advice[0], capture.try_donation()
+        promised, compared = _donation(capture), capture.try_donation()
         needed, again = compared.memory_spaces[0].needed_bytes, xla_lens.capture(function, *arguments)
-        found.append({"promised": promised, "measured": capture.advice[0], "needed": (needed.old, needed.new)})
+        found.append({"promised": promised, "measured": _donation(capture), "needed": (needed.old, needed.new)})
         found[-1] |= {"text": repr(compared), "aliased later": numbers(again)["space"]["aliased_bytes"]}
     return found
 

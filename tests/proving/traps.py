@@ -853,7 +853,7 @@ def every_fourth(batch: int = 2048, width: int = 512) -> Made:
     return function, (params, {"added": params, "count": of(dtype=INT)}, of(batch, width), of(batch, width)), ()
 
 
-def keyed(batch: int = 2048, width: int = 512) -> Made:
+def keyed(batch: int = 256, width: int = 512) -> Made:
     """A state that is returned as a whole, with a key, which is drawn anew, and a rate, which stays as it is."""
 
     def step(state: Any, x: Any) -> Any:

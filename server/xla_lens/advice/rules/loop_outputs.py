@@ -1,5 +1,6 @@
 """`loop-outputs`: a loop stacks results of which only a part or a sum is read later."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -80,13 +81,13 @@ def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
     reducing = [name for name in names if not _only_cuts(facts, writers, name)]
     whole = [name for name in names if not _is_by_iteration(facts, stack, name)]
     is_chained = len(names) > 1 and any(facts.leads_to(name, reducing) for name in whole)
-    is_chained = is_chained or any(_combines_with_sums(facts, writers, name) for name in names)
+    is_chained = is_chained or any(_combines_with_sums(facts, stack, writers, name) for name in names)
     return _Reads(tuple(copies), tuple(names)) if names and not is_chained else None
 
 
-def _combines_with_sums(facts: Facts, writers: Writers, name: int) -> bool:
-    """Whether a fusion computes something of elements and of what it has reduced, as deviations from a mean."""
-    reduced, other = set[bytes](), set[bytes]()
+def _combines_with_sums(facts: Facts, stack: Stack, writers: Writers, name: int) -> bool:
+    """Whether a fusion computes something of a stack and of what it has reduced, as deviations from a mean."""
+    reduced, other, like = set[bytes](), set[bytes](), Counter(stack.lengths)
     for row in _fused(facts, writers, name)[1:]:
         read = writers.read(row)
         operands = {*read.operands}
@@ -94,7 +95,7 @@ def _combines_with_sums(facts: Facts, writers: Writers, name: int) -> bool:
             return True
         if read.own.opcode in _SUMS or operands & reduced:
             reduced.add(writers.module.name(row))
-        elif operands & other or (read.own.opcode == b"parameter" and lengths(writers, row)):
+        elif operands & other or (read.own.opcode == b"parameter" and Counter(lengths(writers, row)) == like):
             other.add(writers.module.name(row))
     return False
 

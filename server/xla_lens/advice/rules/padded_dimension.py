@@ -56,9 +56,9 @@ def padded_dimension(facts: Facts) -> Iterator[Effect]:
     # narrow rows apart changes nothing else.
     narrow = {length for length in lengths.values() if length <= _MOST_COLUMNS}
     changed = (by_row & narrow or narrow) if by_row else {*lengths.values()}
-    # Products of matrices that are not small, and their factors.
+    # Products of matrices that are not small, and their factors, unless these are rows of a gather.
     large = (value for value in padded if max(_minor_lengths(facts.dump, value)[:2]) > _MOST_COLUMNS)
-    changed -= {lengths[value] for value in large if any(map(_PRODUCT.search, op_names[value]))}
+    changed -= {lengths[value] for value in large if any(map(_PRODUCT.search, op_names[value]))} - by_row
     updated = {facts.dimensions(value) for value in padded if any(map(_UPDATE.search, op_names[value]))}
     for value, size in padded.items():
         is_fixed = _is_for_library(facts, value, op_names[value]) or _is_of_attention(facts, value)
@@ -94,7 +94,9 @@ def _is_for_library(facts: Facts, value: int, op_names: Iterable[str]) -> bool:
 def _is_of_attention(facts: Facts, value: int) -> bool:
     """Whether an array, or one layer of it, may be a factor of attention, which a TPU multiplies faster as it is."""
     shape, axes = facts.dimensions(value), facts.axes
-    if shape is None or axes is None or not axes.scores:
+    # Products of many small matrices are none: attention has exponentials, perhaps in a kernel.
+    has_softmax = any(map(facts.has_opcode, (b"exponential", b"custom-call")))
+    if shape is None or axes is None or not (axes.scores and has_softmax):
         return False
     return not axes.weights.isdisjoint({prod(shape.lengths), prod(shape.of_one_layer.lengths)})
 

@@ -40,13 +40,9 @@ def unrolled_loop(facts: Facts) -> Iterator[Effect]:
     parts = [_independent(facts, group) for group in together if not _is_sum(facts, group[0])]
     # Iterations that depend on each other at one place do so everywhere.
     found = [part for divided in parts for part in divided] if all(parts) else []
-    free = [
-        part
-        for part in found
-        if not (_are_joined(facts, part) or _are_columns(facts, part) or _have_arguments(facts, part))
-    ]
-    yield from (Effect(value) for part in free for value in part)
-    if free:
+    free = [part for part in found if not _are_joined(facts, part) and not _are_columns(facts, part)]
+    if free and not _have_arguments(facts, free):
+        yield from (Effect(value) for part in free for value in part)
         yield Effect(NONE, tuple(_kept(facts, part) for part in free))
 
 
@@ -141,14 +137,17 @@ def _are_columns(facts: Facts, group: Sequence[int]) -> bool:
     return not any(rows[1:] == lengths[1:] and rows[0] <= lengths[0] for rows in is_of_rows for lengths in arrays)
 
 
-def _have_arguments(facts: Facts, group: Sequence[int]) -> bool:
-    """Whether each iteration reads large arguments of its own, such as those of another layer: a loop would copy all of
-    these into one array first.
+def _have_arguments(facts: Facts, parts: Sequence[Sequence[int]]) -> bool:
+    """Whether the iterations read large arguments of their own, such as the weights of different layers: a loop would
+    copy all of these into one array first. `parts` are the values of all iterations, those of each kind together.
     """
-    names = {facts.name[value] for value in group}
-    readers = {argument: {read.name for read in facts.reads(argument)} & names for argument in facts.arguments}
-    own = sum(facts.size[argument] for argument, read in readers.items() if len(read) == 1)
-    return own * _COPIED_PART >= sum(map(facts.size.__getitem__, group))
+    readers = {argument: {read.name for read in facts.reads(argument)} for argument in facts.arguments}
+    own = set[int]()
+    for part in parts:
+        names = {facts.name[value] for value in part}
+        own.update(argument for argument, read in readers.items() if len(read & names) == 1)
+    computed = sum(facts.size[value] for part in parts for value in part)
+    return sum(map(facts.size.__getitem__, own)) * _COPIED_PART >= computed
 
 
 _COPIED_PART: Final = 2
