@@ -207,9 +207,8 @@ def test_no_macro_treats_constants_as_immortal() -> None:
 def test_wheel_contains_every_data_file() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["*"]
-    # While Python writes what it has compiled, the files there have names of their own.
-    files = [path for path in _PACKAGE.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
-    files = [path for path in files if path.suffix != ".py"]
+    # While Python writes what it has compiled, a number follows the name.
+    files = [path for path in _PACKAGE.rglob("*") if path.is_file() and not re.search(r"\.pyc?(?:\.\d+)?$", path.name)]
     assert [path for path in files if not any(fnmatch(path.name, pattern) for pattern in patterns)] == []
 
 
