@@ -93,6 +93,7 @@ class Facts:
     last step, the bytes of its slice, and the kind of its allocation. What shares the buffer of an output before it is
     written has the kind of a temporary value. They are lists, whose items are read five times as fast as those of
     arrays. So are `_users`, the instruction of each use, and `_steps`, the step of the instruction of each name.
+    `outputs` are the last values in the allocations of outputs.
     """
 
     def __init__(self, origins: Origins, space: MemorySpace) -> None:
@@ -103,7 +104,8 @@ class Facts:
         self.start: list[int] = values.start_step.tolist()
         self.end: list[int] = values.end_step.tolist()
         self.size: list[int] = values.size_bytes.tolist()
-        self.kind: list[int] = _kinds(dump).tolist()
+        self.outputs: Rows = tuple(outputs_of(dump))
+        self.kind: list[int] = _kinds(dump, self.outputs).tolist()
         self.reads = cache(self._reads)
         self.opcode = cache(self._opcode)
         self.dimensions = cache(self._dimensions)
@@ -332,6 +334,11 @@ class Facts:
             return None
         path = index_path(self.dump, self.dump.values.index.item(value))
         return self.axes.array(self.origins.module.row_of(self.dump.names[self.name[value]]), path)
+
+    def axes_of_array(self, value: int) -> int:
+        """The axes that an array has, as far as the HLO module tells."""
+        array = self.array(value)
+        return array.axes if array else 0
 
     def is_of_weights(self, value: int) -> bool:
         """Whether an array is computed from weights that are trained alone, such as a gathered or a transposed one."""
@@ -647,7 +654,7 @@ class Facts:
     @cached_property
     def returned(self) -> Counter[Dimensions | None]:
         """The number of outputs by their dimensions."""
-        return Counter(self.dimensions(output) for output in outputs_of(self.dump))
+        return Counter(self.dimensions(output) for output in self.outputs)
 
     @cached_property
     def idle_arguments(self) -> frozenset[int]:
@@ -834,13 +841,13 @@ class Facts:
         return module is not None and any(map(pattern.search, module.sources.op_names))
 
 
-def _kinds(dump: DumpSet) -> Column:
+def _kinds(dump: DumpSet, outputs: Rows) -> Column:
     """The kind of the allocation of each value. XLA for CPUs and GPUs has temporary values in the buffers of outputs,
     too, which are not kept for the result.
     """
     kinds: Column = np.maximum(taken(dump.allocations.kind, dump.values.allocation), 0)
     is_temporary = kinds & int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT) == Kind.MAYBE_LIVE_OUT
-    is_temporary[[*outputs_of(dump)]] = False
+    is_temporary[[*outputs]] = False
     kinds[is_temporary] &= ~int(Kind.MAYBE_LIVE_OUT)
     return kinds
 

@@ -14,7 +14,6 @@ from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
-from xla_lens.model.memory.donation import outputs_of
 from xla_lens.text.patterns import lazy_pattern
 
 MOST_OF_A_CALL: Final = 0.9
@@ -204,7 +203,7 @@ class Functions:
     @cached_property
     def _outside(self) -> frozenset[str | None]:
         """The functions that compute something that is not differentiated, such as the update of the weights."""
-        values = {*outputs_of(self._facts.dump), *self._facts.candidates}
+        values = {*self._facts.outputs, *self._facts.candidates}
         origins = map(self._origins.of_value, values)
         others = (origin for origin in origins if origin.op_name and not is_differentiated(origin.op_name))
         return frozenset(frame.function for origin in others for frame in origin.frames)

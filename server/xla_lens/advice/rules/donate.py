@@ -56,7 +56,7 @@ def _in_small_arguments(facts: Facts, values: Collection[int]) -> set[int]:
     for value in values:
         trees.setdefault(facts.tree_of(value), []).append(value)
     sizes = {tree: sum(facts.size[value] for value in found) for tree, found in trees.items()}
-    stays = (value for value in facts.all_arguments if not facts.kind[value] & Kind.MAYBE_LIVE_OUT)
+    stays = (value for value in facts.all_arguments if not facts.kind[value] & _DONATED)
     divided = {facts.tree_of(value) for value in stays if value not in values}
     largest = max(sizes.values(), default=0)
     return {
@@ -68,6 +68,7 @@ def _in_small_arguments(facts: Facts, values: Collection[int]) -> set[int]:
 
 
 _LARGER: Final = 16
+_DONATED: Final = int(Kind.MAYBE_LIVE_OUT)
 _MUCH_LARGER: Final = 10_000
 
 

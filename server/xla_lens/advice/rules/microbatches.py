@@ -63,13 +63,13 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         # What is the same for all examples stays as it is: a graph whose nodes are the batch, or a bias of positions.
         # Random numbers for each example have its axis only as a length.
         has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
+        is_told = (is_forward or not is_weight) and has_batch
         # XLA gives copies of a weight its name, such as one with padding.
-        array = facts.array(value)
-        is_of_batch = (array.axes if array else 0) & axis or ((is_forward or not is_weight) and has_batch)
-        is_gathered = facts.is_sharded and facts.is_of_weights(value) and batch not in shape.lengths
-        if op_name not in names and is_of_batch and not is_gathered:
-            left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
-            yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
+        if op_name not in names and (is_told or facts.axes_of_array(value) & axis):
+            is_gathered = facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)
+            if not is_gathered:
+                left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
+                yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
     trained = [value for value in kept if facts.is_computed_with(value, begin)]
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)

@@ -11,7 +11,6 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.writers import Writers
-from xla_lens.model.memory.donation import outputs_of
 from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE
 
@@ -158,7 +157,7 @@ def _are_returned(facts: Facts, group: Sequence[int]) -> bool:
     """Whether the program returns as many arrays as some values are, and not much smaller ones: a loop would stack
     these, and then copy each.
     """
-    sizes = Counter(facts.size[output] for output in outputs_of(facts.dump))
+    sizes = Counter(facts.size[output] for output in facts.outputs)
     return any(count >= len(group) and size * _SMALL_PART >= facts.size[group[0]] for size, count in sizes.items())
 
 
