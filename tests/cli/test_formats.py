@@ -1,5 +1,6 @@
 """What holds for every command in every format."""
 
+import gc
 import os
 import re
 import shutil
@@ -165,6 +166,8 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     """What the code of a test does outside of its process: it writes files, starts programs or connects."""
     found: list[object] = []
     is_watched = True
+    # What other tests have left removes its folders with itself.
+    gc.collect()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
