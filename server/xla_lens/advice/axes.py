@@ -428,8 +428,7 @@ class Axes:
         text, lengths = own.text[own.operands_end : own.end].partition(b", metadata={")[0], lengths_of(own.shape)
         first = operands[0] if operands else NOTHING
         # Optimizers divide gradients, too.
-        is_other = self._has_marks and own.op_name is not None and not is_differentiated(own.op_name)
-        self._note(own.opcode, text, operands, is_of_loss=not is_other)
+        self._note(own.opcode, text, operands, is_of_loss=not self._is_undifferentiated(own))
         match own.opcode:
             case b"partition-id" | b"replica-id":
                 return Array((), is_device=True)
@@ -461,6 +460,10 @@ class Axes:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
         return self._joint(dimensions, sources, is_index=_is_integer(own.shape))
+
+    def _is_undifferentiated(self, own: InstructionText) -> bool:
+        """Whether op_names tell that the program does not differentiate an instruction."""
+        return self._has_marks and own.op_name is not None and not is_differentiated(own.op_name)
 
     def _note(self, opcode: bytes, text: bytes, operands: Sequence[Array], *, is_of_loss: bool) -> None:
         """Note what an instruction tells of axes, whatever its result is."""
@@ -494,10 +497,13 @@ class Axes:
                 return tuple(places.get(number, ((0, length),)) for number, length in enumerate(lengths))
             case b"transpose":
                 return tuple(first.dimensions[number] for number in _numbers(text, b"dimensions"))
-            case b"reshape" | b"bitcast":
-                if is_interleaved(first.lengths, lengths) and (own.opcode == b"reshape" or not _is_tiled(own.shape)):
-                    self.interleaved.add(prod(lengths))
-                return regrouped(first.dimensions, lengths) if own.opcode == b"reshape" else self._bitcast(own, first)
+            case b"reshape":
+                self.interleaved |= {prod(lengths)} if is_interleaved(first.lengths, lengths) else set()
+                return regrouped(first.dimensions, lengths)
+            case b"bitcast":
+                is_reshape = not _is_tiled(own.shape)
+                self.interleaved |= {prod(lengths)} if is_reshape and is_interleaved(first.lengths, lengths) else set()
+                return self._bitcast(own, first)
             case b"pad":
                 if _is_forward(own) and (own.op_name or "").endswith("/pad"):
                     self._shift(text, first)
@@ -519,9 +525,7 @@ class Axes:
                 is_of_device = any(operand.is_device for operand in operands[1:])
                 is_part = self._is_prefetching or is_of_device or own.op_name is None
                 if not is_part and own.opcode != b"reduce-scatter":
-                    cut = self._cut(first, lengths)
-                    self.joined |= cut
-                    self.whole |= {total(first.dimensions)} if cut else set()
+                    self._mix(first, self._cut(first, lengths))
                 return shrunk(first.dimensions, lengths, is_padded=is_of_device, keeps_axes=self._is_prefetching)
             case b"custom-call" if _SAME_CALLS.search(text):
                 return (padded if len(operands) == 1 else grown)(first.dimensions, lengths)
@@ -588,7 +592,8 @@ class Axes:
         added, joined = (gone, 0) if is_sum else (0, gone)
         self.trained_sums |= gone * any(array.is_trained for array in arrays)
         self.totals[total(dimensions)] |= gone * is_sum
-        self._compare(own, dimensions, gone)
+        if _is_forward(own):
+            self._compare(dimensions, gone)
         reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
@@ -596,9 +601,9 @@ class Axes:
             reduced = reduced._replace(reduced=reduced.reduced | (gone & OF_FACTORS))
         return (reduced,) * len(arrays) if own.shape.startswith(b"(") else reduced
 
-    def _compare(self, own: InstructionText, dimensions: Iterable[Dimension], over: int) -> None:
-        """Note that an instruction of the forward pass needs the elements of an array together along some axes."""
-        if over & OF_FACTORS and _is_forward(own):
+    def _compare(self, dimensions: Iterable[Dimension], over: int) -> None:
+        """Note that the forward pass needs the elements of an array together along some axes."""
+        if over & OF_FACTORS:
             self.compared[total(dimensions)] |= over & OF_FACTORS
 
     def _top(self, own: InstructionText, operand: Array) -> Result:
@@ -620,7 +625,8 @@ class Axes:
         along = all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
         joined = 0 if _is_of_scatter(own) else along
         self.whole |= {total(dimensions)} if joined else set()
-        self._compare(own, dimensions, along)
+        if _is_forward(own):
+            self._compare(dimensions, along)
         if own.opcode == b"all-to-all":
             dimensions = grown(shrunk(dimensions, lengths), lengths) if lengths else dimensions
         rearranged = self._joint(dimensions, operands, joined=joined, is_index=_is_integer(own.shape))
@@ -726,6 +732,11 @@ class Axes:
             read = self._module.instruction(row) if row != NONE else None
         return read.opcode if read else None
 
+    def _mix(self, array: Array, axes: int) -> None:
+        """Note that elements of an array along some axes, if there are any, get to the places of others."""
+        self.joined |= axes
+        self.whole |= {total(array.dimensions)} if axes else set()
+
     def _shift(self, text: bytes, operand: Array) -> None:
         """Note axes along which a padding of the program moves elements to the places of others, at once or by a slice
         that cuts off the first ones. XLA pads what it concatenates, too.
@@ -733,9 +744,7 @@ class Axes:
         padding = _PADDING.search(text)
         ends = [tuple(map(integer, end.split(b"_"))) for end in padding[1].split(b"x")] if padding else []
         moved = [number for number, end in enumerate(ends) if any(end)]
-        shifted = all_axes(operand.dimensions[number] for number in moved) & ~MARKS
-        self.joined |= shifted
-        self.whole |= {total(operand.dimensions)} if shifted else set()
+        self._mix(operand, all_axes(operand.dimensions[number] for number in moved) & ~MARKS)
 
     def _cut(self, operand: Array, lengths: Lengths) -> int:
         """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
@@ -791,9 +800,9 @@ class Axes:
         """A product of two arrays with some dimensions, each with the mark of the factor that alone has it."""
         dimensions = without((dimension for dimension, _ in marked), OF_FACTORS)
         self.is_random_input |= left.is_drawn or right.is_drawn
+        is_apart = _is_product(own) and self._is_undifferentiated(own)
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
-            is_apart = _is_product(own) and self._has_marks and not is_differentiated(own.op_name)
             self.products_apart |= all_axes(over) * (is_apart and factor.is_trained)
             self.totals[total(factor.dimensions)] |= all_axes(over)
             is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
@@ -926,19 +935,18 @@ class Axes:
         is_aligned = chosen & indices.axes and (len(by) > 1 or _is_of_scatter(own))
         joined = chosen & ~indices.axes if is_aligned else chosen
         batch = list(_others(indices.dimensions, vector))
+        in_place = list[tuple[int, int]]()
         if _ALONG_AXIS in (own.op_name or ""):
             # XLA may know the numbers, such as those of labels that are all 0.
-            for number in (number for number in selected if number < len(batch)):
-                if length_of(batch[number]) == length_of(table.dimensions[number]):
-                    batch[number] = together(batch[number], table.dimensions[number])
-                    joined &= ~axes_of(table.dimensions[number])
+            in_place += [(number, number) for number in selected if number < len(batch)]
         if _MAPPED in (own.op_name or ""):
             # XLA for TPUs selects the examples over which `jax.vmap` maps by their numbers.
-            for number, place in _examples(table.dimensions, selected, batch):
+            in_place += _examples(table.dimensions, selected, batch)
+        for number, place in in_place:
+            if length_of(batch[place]) == length_of(table.dimensions[number]):
                 batch[place] = together(batch[place], table.dimensions[number])
                 joined &= ~axes_of(table.dimensions[number])
-        self.joined |= joined
-        self.whole |= {total(table.dimensions)} if joined else set()
+        self._mix(table, joined)
         kept = [number for number in range(len(table.dimensions)) if number not in (*collapsed, *common)]
         slices = [resized(table.dimensions[number], sizes[number]) for number in kept]
         for here, there in zip(common, common_of_indices, strict=False):
@@ -1001,13 +1009,13 @@ class Axes:
         for number, (dimension, size) in enumerate(zip(operand.dimensions, sizes, strict=True)):
             is_beside = is_part and strides[number : number + 1] == [size]
             if size > 1:
-                self._compare(own, operand.dimensions, axes_of(dimension))
-                if own.op_name is None and not is_beside:
-                    # XLA for CPUs leaves the windows of cumulative sums without names.
-                    self.compared[total(operand.dimensions)] |= axes_of(dimension) & OF_FACTORS
+                is_added = is_beside and is_sum
+                # XLA for CPUs leaves the windows of cumulative sums without names.
+                if _is_forward(own) or (own.op_name is None and not is_beside):
+                    self._compare(operand.dimensions, axes_of(dimension))
                 self.trained_sums |= axes_of(dimension) * operand.is_trained
-                added |= axes_of(dimension) * (is_beside and is_sum)
-                joined |= axes_of(dimension) * (not (is_beside and is_sum))
+                added |= axes_of(dimension) * is_added
+                joined |= axes_of(dimension) * (not is_added)
                 self.whole |= set() if is_beside else {total(operand.dimensions)}
             is_gone = size > 1 and is_beside
             dimensions.append(((0, lengths[number]),) if is_gone else resized(dimension, lengths[number]))

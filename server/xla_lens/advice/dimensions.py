@@ -163,8 +163,8 @@ def resized(dimension: Dimension, length: int) -> Dimension:
 def shrunk(
     dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: bool = False, keeps_axes: bool = False
 ) -> tuple[Dimension, ...]:
-    """Dimensions of which a part is left, perhaps with a padding. One element has no axis, unless what is cut is joined
-    again and keeps it.
+    """The dimensions of a slice, perhaps with a padding. A slice of one element has no axis. With `keeps_axes`, it has,
+    because the slices of an array are put together again.
     """
     found = list[Dimension]()
     for dimension, length in zip_longest(dimensions, lengths, fillvalue=None):

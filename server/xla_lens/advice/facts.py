@@ -207,6 +207,12 @@ class Facts:
         return tuple(sorted(value for value, _ in parameters_of(self.dump) if self.size[value] > 0))
 
     @cached_property
+    def donated(self) -> frozenset[int]:
+        """The arguments of the program that the caller donates."""
+        is_donated = int(Kind.MAYBE_LIVE_OUT)
+        return frozenset(value for value in self.all_arguments if self.kind[value] & is_donated)
+
+    @cached_property
     def arguments(self) -> Rows:
         """The arguments of the program that are in the memory space."""
         return tuple(value for value in self.all_arguments if self.dump.values.space[value] == self.space.color)
@@ -251,7 +257,7 @@ class Facts:
     def inputs(self) -> Rows:
         """The arguments that the program does not return anew: batches, and weights that are not trained."""
         known = {*self.updated.values()}
-        known.update(value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT)
+        known |= self.donated
         shapes = self.shapes_of_arguments
         updated = Counter[Dimensions | None](shapes[value] for value in known if value in shapes)
         # A program that returns gradients has a result for each weight, too.
@@ -319,10 +325,10 @@ class Facts:
         module, numbers = self.origins.module, taken(self.dump.allocations.parameter, self.dump.values.allocation)
         if module is None:
             return None
-        arguments = dict[tuple[int, ...], Parameter]()
+        arguments, inputs = dict[tuple[int, ...], Parameter](), {*self.inputs}
         for value in self.all_arguments:
             place = numbers.item(value), *index_path(self.dump, self.dump.values.index.item(value))
-            shape, is_data = self.dimensions(value), value in self.inputs or value in bits
+            shape, is_data = self.dimensions(value), value in inputs or value in bits
             axes = bits.get(value, (0,) * len(shape.lengths) if shape else ())
             arguments[place] = Parameter(axes, is_data=is_data, is_trained=not is_data)
         found = Axes(module, arguments, lengths)
@@ -375,22 +381,18 @@ class Facts:
         for size in sizes:
             # A frozen model has dimensions, too, but no gradient sums over them.
             axis = self._axis_bits.get((number, size, is_of_numbers), 0) & axes.trained_sums
-            if axis & axes.of_own_weights and all(lengths[0] == size for lengths in trained if len(lengths) > 1):
-                # Each of several models has examples of its own.
-                continue
             # A sum over chains of a sampler has the dimensions of no weight.
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
                 for result in axes.results
                 if result.lengths in trained
             )
-            # Trained rows of a table, one for each example, would have to be joined, as would their moments.
-            news = (self.new_version(value) for value in (self._states(axis) if axis else ()))
-            if any(new != NONE and has_gradient(self.origins, new) for new in news):
-                continue
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
             if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
+                states = self._states(axis)
+                if self._have_own_weights(axes, axis, size, states):
+                    continue
                 is_normalized, is_divided = (
                     bool(axes.added & axis & sums) for sums in (axes.normalized_trained, ~axes.normalized_trained)
                 )
@@ -402,7 +404,7 @@ class Facts:
                 # What is subtracted from them may be their mean.
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
                 is_random = axes.is_random_input or bool(axes.random & axis)
-                names, is_updated = self._names_of_batch(size, number, axis), bool(axes.updated & axis)
+                names = self._names_of_batch(size, number, states, axes.beside[axis])
                 across = self._names_across(size, number, axes.aligned[axis])
                 others = {name: added for name, added in self._statistics.items() if name not in (*names, *across)}
                 return Batch(
@@ -411,7 +413,7 @@ class Facts:
                     is_normalized,
                     is_divided,
                     is_random,
-                    is_updated,
+                    bool(axes.updated & axis),
                     number,
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
@@ -440,6 +442,16 @@ class Facts:
             for name, new in news.items()
             if new != NONE and adds_forward_sums(self.origins, new, has_predicates=True)
         }
+
+    def _have_own_weights(self, axes: Axes, axis: int, size: int, states: Iterable[int]) -> bool:
+        """Whether each element of an axis has weights of its own: it is a model of an ensemble, or it trains a row of
+        a table, which would have to be joined in place of added up, as would the moments of the row.
+        """
+        weights = [shape.lengths for shape in self._trained_shapes if len(shape.lengths) > 1]
+        if axis & axes.of_own_weights and all(lengths[0] == size for lengths in weights):
+            return True
+        news = map(self.new_version, states)
+        return any(new != NONE and has_gradient(self.origins, new) for new in news)
 
     def _trains_each(self, axes: Axes, axis: int, size: int) -> bool:
         """Whether a loop trains weights for each example, such as those of a client, of which the program returns the
@@ -558,7 +570,7 @@ class Facts:
         that updates arguments may train them.
         """
         module = self.origins.module
-        is_updating = self.updated or any(self.kind[value] & Kind.MAYBE_LIVE_OUT for value in self.all_arguments)
+        is_updating = self.updated or self.donated
         return not is_updating or (module is not None and any(map(is_marked, module.sources.op_names)))
 
     def is_apart(self, value: int, size: int) -> bool:
@@ -594,52 +606,53 @@ class Facts:
     @property
     def _in_place(self) -> set[int]:
         """The leading lengths of what is updated in place, such as a cache. A loop over it would hold it twice."""
-        donated = {value for value in self.all_arguments if self.kind[value] & Kind.MAYBE_LIVE_OUT}
+        donated = {*self.donated}
         # Large arguments that could be donated are such caches, too.
         updated = {*self.updated.values()}
         if sum(map(self.size.__getitem__, updated)) * _LARGE_PART >= self.space.peak_live_bytes:
             donated |= updated
         return {shape.lengths[0] for shape in map(self.dimensions, donated) if shape and shape.lengths}
 
-    def _names_of_batch(self, size: int, number: int, axis: int = 0) -> tuple[str, ...]:
-        """The names of the inputs of which a dimension has a length, and of the arguments that are returned anew for
-        each element of an axis, such as the states of a recurrent net.
+    def _names_of_batch(self, size: int, number: int, states: Collection[int] = (), beside: int = 0) -> tuple[str, ...]:
+        """The names of the inputs of which a dimension has a length, and of the states that come with these, such as
+        those of a recurrent net. Inputs with the axes `beside` go through the model together with these, end to end.
         """
-        chosen = {*self.inputs, *self._states(axis)}
-        # Other inputs may go through the model together with these, end to end.
-        beside = self.axes.beside[axis] if self.axes else 0
+        chosen = {*self.inputs, *states}
         values = (
             value
             for value, shape in self.shapes_of_arguments.items()
             for length in shape.lengths[number : number + 1]
             if value in chosen and (length == size or self._axis_bits.get((number, length, False), 0) & beside)
         )
-        paths = map(self.path_of, values)
+        return self._names_of(values)
+
+    def _names_of(self, arguments: Iterable[int]) -> tuple[str, ...]:
+        """The names of the whole arguments that some are parts of, without those that the dump does not tell."""
+        paths = map(self.path_of, arguments)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
 
     def _names_across(self, size: int, number: int, aligned: int) -> tuple[str, ...]:
         """The names of the inputs that have a batch as the second dimension where it is the first of others, or the
         reverse.
         """
-        shapes = self._shapes_of_inputs
-        paths = (
-            self.path_of(value)
-            for value, shape in shapes.items()
-            if self._axis_bits.get((1 - number, size, False), 0) & aligned
+        if not self._axis_bits.get((1 - number, size, False), 0) & aligned:
+            return ()
+        return self._names_of(
+            value
+            for value, shape in self._shapes_of_inputs.items()
             if len(shape.lengths) > 1 and shape.lengths[1 - number] == size != shape.lengths[number]
         )
-        return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
 
     def _states(self, axis: int) -> set[int]:
         """The arguments that are returned anew with an axis. Of states in a tuple, some may have the shape of a weight,
         so that nothing tells which output is the new one; they are those beside another one.
         """
         own, others = set[tuple[int, ...]](), set[tuple[int, ...]]()
-        for result in self.axes.results if self.axes and axis else ():
+        for result in self.axes.results if self.axes else ():
             (own if result.axes & axis else others).add(result.lengths)
-        known = {}
+        known, inputs = dict[int, bool](), {*self.inputs}
         for value, shape in self.shapes_of_arguments.items():
-            if shape.lengths in own and value not in self.inputs:
+            if shape.lengths in own and value not in inputs:
                 new = self.new_version(value)
                 array = self.array(new) if new != NONE else None
                 known[value] = bool(array.axes & axis) if array else shape.lengths not in others

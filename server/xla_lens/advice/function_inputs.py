@@ -125,7 +125,7 @@ class FunctionInputs:
         """
         instructions = [self._writers.read(row).own for row, _ in reads]
         return self._reads.facts.dump.backend is Backend.TPU and all(
-            own.opcode in _PRODUCTS and _PRECISION.search(own.text, own.operands_end, own.end) is None
+            own.opcode in PRODUCTS and _PRECISION.search(own.text, own.operands_end, own.end) is None
             for own in instructions
         )
 
@@ -284,7 +284,7 @@ _PRODUCTS_OF_JAX: Final = ("/dot_general", "/conv_general_dilated")
 _MOST_STEPS: Final = 5000
 """Maximum number of instructions of a function that are followed back from what it makes."""
 
-_PRODUCTS: Final = frozenset((b"convolution", b"dot"))
+PRODUCTS: Final = frozenset((b"convolution", b"dot"))
 
 _PRECISION: Final = lazy_pattern(rb"operand_precision=|algorithm=")
 """What HLO adds to a product that is to be computed with more precision than usual."""

@@ -9,11 +9,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.function_inputs import ForwardReads
+from xla_lens.advice.function_inputs import PRODUCTS, ForwardReads
 from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
+from xla_lens.syntax.columns import Mask
+from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.text.patterns import lazy_pattern
 
 MOST_OF_A_CALL: Final = 0.9
@@ -146,7 +148,7 @@ class Functions:
         """
         lines_of = dict[str, dict[Frames, Counter[StackFrame]]]()
         products = 0
-        for calls, count in self._forward_calls(*_PRODUCTS):
+        for calls, count in self._forward_calls(PRODUCTS):
             products += count
             # Of a function that calls itself, the outermost call counts.
             depths = {frame.function: depth for depth, frame in enumerate(calls) if frame.function}
@@ -176,8 +178,7 @@ class Functions:
         if module is None:
             return set()
         sources, numbers, several = module.sources, dict[tuple[str, str], set[str]](), set[tuple[str, str]]()
-        opcodes = [row for row, each in enumerate(sources.opcodes) if each in _PRODUCTS]
-        rows, counts = np.unique(sources.op_name[np.isin(sources.opcode, opcodes)], return_counts=True)
+        rows, counts = np.unique(sources.op_name[_have_opcodes(sources, PRODUCTS)], return_counts=True)
         for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
             if path := _IN_MODULE.search(sources.op_names[row]):
                 classes = path[1], path[2]
@@ -185,7 +186,7 @@ class Functions:
                 several |= {classes} if count > 1 else set()
         return {classes[0] for classes, found in numbers.items() if len(found) > 1 and classes not in several}
 
-    def _forward_calls(self, *opcodes: bytes) -> Iterator[tuple[Frames, int]]:
+    def _forward_calls(self, opcodes: Collection[bytes] = ()) -> Iterator[tuple[Frames, int]]:
         """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the
         number of the instructions: of all, or of those with some opcodes.
         """
@@ -195,7 +196,7 @@ class Functions:
         sources = module.sources
         is_wanted = np.array([*map(is_forward, sources.op_names)], np.bool_)[sources.op_name]
         if opcodes:
-            is_wanted &= np.isin(sources.opcode, [row for row, each in enumerate(sources.opcodes) if each in opcodes])
+            is_wanted &= _have_opcodes(sources, opcodes)
         ids, counts = np.unique(sources.stack_frame_id[is_wanted], return_counts=True)
         for frame_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
             yield module.stack(frame_id), count
@@ -258,6 +259,12 @@ class Functions:
         )
 
 
+def _have_opcodes(sources: Sources, opcodes: Collection[bytes]) -> Mask:
+    """Whether each instruction has one of some opcodes."""
+    is_wanted: Mask = np.isin(sources.opcode, [row for row, each in enumerate(sources.opcodes) if each in opcodes])
+    return is_wanted
+
+
 def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
     """The place of the first name that is one of some others. What calls that function is beyond it."""
     return next((place for place, name in enumerate(names) if name in others), len(names))
@@ -287,8 +294,6 @@ _CHECKPOINTS: Final = {
     _HAIKU: "/haiku/",
 }
 """What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
-
-_PRODUCTS: Final = (b"dot", b"convolution")
 
 _IN_MODULE: Final = lazy_pattern(r"/jvp\((\w+)\)/(\w+)_([0-9]+)/")
 """The class of a module of Flax, and the class and the number of one in it."""

@@ -130,7 +130,7 @@ def _pairs(facts: Facts, outputs: Mapping[int, Position], updates: Mapping[int, 
     """The arguments that outputs take over, by these: the first one that is donated and fits."""
     number_of, allocation_of = facts.dump.allocations.parameter, facts.dump.values.allocation
     advised = {*updates.values()}
-    donated = [value for value in facts.all_arguments if value in advised or facts.kind[value] & Kind.MAYBE_LIVE_OUT]
+    donated = [value for value in facts.all_arguments if value in advised or value in facts.donated]
     donated.sort(key=lambda value: number_of.item(allocation_of.item(value)))
     fits = facts.size.__getitem__ if facts.is_sharded else facts.dimensions
     waiting = dict[object, list[int]]()

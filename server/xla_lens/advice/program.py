@@ -13,7 +13,7 @@ from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
 from xla_lens.model.attribution.parameters import says_nothing
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 
 
@@ -63,7 +63,7 @@ class Program:
         """
         facts = self._facts
         changed = {effect.value for effect in effects}.intersection(facts.arguments)
-        donated = {value for value in facts.arguments if facts.kind[value] & Kind.MAYBE_LIVE_OUT} | changed
+        donated = facts.donated.intersection(facts.arguments) | changed
         weights = donated.intersection(facts.candidates) - facts.idle_arguments
         return bool(weights and changed & facts.idle_arguments)
 

@@ -89,8 +89,10 @@ def has_gradient(origins: Origins, output: int) -> bool:
     trained weights.
     """
     writers = origins.writers
-    rows = _Flow(origins.dump, writers).reached(output)[1] if writers is not None else set[int]()
-    return writers is not None and any(is_backward(writers.read(row).metadata.get("op_name")) for row in rows)
+    if writers is None:
+        return False
+    _, rows = _Flow(origins.dump, writers).reached(output)
+    return any(is_backward(writers.read(row).metadata.get("op_name")) for row in rows)
 
 
 def is_first_moment(origins: Origins, output: int, argument: int) -> bool | None:

@@ -56,20 +56,22 @@ def _in_small_arguments(facts: Facts, values: Collection[int]) -> set[int]:
     for value in values:
         trees.setdefault(facts.tree_of(value), []).append(value)
     sizes = {tree: sum(facts.size[value] for value in found) for tree, found in trees.items()}
-    stays = (value for value in facts.all_arguments if not facts.kind[value] & _DONATED)
-    divided = {facts.tree_of(value) for value in stays if value not in values}
+    stays = {*facts.all_arguments} - facts.donated - {*values}
+    divided = {*map(facts.tree_of, stays)}
     largest = max(sizes.values(), default=0)
     return {
         value
         for tree, found in trees.items()
-        if sizes[tree] < largest // (_LARGER if tree in divided else _MUCH_LARGER)
+        if sizes[tree] < largest // (_SMALL_PART_OF_TREE if tree in divided else _SMALL_TREE)
         for value in found
     }
 
 
-_LARGER: Final = 16
-_DONATED: Final = int(Kind.MAYBE_LIVE_OUT)
-_MUCH_LARGER: Final = 10_000
+_SMALL_TREE: Final = 10_000
+"""A tree is too small if it has less than this part of the bytes of the largest one."""
+
+_SMALL_PART_OF_TREE: Final = 16
+"""A tree of which other arguments stay is too small if what is donated of it has less than this part of these bytes."""
 
 
 def _on_cpu(facts: Facts, writers: Writers, updates: Mapping[int, int], fitting: Collection[int]) -> Iterator[Effect]:

@@ -16,7 +16,7 @@ from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 
 _MOST_PARTS: Final = 8
@@ -36,7 +36,7 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
                 yield facts.divided(value, parts)
         if facts.mapped.is_trained and parts > 1:
             # The loop writes the trained models beside those that it reads, whether these are donated or not.
-            updated = {*facts.updated.values(), *(value for value in facts.arguments if facts.kind[value] & _DONATED)}
+            updated = {*facts.updated.values(), *facts.donated.intersection(facts.arguments)}
             yield Effect(NONE, (facts.whole_time(sum(facts.size[value] for value in updated)),))
         return
     if facts.apart:
@@ -78,11 +78,8 @@ def _lengths_of_arguments(facts: Facts) -> set[int]:
     lengths, donated = set[int](), set[int]()
     for value in facts.all_arguments:
         if shape := facts.dimensions(value):
-            (donated if facts.kind[value] & _DONATED else lengths).add(shape.lengths[0])
+            (donated if value in facts.donated else lengths).add(shape.lengths[0])
     return lengths - donated
-
-
-_DONATED: Final = int(Kind.MAYBE_LIVE_OUT)
 
 
 def _parts(batch: int) -> int:

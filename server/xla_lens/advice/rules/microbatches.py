@@ -65,11 +65,12 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
         is_told = (is_forward or not is_weight) and has_batch
         # XLA gives copies of a weight its name, such as one with padding.
-        if op_name not in names and (is_told or facts.axes_of_array(value) & axis):
-            is_gathered = facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)
-            if not is_gathered:
-                left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
-                yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
+        if op_name in names or not (is_told or facts.axes_of_array(value) & axis):
+            continue
+        # Devices gather weights.
+        if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
+            left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
+            yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
     trained = [value for value in kept if facts.is_computed_with(value, begin)]
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
@@ -79,9 +80,9 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     copies = [Piece(0, end, more)] if (more := rows - _vmem_bytes(facts)) > 0 else []
     yield Effect(NONE, (*_sums(facts, trained, end), *copies))
     # What is updated as soon as its gradient is known waits for the gradients of the last part.
-    early = () if found.is_updated else (output for output in facts.updated if begin < facts.start[output] < end)
-    for output in early:
-        yield Effect(output, (facts.piece(output, end + 1, facts.end[output]),), is_aside=True)
+    for output in () if found.is_updated else facts.updated:
+        if begin < facts.start[output] < end:
+            yield Effect(output, (facts.piece(output, end + 1, facts.end[output]),), is_aside=True)
 
 
 def _sums(facts: Facts, trained: Iterable[int], end: int) -> Iterator[Piece]:
