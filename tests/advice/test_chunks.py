@@ -7,8 +7,9 @@ some that look like them.
 - `wavelets`: the gradient of a pyramid that halves 1,024 positions seven times.
 - `updated_cache`: `jax.vmap` over 32 rows of a donated argument, which is returned with new contents.
 - `layered`: a train step whose scan is over 12 layers.
-- `both_ways`, `experts_one`, `preferred`, `time_first` and `private_images`, and the traps `kernel_regression`,
-  `transported`, `soft_experts` and `image_pairs`, are those of `proving/compared.py`, small.
+- `both_ways`, `kernel_means`, `recalled`, `experts_one`, `preferred`, `time_first` and `private_images`, and the traps
+  `kernel_regression`, `transported`, `independent`, `soft_experts` and `image_pairs`, are those of
+  `proving/compared.py`, small.
 - `trained_through` is a trap of `proving/forward.py`: the body of its loop is a lambda. `exposures` is from there, too.
 - `mapped_kernel`: a train step for a TPU whose layers call a kernel of Pallas, mapped by `jax.vmap` over 64 examples.
 """
@@ -54,6 +55,16 @@ def _extracted(program: str, folder: Path) -> Path:
         # An eighth is left of f32[32,1024] and c64[32,513].
         ("mapped_spectrum", Rule.MAPPED_BATCH, Cost.TIME, "Map over 4 examples at a time instead of all in", 224),
         ("both_ways", Rule.SIMILARITY, Cost.COMPUTE, "Compare the examples in f32[512,512] in 8 chunks of", 2688),
+        # Half of the rows are those of drawn numbers, which no argument has.
+        (
+            "kernel_means",
+            Rule.SIMILARITY,
+            Cost.COMPUTE,
+            "Compare the examples in f32[512,512,32] in 8 chunks of",
+            59136,
+        ),
+        # Without a backward pass, nothing is computed again.
+        ("recalled", Rule.SIMILARITY, Cost.TIME, "Compare the examples in s32[1024,1024] in 8 chunks of", 10752),
         ("experts_one", Rule.ONE_HOT, Cost.CODE, "Scatter tokens to experts and gather the results instead of", 8640),
     ],
 )
@@ -70,7 +81,16 @@ def test_a_part_at_a_time_is_advised(
 
 @pytest.mark.parametrize(
     "program",
-    ["wavelets", "updated_cache", "layered", "kernel_regression", "transported", "soft_experts", "preferred"],
+    [
+        "wavelets",
+        "updated_cache",
+        "layered",
+        "kernel_regression",
+        "transported",
+        "independent",
+        "soft_experts",
+        "preferred",
+    ],
 )
 def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Path) -> None:
     path = _extracted(program, tmp_path)

@@ -35,6 +35,7 @@
 - `in_line`: a step for two batches through a net whose layers are the lines of a loop, for a TPU.
 - `judged_answers`: a step that prefers chosen answers to rejected ones, beside a frozen model, for a TPU.
 - `labelled`: a step for a small batch with labels and two larger ones without, which go through a net together.
+- `lone_sequence`: a step on a batch of one sequence, for whose products XLA keeps no op_names.
 - `neighbors_by_gather`: molecular dynamics with lists of neighbors, for a TPU.
 - `sparse_codes`: a step of a sparse autoencoder that keeps the 32 greatest of 8,192 numbers, for a TPU.
 - `squares`: a step that divides by the roots of a mean of squares of gradients, which is called `m`.
@@ -149,6 +150,7 @@ def _text(advice: Advice, rule: str) -> str:
         # Each column of the solution of a triangular system is that of an example.
         ("inducing", "microbatches", "Split the batch (x and y)"),
         # There are more keys than queries, but both are words.
+        ("lone_sequence", "attention-scores", "Compute attention in blocks of queries in at"),
         ("prefixed", "attention-scores", "Compute attention in blocks of queries in at"),
         # A feature is used if a part of the batch uses it.
         ("unused_features", "microbatches", "add up their gradients, and compute since_used from all parts"),

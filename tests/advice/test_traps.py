@@ -34,12 +34,18 @@ _SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
     [
         # One graph, whose edges exchange messages.
         ("trap_graph", {}),
-        # A loss compares all examples with each other: in a product, or only within fusions.
+        # A loss compares all examples with each other: in a product, or by differences.
         (
             "trap_contrastive",
             {"similarity": "Compare the examples in f32[512,512] in 8 chunks of rows in loss (called at traps.py:30)"},
         ),
-        ("trap_distances", {}),
+        (
+            "trap_distances",
+            {
+                "similarity": "Compare the examples in f32[1024,1024,8] in 8 chunks of rows in loss"
+                " (called at traps.py:30)"
+            },
+        ),
         # The result is a gradient of the batch itself.
         ("trap_gradient_of_batch", {}),
         # A scan takes the batch in parts already.

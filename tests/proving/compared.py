@@ -105,6 +105,69 @@ def negatives(is_changed: bool) -> Compiled:
     return trained(loss, {"queries": TOWER, "documents": TOWER}, of(batch, 128), of(batch, 128), of(others, 128))
 
 
+def kernel_means(is_changed: bool, batch: int = 2048) -> Compiled:
+    """An autoencoder whose codes are to be distributed as numbers that are drawn: means of a kernel of all pairs."""
+
+    def mean_kernel(a: Any, b: Any) -> Any:
+        def kernel(part: Any) -> Any:
+            return jnp.sum(jnp.exp(-jnp.mean((part[:, None] - b[None]) ** 2, -1)))
+
+        return (summed(kernel, a) if is_changed else kernel(a)) / batch**2
+
+    def loss(params: Any, x: Any, drawn: Any) -> Any:
+        z = embedded(params, x)[:, :32]
+        return mean_kernel(z, z) + mean_kernel(drawn, drawn) - 2 * mean_kernel(z, drawn)
+
+    return trained(loss, TOWER, of(batch, 128), of(batch, 32))
+
+
+def ranked(is_changed: bool, batch: int = 8192) -> Compiled:
+    """Scores of documents, each pair of which is to be in the right order."""
+
+    def loss(params: Any, x: Any, grades: Any) -> Any:
+        scores = embedded(params, x)[:, 0]
+
+        def wrong(part: Any, own: Any) -> Any:
+            is_better = own[:, None] > grades[None]
+            return jnp.sum(jax.nn.softplus(scores[None] - part[:, None]) * is_better)
+
+        return (summed(wrong, scores, grades) if is_changed else wrong(scores, grades)) / batch**2
+
+    return trained(loss, TOWER, of(batch, 128), of(batch))
+
+
+def recalled(is_changed: bool, batch: int = 8192) -> Compiled:
+    """How often the right one of all texts is among the best for an image, and the reverse, without a backward pass."""
+
+    def found(images: Any, texts: Any) -> Any:
+        own = jnp.sum(images * texts, 1)
+
+        def better(part: Any, score: Any) -> Any:
+            similarity = part @ texts.T
+            return jnp.sum(similarity > score[:, None], 1), jnp.sum(similarity > own[None], 0)
+
+        if is_changed:
+            parts = lax.map(lambda rows: better(*rows), (images.reshape(8, -1, 256), own.reshape(8, -1)))
+            rows, columns = parts[0].reshape(-1), parts[1].sum(0)
+        else:
+            rows, columns = better(images, own)
+        return jnp.mean(rows < 10), jnp.mean(columns < 10), 1 / (1 + rows)
+
+    return found, (of(batch, 256), of(batch, 256)), ()
+
+
+def independent(_: bool, batch: int = 2048) -> Compiled:
+    """A trap: distances are centred by the means of their rows and of their columns, which takes all rows first."""
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        z = embedded(params, x)[:, :32]
+        near, alike = jnp.exp(-jnp.sum((z[:, None] - z[None]) ** 2, -1)), jnp.exp(-((y[:, None] - y[None]) ** 2))
+        centred = near - near.mean(0) - near.mean(1)[:, None] + near.mean()
+        return -jnp.mean(centred * alike)
+
+    return trained(loss, TOWER, of(batch, 128), of(batch))
+
+
 def kernel_regression(_: bool, batch: int = 4096) -> Compiled:
     """A trap: the averages over all examples are what is trained, as in attention."""
 
@@ -557,6 +620,9 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "both_ways": ("similarity", both_ways, BOTH),
     "each_pair": ("similarity", each_pair, BOTH),
     "negatives": ("similarity", negatives, BOTH),
+    "kernel_means": ("similarity", kernel_means, ("cpu",)),
+    "ranked": ("similarity", ranked, ("cpu",)),
+    "recalled": ("similarity", recalled, BOTH),
     "experts_one": ("one-hot", experts, BOTH),
     "experts_grouped": ("one-hot", partial(experts, groups=4), BOTH),
     "experts_two": ("one-hot", two_experts, BOTH),
@@ -581,6 +647,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "kernel_regression": ("similarity", kernel_regression, BOTH),
     "transported": ("similarity", transported, BOTH),
+    "independent": ("similarity", independent, BOTH),
     "soft_experts": ("one-hot", soft_experts, BOTH),
     "image_pairs": ("microbatches", image_pairs, BOTH),
 }

@@ -124,7 +124,7 @@ def two_views() -> Made:
 
 
 def distances() -> Made:
-    """A loss of the distances of all pairs of examples, which exist only within fusions."""
+    """A loss of the distances of all pairs of examples: their sums exist only within fusions."""
     batch, width = 1024, 64
 
     def loss(params: Any, x: Any, y: Any) -> Any:

@@ -21,6 +21,7 @@ class Array(NamedTuple):
     `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors. Of a mask that a
     TPU packs, `packed` is the dimension whose elements are the bits of each number; empty for all else. `reduced` are
     the marks of the dimensions of products of positions along which the forward pass has reduced what it depends on.
+    `is_from_backward` says that it depends on what the backward pass has computed.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -35,6 +36,7 @@ class Array(NamedTuple):
     packed: Dimension = ()
     recent: int = 0
     reduced: int = 0
+    is_from_backward: bool = False
 
     @property
     def axes(self) -> int:
@@ -97,6 +99,7 @@ def union(one: Result, other: Result) -> Result:
             one.packed or other.packed,
             one.recent | other.recent,
             one.reduced | other.reduced,
+            one.is_from_backward or other.is_from_backward,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one
@@ -111,6 +114,11 @@ def complete(result: Result) -> Result:
 def drawn(result: Result) -> Result:
     """Return a result as computed from random numbers."""
     return result._replace(is_drawn=True) if isinstance(result, Array) else tuple(map(drawn, result))
+
+
+def from_backward(result: Result) -> Result:
+    """Return a result as computed by the backward pass."""
+    return result._replace(is_from_backward=True) if isinstance(result, Array) else tuple(map(from_backward, result))
 
 
 def unpacked(array: Array) -> Array:
@@ -157,4 +165,5 @@ def unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) -
         is_drawn=any(array.is_drawn for array in operands),
         recent=reduce(or_, (array.recent for array in operands), axes),
         reduced=reduce(or_, (array.reduced for array in operands), 0),
+        is_from_backward=any(array.is_from_backward for array in operands),
     )

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import combinations
 from math import prod
 from operator import or_
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ from xla_lens.advice.arrays import (
     drawn,
     element_of,
     elements_of,
+    from_backward,
     is_like,
     lengths_of,
     union,
@@ -79,6 +81,16 @@ class Parameter(NamedTuple):
     is_trained: bool
 
 
+class Pairs(NamedTuple):
+    """An array with an element, or several, for each pair of two examples: its lengths, those of the rows and of the
+    columns alone, and the axes of these.
+    """
+
+    lengths: Lengths
+    of_examples: Lengths
+    axes: int
+
+
 class _Known(NamedTuple):
     """What is known of an instruction: the number of its result, and how often it reduces arrays, by the numbers of
     their elements.
@@ -111,8 +123,9 @@ class Axes:
     - `updated` are the axes over which it has summed factors of products that it differentiates and that have them no
       more, such as weights that were updated with gradients before.
     - `of_own_weights` are the axes each element of which has weights of its own, as each of several models has.
-    - `pairs` are the numbers of elements of products of all examples with all, with their lengths and their axes.
-      `centred` are those of arrays in whose elements the forward pass has what it reduced along both dimensions.
+    - `pairs` are the numbers of elements of what compares all examples with all, in a product or element by element,
+      and of what the forward pass computes of that, with their dimensions. `centred` are those of arrays in whose
+      elements it has what it reduced along both dimensions.
     - `one_hot` are the numbers of elements of one-hot arrays, with the greatest number of their dimensions that numbers
       select from. `one_hot_factors` are those of factors of products.
     - `reductions` counts, by the numbers of elements, what the forward pass reduces, and `summed` has the axes that its
@@ -145,7 +158,7 @@ class Axes:
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.learned_scores = set[Lengths]()
         self.averaged, self.compared = Counter[int](), Counter[int]()
-        self.pairs, self.centred = dict[int, tuple[Lengths, int]](), set[int]()
+        self.pairs, self.centred = dict[int, Pairs](), set[int]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
         self.products, self.others = set[int](), set[int]()
@@ -239,6 +252,8 @@ class Axes:
             operands = [self._found[number] if number != NONE else NOTHING for number in key[1:]]
         result = self._result(own, operands, parameters)
         result = drawn(result) if is_drawn else result
+        if own.opcode not in _CALLING and is_backward(own.op_name):
+            result = from_backward(result)
         for array in arrays_of(result):
             axes = array.axes
             self.random |= axes * array.is_drawn
@@ -247,8 +262,8 @@ class Axes:
                 self.of_count[count] |= axes
                 self.dependent[count] |= axes & array.recent
                 self.parted[count] |= self._parted(array.dimensions)
-                if array.reduced and _is_forward(own) and _is_centred(array):
-                    self.centred.add(count)
+                if axes & OF_FACTORS == OF_FACTORS and _is_forward(own):
+                    self._note_pairs(array, count)
                 self._note_neighbors(array)
             self.added |= axes & array.added
             self.joined |= axes & array.joined
@@ -269,6 +284,20 @@ class Axes:
                     is_longer = length > max(self._lengths.get(bit, 0) for bit in bits_of(own))
                     for bit in bits_of(own):
                         (self.beside if is_longer else self.aligned)[bit] |= own
+
+    def _note_pairs(self, array: Array, count: int) -> None:
+        """Note an array with the positions of both factors of a product, or of both arrays that are compared."""
+        if _is_centred(array):
+            self.centred.add(count)
+        rows, columns = (
+            next((dimension for dimension in array.dimensions if axes_of(dimension) & mark), ())
+            for mark in (OF_LEFT, OF_RIGHT)
+        )
+        if rows is not columns:
+            of_examples = length_of(rows), length_of(columns)
+            axes = axes_of(rows) | axes_of(columns)
+            known = self.pairs.setdefault(count, Pairs(array.lengths, of_examples, 0))
+            self.pairs[count] = known._replace(axes=known.axes | (axes & ~MARKS))
 
     def _parted(self, dimensions: Sequence[Dimension]) -> int:
         """The axes of which dimensions have only a part."""
@@ -461,6 +490,14 @@ class Axes:
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
         return self._joint(dimensions, sources, is_index=_is_integer(own.shape))
 
+    def _is_of_forward(self, own: InstructionText, operands: Sequence[Result]) -> bool:
+        """Whether an instruction belongs to the forward pass. XLA for CPUs leaves what it does to a single example
+        without names.
+        """
+        if own.op_name is not None:
+            return not is_backward(own.op_name)
+        return not any(array.is_from_backward for operand in operands for array in arrays_of(operand))
+
     def _is_undifferentiated(self, own: InstructionText) -> bool:
         """Whether op_names tell that the program does not differentiate an instruction."""
         return self._has_marks and own.op_name is not None and not is_differentiated(own.op_name)
@@ -543,6 +580,8 @@ class Axes:
         like = [operand for operand in operands if is_like(operand, lengths)]
         others = [operand for operand in operands if operand.dimensions and not is_like(operand, lengths)]
         dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
+        if own.opcode in _ELEMENTWISE and len(like) > 1 and _is_forward(own):
+            dimensions = _with_pairs_marked(dimensions, like)
         joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
         if joining is operands:
             self._need_whole(operands)
@@ -668,6 +707,7 @@ class Axes:
             packed=next((operand.packed for operand in operands if operand.packed), ()),
             recent=recent,
             reduced=reduce(or_, (operand.reduced for operand in operands), 0),
+            is_from_backward=any(operand.is_from_backward for operand in operands),
         )
 
     def _paired(self, dimensions: Sequence[Dimension]) -> int:
@@ -845,14 +885,15 @@ class Axes:
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             if all_axes(over) & ~MARKS:
                 self.weights.add(total(factor.dimensions))
-            if _is_forward(own):
+            if self._is_of_forward(own, (left, right)):
                 self.averaged[total(factor.dimensions)] |= all_axes(over) & OF_FACTORS
 
     def _note_product(self, own: InstructionText, left: Array, right: Array, parts: "_Parts", count: int) -> None:
         """Note what a product of the forward pass tells of its factors and its result."""
         rows, columns = all_axes(parts.left_free) & ~MARKS, all_axes(parts.right_free) & ~MARKS
         if left.is_data and right.is_data and rows and columns and total(parts.both) == 1:
-            self.pairs[count] = (total(parts.left_free), total(parts.right_free)), rows | columns
+            lengths = total(parts.left_free), total(parts.right_free)
+            self.pairs[count] = Pairs(lengths, lengths, rows | columns)
         else:
             self.products.add(count)
         for factor, other, over in ((left, right, parts.left_over), (right, left, parts.right_over)):
@@ -1048,6 +1089,27 @@ def _onednn_numbers(left: Array, right: Array, transposed: re.Match[bytes]) -> l
     right_over = ranks[1] - 2 + (transposed[2] == b"true")
     both = tuple(range(min(ranks) - 2)) if ranks[0] == ranks[1] else ()
     return [(left_over,), (right_over,), both, both]
+
+
+def _with_pairs_marked(dimensions: tuple[Dimension, ...], operands: Sequence[Array]) -> tuple[Dimension, ...]:
+    """The dimensions of what combines elements of arrays. Where one of these has an axis that the other lacks, and the
+    other way around, they are marked: each row of one meets each of the other.
+    """
+    if any(axes_of(dimension) & OF_FACTORS for dimension in dimensions):
+        return dimensions
+    axes = [[axes_of(dimension) & ~MARKS for dimension in operand.dimensions] for operand in operands]
+    rows = [number for number in range(len(dimensions)) if any(own[number] for own in axes)]
+    pair = next(
+        ((row, column) for row, column in combinations(rows, 2) if not any(own[row] and own[column] for own in axes)),
+        None,
+    )
+    if pair is None:
+        return dimensions
+    marks = dict(zip(pair, (OF_LEFT, OF_RIGHT), strict=True))
+    return tuple(
+        tuple((axes | marks.get(number, 0), length) for axes, length in dimension)
+        for number, dimension in enumerate(dimensions)
+    )
 
 
 def _is_centred(array: Array) -> bool:

@@ -279,6 +279,12 @@ class Facts:
         """
         return self._axis_bits.get((number, length, False), 0)
 
+    def axis_of_examples(self, count: int) -> int:
+        """The axes, as bits, of inputs with a number of examples, such as images and their labels. Among them may be
+        those of a bias as long as that.
+        """
+        return self.axis(count) | self._axis_bits.get((0, count, True), 0)
+
     @cached_property
     def _axis_bits(self) -> dict[tuple[int, int, bool], int]:
         """A bit for each axis of the inputs, by the number of the dimension, its length, and whether the array may be a

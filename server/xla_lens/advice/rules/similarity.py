@@ -1,14 +1,16 @@
-"""`similarity`: a loss compares all examples of a batch with all others at once."""
+"""`similarity`: a program compares all examples with all others at once."""
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
+from math import prod
 from operator import or_
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.axes import Axes
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Dimensions, Effect, Facts
+from xla_lens.advice.dimensions import OF_FACTORS, Lengths
+from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
@@ -16,15 +18,10 @@ from xla_lens.blocks.blocks import Inlines, Name, Role
 _CHUNKS: Final = 8
 """The number of chunks of rows."""
 
-_MOST_REDUCTIONS: Final = 6
-"""A softmax over rows and one over columns reduce four times, and a loss may have their means. Rows and columns that
-are normalized in turn need more.
-"""
-
 
 def similarity(facts: Facts) -> Iterator[Effect]:
-    """Yield what has an element for each pair of two examples, for a part of the rows."""
-    if facts.backward_step is None:
+    """Yield what has elements for each pair of two examples, for a part of the rows."""
+    if facts.mapped:
         return
     inputs = filter(None, map(facts.dimensions, facts.inputs))
     # On several devices, rows are compared with those of all.
@@ -32,34 +29,46 @@ def similarity(facts: Facts) -> Iterator[Effect]:
     shapes = {
         value: shape
         for value in facts.computed
-        if (shape := facts.squeezed(value)) and len(shape.lengths) > 1
-        if all(any(length % count == 0 for count in counts) for length in shape.lengths)
+        if (shape := facts.squeezed(value))
+        if sum(any(length % count == 0 for count in counts) for length in shape.lengths) > 1
     }
     axes = facts.axes if shapes else None
     if axes is None:
         return
-    weights = {_sorted(shape) for value in facts.arguments if (shape := facts.squeezed(value))}
-    found = {_sorted(shape) for shape in _pairs(facts, axes, counts)} - weights
+    weights = {_sorted(shape.lengths) for value in facts.arguments if (shape := facts.squeezed(value))}
+    found = {*map(_sorted, _pairs(facts, axes, counts))} - weights
     for value, shape in shapes.items():
-        if _sorted(shape) in found:
+        if _sorted(shape.lengths) in found and (prod(shape.lengths) not in axes.products or _is_of_pairs(facts, value)):
             yield facts.divided(value, _CHUNKS)
 
 
-def _pairs(facts: Facts, axes: Axes, counts: Iterable[int]) -> Iterator[Dimensions]:
-    """The dimensions of similarities whose rows can be computed one by one: nothing but reductions reads them. `counts`
-    are the numbers of examples of the inputs.
+def _is_of_pairs(facts: Facts, value: int) -> bool:
+    """Whether a value compares examples, which a layer as wide as a batch does not."""
+    array = facts.array(value)
+    return array is not None and array.axes & OF_FACTORS == OF_FACTORS
+
+
+def _pairs(facts: Facts, axes: Axes, counts: Iterable[int]) -> Iterator[Lengths]:
+    """The lengths of arrays whose rows can be computed one by one: nothing but reductions reads them, or the other
+    arrays of the same pairs. `counts` are the numbers of examples of the inputs.
     """
-    examples = reduce(or_, map(facts.axis, counts), 0)
+    examples = reduce(or_, map(facts.axis_of_examples, counts), 0)
     returned = {lengths for result in axes.results if len(lengths := result.lengths) > 1}
-    for count, (lengths, own) in axes.pairs.items():
-        is_mixed = axes.summed[count] & own or axes.reductions[count] > _MOST_REDUCTIONS
-        others = axes.products | axes.others | axes.centred
-        if not (own & ~examples or is_mixed or lengths in returned or count in others):
-            yield Dimensions("f32", lengths)
+    mixed = {
+        pairs.of_examples
+        for count, pairs in axes.pairs.items()
+        if pairs.axes & ~examples
+        or axes.summed[count] & pairs.axes
+        or pairs.lengths in returned
+        or count in axes.others | axes.centred
+    }
+    for pairs in axes.pairs.values():
+        if pairs.of_examples not in mixed:
+            yield pairs.lengths
 
 
-def _sorted(shape: Dimensions) -> tuple[int, ...]:
-    return tuple(sorted(shape.lengths))
+def _sorted(lengths: Lengths) -> Lengths:
+    return tuple(sorted(length for length in lengths if length > 1))
 
 
 def _what(subject: Subject) -> Inlines:
@@ -68,7 +77,12 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(subject: Subject) -> str:
-    code = "sums = jax.lax.map(jax.checkpoint(sums_of_rows), chunks)  # add them up, then compute the loss of all rows"
+    if subject.is_training:
+        code = (
+            "sums = jax.lax.map(jax.checkpoint(sums_of_rows), chunks)  # add them up, then compute the loss of all rows"
+        )
+    else:
+        code = "found = jax.lax.map(of_rows, chunks)  # of each row; add up what is summed over rows"
     code += "; again for the columns, if these are compared"
     return f"{code}; each chunk with some rows of each device" if subject.is_sharded else code
 
