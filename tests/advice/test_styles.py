@@ -13,6 +13,7 @@
 - `agreement`: a step of a recurrent net of Haiku for what people hear in speech.
 - `accumulated`: a step that adds gradients to those of others.
 - `adapters_in_parts`: a step of LoRA in four parts, for 4 TPUs.
+- `as_wide`: a step of attention whose layers in between have as many elements as its scores.
 - `averaged_clients`: federated learning, where each of 64 clients trains weights for 8 steps.
 - `centred`: a step of two encoders by what kernels of their outputs have in common, less the means of rows and columns.
 - `chains`: Markov chains that `jax.vmap` maps over, with their mean and their ends.
@@ -57,10 +58,14 @@
 - `sequences`: a transformer that recommends the next of a sequence of items, for a TPU.
 - `slow_weights`: a step of `optax.lookahead`, whose arguments are not donated.
 - `truncated_in_time`: a step of a recurrent net for a part of long sequences.
+- `stencil`: what is left of an equation, which has the shape of one of its sides.
 - `sure`: a step of a language model whose loss has the entropy of the mean of all predictions.
 - `target_net`: a net that predicts what a moving average of itself makes of another view, for a TPU.
 - `looked_up`: a step of momentum for six tables of embeddings and a net, for a TPU. Four parts need 121 MiB more.
+- `tokens_ahead`: a step of a language model that predicts three tokens.
 - `old_weights`: a step that returns the weights from before it, too, for a TPU.
+- `dice`: a step for images whose loss is a quotient of sums over all of them.
+- `frames`: a step for films with time as the first dimension, over which attention goes.
 - `drawn_samples`: the mean of what a net with dropout predicts with several keys.
 - `carried_states`: a step of a recurrent net that continues from the state of the step before.
 - `unused_features`: a step of a sparse autoencoder that counts for how long each feature has not been used.
@@ -150,6 +155,8 @@ def _text(advice: Advice, rule: str) -> str:
         # Each column of the solution of a triangular system is that of an example.
         ("inducing", "microbatches", "Split the batch (x and y)"),
         # There are more keys than queries, but both are words.
+        ("tokens_ahead", "logits", "Compute logits and loss in 8 chunks in loss"),
+        ("frames", "microbatches", "Split the batch (dimension 1 of x and y) into 4 microbatches"),
         ("lone_sequence", "attention-scores", "Compute attention in blocks of queries in at"),
         ("prefixed", "attention-scores", "Compute attention in blocks of queries in at"),
         # A feature is used if a part of the batch uses it.
@@ -299,6 +306,11 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("consensus", "mapped-batch"),
         # A loop over the weights of clients would copy them into one array first.
         ("updates_of_clients", "unrolled-loop"),
+        # A quotient of sums over the batch is no sum of those of parts.
+        ("dice", "microbatches"),
+        ("sure", "microbatches"),
+        # What is in the buffer of the result before needs another place.
+        ("stencil", "donate"),
         # The weights of the classes depend on how often the batch has them.
         ("balanced", "microbatches"),
         ("paths", "loop-state"),
@@ -365,6 +377,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "decode_and_keep",
         "degrees",
         "deviations",
+        "dice",
         "dual_averaging",
         "history",
         "images",
@@ -377,6 +390,8 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "scored",
         "sharpness",
         "smoothed",
+        "stencil",
+        "sure",
         "unmarked",
         "updates_of_clients",
     )
@@ -515,3 +530,9 @@ def test_a_layer_as_wide_as_the_vocabulary_is_long_is_none_of_the_logits(tmp_pat
         for action in _advice("residuals_of_few_words", tmp_path).actions
     }
     assert (saved["logits"], saved["rematerialize"]) == (64, 448)
+
+
+def test_a_layer_of_as_many_elements_as_scores_is_no_attention(tmp_path: Path) -> None:
+    """Measured: 0.63 MiB. Layers of 256 positions and 256 features have as many elements as the scores of two heads."""
+    action = _action("as_wide", "attention-scores", tmp_path)
+    assert round(action.saved_needed_bytes / 2**20, 2) == 1.00

@@ -117,8 +117,10 @@ def drawn(result: Result) -> Result:
 
 
 def from_backward(result: Result) -> Result:
-    """Return a result as computed by the backward pass."""
-    return result._replace(is_from_backward=True) if isinstance(result, Array) else tuple(map(from_backward, result))
+    """Return a result as computed by the backward pass. Constants are those of both passes."""
+    if isinstance(result, Array):
+        return result._replace(is_from_backward=result.is_data)
+    return tuple(map(from_backward, result))
 
 
 def unpacked(array: Array) -> Array:

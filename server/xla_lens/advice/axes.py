@@ -107,6 +107,8 @@ class Axes:
     length of each axis, by its bit. After that,
 
     - `added` are the axes whose sums reach arrays that still have them, such as those of batch normalization.
+      `added_late` are those for which only the backward pass computes such arrays, because the loss is a quotient of
+      sums, or their root.
     - `normalized` are the axes by whose sums, or the roots of these, the program divides. `normalized_trained` are
       those of sums of what depends on arguments that it returns anew.
     - `joined` are the axes whose elements depend on each other in another way.
@@ -152,7 +154,7 @@ class Axes:
     def __init__(
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
-        self.added = self.joined = self.normalized = self.normalized_trained = 0
+        self.added = self.joined = self.normalized = self.normalized_trained = self._added_early = 0
         self.trained_sums = self.products_apart = self.updated = self.of_own_weights = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
@@ -203,6 +205,11 @@ class Axes:
             except (IndexError, KeyError, ValueError, ZeroDivisionError):
                 # A damaged module, or one of an unknown form, may name dimensions that its arrays lack.
                 self.is_complete = False
+
+    @property
+    def added_late(self) -> int:
+        """The axes whose sums reach arrays that still have them in the backward pass alone."""
+        return self.added & ~self._added_early
 
     def array(self, row: int, path: Iterable[int]) -> Array | None:
         """Return what is known of the result of the instruction in a row, or of an element of it; None if nothing is,
@@ -266,6 +273,7 @@ class Axes:
                     self._note_pairs(array, count)
                 self._note_neighbors(array)
             self.added |= axes & array.added
+            self._added_early |= axes & array.added * (not array.is_from_backward)
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
         self.reductions = before

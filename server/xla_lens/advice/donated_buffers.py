@@ -92,14 +92,15 @@ class _Guest(NamedTuple):
 
 class _Buffer:
     """The buffer of an output. It is in use until an `end`, from a `begin` on, and by `guests`. `place` is that of the
-    first instruction in the order in which XLA visits them.
+    first instruction in the order in which XLA visits them. If the output `reads` the argument that it is written over,
+    there is no time between.
     """
 
     def __init__(self, facts: Facts, output: Output, place: int, size_bytes: int) -> None:
         self.output, self.place = output, place
         self.size, self.end, self.last_read = size_bytes, float(NONE), NONE
         self.begin = output.output_time if output.is_moved else output.begin_step
-        self.guests = list[_Guest]()
+        self.guests, self.reads = list[_Guest](), False
         if output.argument != NONE:
             self.size = facts.size[output.argument]
             # Once it may be written, most copies of it are no longer needed.
@@ -108,9 +109,12 @@ class _Buffer:
             # At the step that writes in place, both share the bytes.
             last = output.output_time if output.is_moved else output.begin_step - 1
             self.end = output.copy_time if output.is_copied else min(last, self.last_read)
+            self.reads = not output.is_copied and _last_read(facts, output.argument) > last
 
     def is_free(self, guest: _Guest) -> bool:
         """Whether there is place for something. It may be computed in place, as may the output."""
+        if self.reads:
+            return False
         is_after = self.end < guest.start or (self.end == guest.start and self.output.argument in guest.above)
         is_before = guest.end < self.begin or (guest.end == self.begin and self.output.value in guest.below)
         if not (is_after and is_before):

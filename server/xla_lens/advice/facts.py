@@ -369,9 +369,11 @@ class Facts:
             return None
         if first := self._batch_in(self.axes, 0):
             return first
-        # A loop goes through time. One with a backward pass in each iteration takes the batch in parts already.
-        is_time_first = self.has_op_name(_LOOP_IN_BACKWARD) and not self.has_op_name(_BACKWARD_IN_LOOP)
-        if is_time_first and (second := self._batch_in(self.axes, 1)):
+        # Time may be first, for loops or for attention between frames, but not models, each with a batch of its own. A
+        # loop with a backward pass in each iteration takes the batch in parts already.
+        first_axes = sum(bit for (number, *_), bit in self._axis_bits.items() if not number)
+        is_in_parts = self.axes.of_own_weights & first_axes or self.has_op_name(_BACKWARD_IN_LOOP)
+        if not is_in_parts and (second := self._batch_in(self.axes, 1)):
             return second
         return self._batch_in(self.axes, 0, is_of_numbers=True)
 
@@ -395,7 +397,9 @@ class Facts:
             )
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
-            if is_summed and not is_differentiated and not (axes.joined | axes.added & ~axes.normalized) & axis:
+            # What only the backward pass divides is no normalization.
+            mixed = axes.joined | axes.added & ~axes.normalized | axes.added_late & axes.normalized_trained
+            if is_summed and not is_differentiated and not mixed & axis:
                 states = self._states(axis)
                 if self._have_own_weights(axes, axis, size, states):
                     continue
@@ -887,9 +891,6 @@ _MAPPED_GRADIENT: Final = lazy_pattern(r"/vmap\(transpose\(")
 
 _BACKWARD_IN_LOOP: Final = lazy_pattern(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""
-
-_LOOP_IN_BACKWARD: Final = lazy_pattern(r"transpose\(.*while")
-"""The backward pass of a loop."""
 
 NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""

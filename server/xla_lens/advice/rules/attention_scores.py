@@ -1,6 +1,6 @@
 """`attention-scores`: attention stores a score for each pair of positions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import prod
 from operator import or_
@@ -9,7 +9,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.arrays import Array
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import MARKS, OF_LEFT, OF_RIGHT, axes_of
+from xla_lens.advice.dimensions import MARKS, OF_FACTORS, OF_LEFT, OF_RIGHT, axes_of
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.op_names import is_random
 from xla_lens.advice.rule_row import RuleRow
@@ -35,7 +35,10 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         if facts.is_computed(value)
         and (shape := facts.of_layer(value, is_stacked=value in stored and stored[value].layers > 1))
     }
-    told = {shape.lengths for value, shape in shapes.items() if _is_attention(facts, value, shape)}
+    of_attention = [value for value, shape in shapes.items() if _is_attention(facts, value, shape)]
+    for value in _as_large_as_scores(facts, shapes) if of_attention else ():
+        del shapes[value]
+    told = {shapes[value].lengths for value in of_attention if value in shapes}
     # The results of attention may be square, too, but they are smaller.
     scores = {lengths for lengths in told if 4 * prod(lengths) > max(map(prod, told))}
     for value in (value for value, shape in shapes.items() if shape.lengths in scores):
@@ -46,6 +49,22 @@ def attention_scores(facts: Facts) -> Iterator[Effect]:
         effect = stored.get(value, whole)
         pieces = (piece._replace(size_bytes=piece.size_bytes // _BLOCKS) for piece in effect.pieces)
         yield effect._replace(pieces=tuple(pieces))
+
+
+def _as_large_as_scores(facts: Facts, shapes: Mapping[int, Dimensions]) -> list[int]:
+    """The values that have as many elements as products of two positions, but are none, such as a layer four times as
+    wide as the 8 heads of 256 positions.
+    """
+    if facts.axes is None:
+        return []
+    arrays = {
+        value: array
+        for value, shape in shapes.items()
+        if prod(shape.lengths) in facts.axes.scores and (array := facts.array(value)) and array.is_trained
+    }
+    marks = {value: array.axes & OF_FACTORS for value, array in arrays.items()}
+    counts = {prod(shapes[value].lengths) for value, own in marks.items() if own == OF_FACTORS}
+    return [value for value, own in marks.items() if not own and prod(shapes[value].lengths) in counts]
 
 
 def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:

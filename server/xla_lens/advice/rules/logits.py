@@ -1,14 +1,15 @@
 """`logits`: the logits of all positions are live together."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import reduce
 from math import prod
+from operator import or_
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.arrays import Array
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import MARKS, total
+from xla_lens.advice.dimensions import MARKS, length_of, total
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
@@ -35,7 +36,7 @@ def logits(facts: Facts) -> Iterator[Effect]:
         for value, shape in shapes.items()
         if shape.type in FLOATS and facts.is_computed(value) and tuple(sorted(shape.lengths)) not in weights
         for length in [length for length in shape.lengths if length in words][:1]
-        if any(count % (prod(shape.lengths) // length) == 0 for count in tokens)
+        if any(count % (prod(shape.lengths) // length) == 0 for count in tokens) or _has_tokens(facts, value, length)
         if not (_may_be_hidden(facts, value, shape, length) or _are_averaged(facts, shape, length))
     ]
     found = _with_tokens(facts, found)
@@ -121,6 +122,16 @@ def _token_counts(facts: Facts) -> set[int]:
     return {count * batches for count in counts for batches in range(1, len(facts.tokens) + 1)} - {0, 1}
 
 
+def _has_tokens(facts: Facts, value: int, words: int) -> bool:
+    """Whether the dimensions of an array are those of the tokens or of some of these, and one of a number of words."""
+    array = facts.array(value)
+    if array is None:
+        return False
+    tokens = reduce(or_, (facts.axis(length, number) for each in facts.tokens for number, length in enumerate(each)), 0)
+    rows = [dimension for dimension in array.dimensions if length_of(dimension) not in (1, words)]
+    return len(rows) > 0 and all(axes & tokens for dimension in rows for axes, _ in dimension)
+
+
 def _is_of_tokens(facts: Facts, value: int) -> bool:
     """Whether an array of the size of logits may have any. The gradient that each sequence has of a table may be as
     large, but the forward pass computes nothing like it, and it has sequences, but no tokens.
@@ -134,8 +145,8 @@ def _is_of_tokens(facts: Facts, value: int) -> bool:
 
 
 def _vocabulary(facts: Facts) -> set[int]:
-    """The lengths that may be that of the vocabulary: the longer ones of few tables, which no other argument has."""
-    longer, others = Counter[int](), set[int]()
+    """The lengths that may be that of the vocabulary: the longer ones of tables, which no other argument has."""
+    longer, others = set[int](), set[int]()
     for value in facts.arguments if facts.tokens else ():
         shape = facts.squeezed(value)
         # The logits may have a bias.
@@ -146,13 +157,9 @@ def _vocabulary(facts: Facts) -> set[int]:
     # Tables of positions and inputs that are no tokens have the lengths of batches and of sequences.
     for lengths in facts.tokens:
         others.update((*lengths, lengths[0] - 1, lengths[-1] - 1, prod(lengths)))
-    found = {length for length, count in longer.items() if count <= _MOST_TABLES} - others
+    found = longer - others
     # Tokens or labels select elements of what has the length of the vocabulary.
     return found & facts.axes.looked_up if found and facts.axes else set()
-
-
-_MOST_TABLES: Final = 12
-"""The embeddings of a source and a target and what computes the logits, each with two moments, and in an average."""
 
 
 def _what(subject: Subject) -> Inlines:

@@ -26,17 +26,17 @@ def similarity(facts: Facts) -> Iterator[Effect]:
     inputs = filter(None, map(facts.dimensions, facts.inputs))
     # On several devices, rows are compared with those of all.
     counts = {shape.lengths[0] for shape in inputs if shape.lengths} - {1}
+    weights = {_sorted(shape.lengths) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {
         value: shape
         for value in facts.computed
-        if (shape := facts.squeezed(value))
+        if (shape := facts.squeezed(value)) and _sorted(shape.lengths) not in weights
         if sum(any(length % count == 0 for count in counts) for length in shape.lengths) > 1
     }
     axes = facts.axes if shapes else None
     if axes is None:
         return
-    weights = {_sorted(shape.lengths) for value in facts.arguments if (shape := facts.squeezed(value))}
-    found = {*map(_sorted, _pairs(facts, axes, counts))} - weights
+    found = {*map(_sorted, _pairs(facts, axes, counts))}
     for value, shape in shapes.items():
         if _sorted(shape.lengths) in found and (prod(shape.lengths) not in axes.products or _is_of_pairs(facts, value)):
             yield facts.divided(value, _CHUNKS)
