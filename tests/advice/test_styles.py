@@ -18,6 +18,7 @@
 - `centred`: a step of two encoders by what kernels of their outputs have in common, less the means of rows and columns.
 - `chains`: Markov chains that `jax.vmap` maps over, with their mean and their ends.
 - `codebook`: a step of a model with a table of codes, which are means of what it makes of the batch.
+- `coils`: a step for one image of eight coils, whose sum goes through a net.
 - `compared_queries`: attention whose weights are a softmax over the queries.
 - `cells`: a step of an LSTM for a part of long sequences, whose states are a tuple.
 - `consensus`: simulations of 64 fields that each iteration moves towards their mean.
@@ -25,6 +26,7 @@
 - `coverage`: attention whose scores have what all queries before have looked at.
 - `degrees`: a step whose similarities are divided by their sums along rows and columns.
 - `dual_averaging` and `importance`: a step by the sum of all gradients, and one with a mean of their squares.
+- `dequantized`: layers, one after the other, whose weights are integers.
 - `dropped`: a step with attention whose weights have a dropout.
 - `gathered_table`: a step of SGD for 8 devices that gather each weight, with as many words as a layer is wide.
 - `halves`: three layers in bfloat16 for a batch of 48 sequences of 50 words.
@@ -65,6 +67,8 @@
 - `tokens_ahead`: a step of a language model that predicts three tokens.
 - `old_weights`: a step that returns the weights from before it, too, for a TPU.
 - `dice`: a step for images whose loss is a quotient of sums over all of them.
+- `examples_last`: a step of a recurrent net for images whose last dimension is that of the examples.
+- `exchanged`: a step on eight devices, each of which has a part of the table of words.
 - `frames`: a step for films with time as the first dimension, over which attention goes.
 - `drawn_samples`: the mean of what a net with dropout predicts with several keys.
 - `carried_states`: a step of a recurrent net that continues from the state of the step before.
@@ -156,6 +160,9 @@ def _text(advice: Advice, rule: str) -> str:
         ("inducing", "microbatches", "Split the batch (x and y)"),
         # There are more keys than queries, but both are words.
         ("tokens_ahead", "logits", "Compute logits and loss in 8 chunks in loss"),
+        ("examples_last", "microbatches", "Split the batch (dimension 1 of b[1] and dimension 3 of b[0]) into 4"),
+        # XLA divides what devices exchange by the number of the device, which is no part of the batch.
+        ("exchanged", "microbatches", "Split the batch (t) into 2 microbatches"),
         ("frames", "microbatches", "Split the batch (dimension 1 of x and y) into 4 microbatches"),
         ("lone_sequence", "attention-scores", "Compute attention in blocks of queries in at"),
         ("prefixed", "attention-scores", "Compute attention in blocks of queries in at"),
@@ -262,7 +269,7 @@ def _text(advice: Advice, rule: str) -> str:
         # XLA for TPUs gathers 3,200 tokens with a padding to 4,096.
         ("sequences", "microbatches", "Split the batch (seq and nxt)"),
         # Logits take as much without gradients.
-        ("evaluated", "logits", "results = jax.lax.map(results_of, chunks)  # of positions or sequences"),
+        ("evaluated", "logits", "results = jax.lax.map(results_of, chunks)  # of sequences, or of positions if no"),
         # The sums of all parts are added up before they become means.
         ("codebook", "microbatches", "add up their gradients and what they add to codes, sums and counts"),
         # Each part would be divided by its own maximum.
@@ -306,6 +313,10 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("consensus", "mapped-batch"),
         # A loop over the weights of clients would copy them into one array first.
         ("updates_of_clients", "unrolled-loop"),
+        # A net gets the sum over what look like examples.
+        ("coils", "microbatches"),
+        # The layers that read the weights depend on each other.
+        ("dequantized", "unrolled-loop"),
         # A quotient of sums over the batch is no sum of those of parts.
         ("dice", "microbatches"),
         ("sure", "microbatches"),
@@ -373,9 +384,11 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "rows_of_codes",
         "balanced",
         "beams_in_vmem",
+        "coils",
         "convolved_plainly",
         "decode_and_keep",
         "degrees",
+        "dequantized",
         "deviations",
         "dice",
         "dual_averaging",

@@ -43,6 +43,7 @@ from xla_lens.advice.dimensions import (
     OF_LEFT,
     OF_RIGHT,
     Dimension,
+    Factor,
     Lengths,
     all_axes,
     axes_of,
@@ -796,13 +797,13 @@ class Axes:
 
     def _cut(self, operand: Array, lengths: Lengths) -> int:
         """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
-        cut = 0
+        before, after = list[Factor](), list[Factor]()
         for dimension, length in zip(operand.dimensions, lengths, strict=False):
-            left = first_part(dimension, length) if len(dimension) > 1 else ((axes_of(dimension), length),)
-            for bit in bits_of(axes_of(dimension)):
-                before, after = axis_length(dimension, bit), axis_length(left or (), bit)
-                cut |= bit * (min(before, after) < min(before, self._lengths.get(bit, before)))
-        return cut
+            before += dimension
+            after += (first_part(dimension, length) or ()) if len(dimension) > 1 else ((axes_of(dimension), length),)
+        # The parts of an axis that devices exchange may be in two dimensions.
+        pairs = ((bit, axis_length(before, bit), axis_length(after, bit)) for bit in bits_of(operand.axes))
+        return sum(bit for bit, whole, left in pairs if left < min(whole, self._lengths.get(bit, whole)))
 
     # ------------------------------------------------------------ products
 
@@ -848,13 +849,16 @@ class Axes:
         """A product of two arrays with some dimensions, each with the mark of the factor that alone has it."""
         dimensions = without((dimension for dimension, _ in marked), OF_FACTORS)
         self.is_random_input |= left.is_drawn or right.is_drawn
-        is_apart = _is_product(own) and self._is_undifferentiated(own)
+        is_apart, mixed = _is_product(own) and self._is_undifferentiated(own), 0
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
             self.products_apart |= all_axes(over) * (is_apart and factor.is_trained)
             self.totals[total(factor.dimensions)] |= all_axes(over)
-            is_changed = _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained
-            self.updated |= (factor.added | factor.joined) & ~factor.axes * is_changed
+            if _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained:
+                gone = (factor.added | factor.joined) & ~factor.axes
+                self.updated |= gone * factor.is_from_backward
+                # A layer gets a sum over the examples, which is no statistic.
+                mixed |= gone * (not factor.is_from_backward)
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(own, left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | MARKS
@@ -870,7 +874,7 @@ class Axes:
                 )
         summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
         partly = self._divided(left.dimensions) | self._divided(right.dimensions)
-        product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed)
+        product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed | mixed)
         return product._replace(reduced=0)
 
     def _note_scores(

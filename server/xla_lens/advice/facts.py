@@ -416,7 +416,8 @@ class Facts:
                 is_random = axes.is_random_input or bool(axes.random & axis)
                 names = self._names_of_batch(size, number, states, axes.beside[axis])
                 across = self._names_across(size, number, axes.aligned[axis])
-                others = {name: added for name, added in self._statistics.items() if name not in (*names, *across)}
+                told = {*names, *(name for _, some in across for name in some)}
+                others = {name: added for name, added in self._statistics.items() if name not in told}
                 return Batch(
                     names,
                     size,
@@ -428,7 +429,10 @@ class Facts:
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
                     has_products=bool(axes.products_apart & axis),
-                    has_results=any(result.axes & axis for result in axes.results),
+                    has_results=any(
+                        result.axes & axis and not (result.is_from_backward and result.lengths in trained)
+                        for result in axes.results
+                    ),
                     statistics=tuple(name for name, is_added in others.items() if is_added),
                     decided=tuple(name for name, is_added in others.items() if not is_added),
                     across=across,
@@ -641,17 +645,20 @@ class Facts:
         paths = map(self.path_of, arguments)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
 
-    def _names_across(self, size: int, number: int, aligned: int) -> tuple[str, ...]:
-        """The names of the inputs that have a batch as the second dimension where it is the first of others, or the
-        reverse.
+    def _names_across(self, size: int, number: int, aligned: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """The names of the inputs that have a batch as another dimension than most, by the numbers of these dimensions,
+        such as images whose examples are last.
         """
-        if not self._axis_bits.get((1 - number, size, False), 0) & aligned:
-            return ()
-        return self._names_of(
-            value
-            for value, shape in self._shapes_of_inputs.items()
-            if len(shape.lengths) > 1 and shape.lengths[1 - number] == size != shape.lengths[number]
-        )
+        found = list[tuple[int, tuple[str, ...]]]()
+        for (other, length, is_bias), bit in self._axis_bits.items():
+            if length == size and other != number and not is_bias and bit & aligned:
+                names = self._names_of(
+                    value
+                    for value, shape in self._shapes_of_inputs.items()
+                    if shape.lengths[other : other + 1] == (size,) != shape.lengths[number : number + 1]
+                )
+                found.append((other, names))
+        return tuple((other, names) for other, names in found if names)
 
     def _states(self, axis: int) -> set[int]:
         """The arguments that are returned anew with an axis. Of states in a tuple, some may have the shape of a weight,

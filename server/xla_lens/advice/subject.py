@@ -80,8 +80,8 @@ class Batch(Struct, frozen=True):
     gradients with each other, `has_results` that it returns something for each, `is_summed` that what a program without
     a backward pass computes of each is added up, and `is_apart` that only a part of it computes something of each.
     `statistics` are the names of arguments that are updated with sums or means over the batch, `decided` those of which
-    such sums decide what changes, and `across` those of arguments that have the examples as the second dimension where
-    the others have them as the first, or the reverse.
+    such sums decide what changes, and `across` those of arguments that have the examples as another dimension, by the
+    number of that.
     """
 
     names: tuple[str, ...]
@@ -99,7 +99,7 @@ class Batch(Struct, frozen=True):
     is_apart: bool = False
     statistics: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
-    across: tuple[str, ...] = ()
+    across: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     @property
     def told(self) -> Inlines:
@@ -107,8 +107,11 @@ class Batch(Struct, frozen=True):
         # Equinox gives one name to all arguments.
         names = [name for name in self.names if not name.startswith("dynamic_")]
         where = f"dimension {self.dimension} of " if self.dimension else ""
-        comma = "," if len(names) > 1 else ""
-        across = (f"{comma} and dimension {1 - self.dimension} of ", *listed(self.across)) if self.across else ()
+        comma = "," if len(names) > 1 or len(self.across) > 1 else ""
+        across = list[Inline]()
+        for number, (dimension, others) in enumerate(self.across, 1):
+            joining = f"{comma} and" if number == len(self.across) else ","
+            across += [f"{joining} dimension {dimension} of ", *listed(others)]
         return (f" ({where}", *listed(names), *across, ")") if names else ()
 
     @property

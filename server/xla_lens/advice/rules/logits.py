@@ -169,7 +169,7 @@ def _what(subject: Subject) -> Inlines:
 
 def _snippet(subject: Subject) -> str:
     # Devices may share the sequences, and would all compute a chunk of them.
-    of = "positions" if subject.is_sharded else "positions or sequences"
+    of = "positions" if subject.is_sharded else "sequences, or of positions if no loss needs others"
     if not subject.is_training:
         return f"results = jax.lax.map(results_of, chunks)  # of {of}; then put them together or add them up"
     notes = f"of {of}; what needs all losses, such as a sum, comes after"

@@ -36,10 +36,11 @@ def unrolled_loop(facts: Facts) -> Iterator[Effect]:
             groups.setdefault(key, {})[facts.name[value]] = value
     values = ([*group.values()] for group in groups.values())
     together = [group for group in values if _are_together(facts, group) and not _are_returned(facts, group)]
-    parts = [_independent(facts, group) for group in together if not _is_sum(facts, group[0])]
+    parts = [_independent(facts, group) for group in together if not _is_sum(facts, facts.name[group[0]])]
     # Iterations that depend on each other at one place do so everywhere.
     found = [part for divided in parts for part in divided] if all(parts) else []
-    free = [part for part in found if not _are_joined(facts, part) and not _are_columns(facts, part)]
+    free = [part for part in found if not (_are_joined(facts, part) or _are_in_turn(facts, part))]
+    free = [part for part in free if not _are_columns(facts, part)]
     if free and not _have_arguments(facts, free):
         yield from (Effect(value) for part in free for value in part)
         yield Effect(NONE, tuple(_kept(facts, part) for part in free))
@@ -79,9 +80,23 @@ def _are_joined(facts: Facts, group: Sequence[int]) -> bool:
     """
     readers = [{read.name for read in facts.reads(value)} for value in group]
     several = {name for names in readers for name in names if sum(name in others for others in readers) > 1}
-    return any(
-        not (facts.op_name(name) or "").endswith(_ADDING) and not _adds_up(facts, name, group) for name in several
-    )
+    return not all(_is_addition(facts, name, group) for name in several)
+
+
+def _are_in_turn(facts: Facts, group: Sequence[int]) -> bool:
+    """Whether what reads some values depends on what reads one of them first, as layers do that read weights in another
+    type. Sums can be added up one by one.
+    """
+    readers = {value: {read.name for read in facts.reads(value)} for value in group}
+    first = min(group, key=lambda value: min((read.step for read in facts.reads(value)), default=facts.end[value]))
+    counts = Counter(name for names in readers.values() for name in names)
+    later = {name for name, count in counts.items() if count == 1 and not _is_sum(facts, name)} - readers[first]
+    return any(facts.leads_to(name, later) for name in readers[first])
+
+
+def _is_addition(facts: Facts, name: int, group: Sequence[int]) -> bool:
+    """Whether an instruction only adds up what it computes from each of some values."""
+    return _is_sum(facts, name) or _adds_up(facts, name, group)
 
 
 def _adds_up(facts: Facts, name: int, group: Sequence[int]) -> bool:
@@ -120,8 +135,9 @@ def _sum_of(
     return result
 
 
-def _is_sum(facts: Facts, value: int) -> bool:
-    return (facts.op_name(facts.name[value]) or "").endswith(_ADDING)
+def _is_sum(facts: Facts, name: int) -> bool:
+    """Whether an instruction adds up, by its op_name."""
+    return (facts.op_name(name) or "").endswith(_ADDING)
 
 
 def _are_columns(facts: Facts, group: Sequence[int]) -> bool:
