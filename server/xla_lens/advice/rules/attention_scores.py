@@ -16,6 +16,7 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.rematerialize import saved
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.attribution.parameters import told_path
 
 _SHORTEST_SEQUENCE: Final = 128
 """Attention scores of shorter sequences are no problem."""
@@ -57,14 +58,16 @@ def _as_large_as_scores(facts: Facts, shapes: Mapping[int, Dimensions]) -> list[
     """
     if facts.axes is None:
         return []
-    arrays = {
-        value: array
-        for value, shape in shapes.items()
-        if prod(shape.lengths) in facts.axes.scores and (array := facts.array(value)) and array.is_trained
-    }
-    marks = {value: array.axes & OF_FACTORS for value, array in arrays.items()}
-    counts = {prod(shapes[value].lengths) for value, own in marks.items() if own == OF_FACTORS}
-    return [value for value, own in marks.items() if not own and prod(shapes[value].lengths) in counts]
+    alike = [value for value, shape in shapes.items() if prod(shape.lengths) in facts.axes.scores]
+    arrays = {value: array for value in alike if (array := facts.array(value))}
+    counts = {prod(shapes[value].lengths) for value, array in arrays.items() if array.axes & OF_FACTORS == OF_FACTORS}
+    return [
+        value
+        for value, array in arrays.items()
+        if not array.axes & OF_FACTORS and prod(shapes[value].lengths) in counts
+        # Random numbers depend on a key alone, and masks on no argument.
+        if (array.is_data and array.is_trained) or told_path(facts.origins.of_value(value).op_name)
+    ]
 
 
 def _is_attention(facts: Facts, value: int, shape: Dimensions) -> bool:
