@@ -28,6 +28,7 @@
 - `dual_averaging` and `importance`: a step by the sum of all gradients, and one with a mean of their squares.
 - `dequantized`: layers, one after the other, whose weights are integers.
 - `dropped`: a step with attention whose weights have a dropout.
+- `gates`: the gradient of the mean of a quantum circuit, whose layers are in a loop, each with several gates.
 - `gathered_table`: a step of SGD for 8 devices that gather each weight, with as many words as a layer is wide.
 - `halves`: three layers in bfloat16 for a batch of 48 sequences of 50 words.
 - `evaluated` and `scored`: the loss of a language model without gradients, and its logits.
@@ -160,6 +161,8 @@ def _text(advice: Advice, rule: str) -> str:
         ("inducing", "microbatches", "Split the batch (x and y)"),
         # There are more keys than queries, but both are words.
         ("tokens_ahead", "logits", "Compute logits and loss in 8 chunks in loss"),
+        # Around each gate, it would keep what the gate gets.
+        ("gates", "rematerialize", "Wrap layer (called at"),
         ("examples_last", "microbatches", "Split the batch (dimension 1 of b[1] and dimension 3 of b[0]) into 4"),
         # XLA divides what devices exchange by the number of the device, which is no part of the batch.
         ("exchanged", "microbatches", "Split the batch (t) into 2 microbatches"),

@@ -18,6 +18,9 @@ from xla_lens.syntax.columns import Mask
 from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.text.patterns import lazy_pattern
 
+_MOSTLY_SEVERAL: Final = 0.75
+"""The share of the values of a function that the same line and op_name computes, if it is called several times."""
+
 MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""
 
@@ -53,6 +56,7 @@ class Functions:
         """
         totals, returned, all_bytes = Counter[str](), Counter[str](), 0
         callers_of_changes: list[dict[str, StackFrame | None]] = []
+        places = dict[str, Counter[tuple[Frames, str | None]]]()
         owned = [effect for effect in effects if effect.value in sizes]
         is_unrolled = is_part and self.are_unrolled(owned)
         for effect in sorted(owned, key=lambda effect: -sizes[effect.value]):
@@ -75,6 +79,10 @@ class Functions:
                 # The loop around a function stacks what it saves.
                 if effect.layers == 1:
                     returned.update(dict.fromkeys(self._returning(effect.value, functions), sizes[effect.value]))
+                else:
+                    # The outermost one is the step of the loop.
+                    for name in [*functions][:-1]:
+                        places.setdefault(name, Counter())[origin.frames, origin.op_name] += 1
             all_bytes += sizes[effect.value]
             totals.update(dict.fromkeys(functions, sizes[effect.value]))
             callers_of_changes.append(functions)
@@ -82,7 +90,13 @@ class Functions:
         callers: dict[str, StackFrame | None] = {}
         for functions in reversed(callers_of_changes):
             callers.update(functions)
-        most = (name for name in callers if totals[name] >= all_bytes * share)
+        # What each iteration calls several times, and so computes most values as often, keeps the inputs of each call.
+        several = {
+            name
+            for name, found in places.items()
+            if sum(count for count in found.values() if count > 1) >= _MOSTLY_SEVERAL * found.total()
+        }
+        most = (name for name in callers if totals[name] >= all_bytes * share and name not in several)
         function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
         if function is None:
             return None

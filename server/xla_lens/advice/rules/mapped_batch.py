@@ -22,7 +22,7 @@ from xla_lens.text.patterns import lazy_pattern
 _MOST_PARTS: Final = 8
 """The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
 
-_SMALLEST_BATCH: Final = 16
+_SMALLEST_BATCH: Final = 4
 
 
 def mapped_batch(facts: Facts) -> Iterator[Effect]:
@@ -100,28 +100,33 @@ def _size(subject: Subject) -> int:
     return batch // _parts(batch)
 
 
+def _counted(examples: int) -> str:
+    return f"{examples:,} example{'s' * (examples != 1)}"
+
+
 def _what(subject: Subject) -> Inlines:
-    size = f"{_size(subject):,}"
+    size = _size(subject)
+    examples = _counted(size)
     if subject.mapped and subject.mapped.is_trained:
-        return (f"Train {size} models at a time instead of all",)
+        return (f"Train {size:,} model{'s' * (size != 1)} at a time instead of all",)
     if subject.mapped and subject.mapped.is_apart:
         shape = Name(subject.groups[0].shape, role=Role.SHAPE)
         and_add = ", and add up the sums" if subject.mapped.is_summed else ""
-        return ("Compute ", shape, *subject.in_function, f" for {size} examples at a time instead of all{and_add}")
+        return ("Compute ", shape, *subject.in_function, f" for {examples} at a time instead of all{and_add}")
     batch = subject.mapped
     results = "the results that are sums" if batch and batch.has_results else "the results"
     and_add = f" and add up {results}" if batch and batch.is_summed else ""
     which = batch.told if batch else ()
     is_random = batch is not None and batch.is_random
     changes = ". This changes the numbers slightly, because other random numbers are drawn" if is_random else ""
-    return (f"Map over {size} examples", *which, f" at a time instead of all{and_add}", *subject.in_function, changes)
+    return (f"Map over {examples}", *which, f" at a time instead of all{and_add}", *subject.in_function, changes)
 
 
 def _snippet(subject: Subject) -> str:
     batch, size = subject.mapped, _size(subject)
     is_summed, is_apart = (batch.is_summed, batch.is_apart) if batch else (False, False)
     if is_summed and is_apart:
-        return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {size:,} examples"
+        return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {_counted(size)}"
     results = f"results = jax.lax.map(function, xs, batch_size={size})"
     add = "add up those that are sums" if batch and batch.has_results else "add them up"
     more = f"  # of one example; then {add}" if is_summed else "  # only this array and what reads it" * is_apart
