@@ -22,7 +22,7 @@ from xla_lens.text.patterns import lazy_pattern
 _MOST_PARTS: Final = 8
 """The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
 
-_SMALLEST_BATCH: Final = 4
+_SMALLEST_BATCH: Final = 8
 
 
 def mapped_batch(facts: Facts) -> Iterator[Effect]:
