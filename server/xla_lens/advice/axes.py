@@ -829,9 +829,6 @@ class Axes:
         """A product of two arrays, by the numbers of the dimensions of each that it sums over, and that both have."""
         left_over, right_over, left_both, right_both = numbers
         pairs = [*zip(left_both, right_both, strict=True)]
-        for weights, data, both in ((left, right, right_both), (right, left, left_both)):
-            if weights.is_trained and not (weights.is_data or weights.axes & ~MARKS):
-                self.of_own_weights |= all_axes(data.dimensions[number] for number in both) & ~MARKS
         parts = _Parts(
             both=[together(left.dimensions[one], right.dimensions[other]) for one, other in pairs],
             left_free=_others(left.dimensions, (*left_over, *left_both)),
@@ -849,6 +846,8 @@ class Axes:
         """A product of two arrays with some dimensions, each with the mark of the factor that alone has it."""
         dimensions = without((dimension for dimension, _ in marked), OF_FACTORS)
         self.is_random_input |= left.is_drawn or right.is_drawn
+        if any(each.is_trained and not (each.is_data or each.axes & ~MARKS) for each in (left, right)):
+            self.of_own_weights |= all_axes(parts.both) & ~MARKS
         is_apart, mixed = _is_product(own) and self._is_undifferentiated(own), 0
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             self.trained_sums |= all_axes(over) * factor.is_trained
