@@ -144,7 +144,8 @@ def test_jobs_in_a_dump(open_window: OpenWindow, workspace: Path, jobs: _Jobs) -
             _entries(window, "Show")
         with jobs.job(window, "call hierarchy"):
             keys.press("Shift+Alt+h")
-            window.wait_for_text("Callers Of")
+            # The view takes the keyboard once it has found them.
+            window.page.locator(".monaco-list-row.focused", has_text="copy.2").wait_for()
         with jobs.job(window, "answer"):
             window.command("XLA Lens: Show Answer: Where the Memory Goes and What to Do")
             _tab(window, "jit_train_step-answer.md")

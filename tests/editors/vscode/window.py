@@ -375,8 +375,13 @@ class Window:
         wait_for(typed, lambda found: found == text, SECONDS)
 
     def _enter(self) -> None:
-        """Accept what is in the box; an error if an editor that took the keyboard has closed it."""
-        self.box.press("Enter", timeout=1000)
+        """Accept what is in the box; an error if an editor or a view that took the keyboard has closed it, which would
+        get the key.
+        """
+        self.box.focus(timeout=1000)
+        if not self.box.evaluate("box => box === document.activeElement", timeout=1000):
+            raise Error("The box has been closed.")
+        self.page.keyboard.press("Enter")
 
 
 _MOST_TABS = 60
