@@ -253,6 +253,11 @@ class Facts:
             return max(self.in_buffer_of(argument), key=self.start.__getitem__)
         return next((output for output, updated in self.updated.items() if updated == argument), NONE)
 
+    def is_returned_unchanged(self, argument: int) -> bool:
+        """Whether the output in place of an argument is a copy of it, as of weights from the beginning of training."""
+        new = self.new_version(argument)
+        return new in (argument, *self.copies_of(argument))
+
     @cached_property
     def inputs(self) -> Rows:
         """The arguments that the program does not return anew: batches, and weights that are not trained."""

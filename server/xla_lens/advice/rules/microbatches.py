@@ -71,7 +71,8 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
             left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
             yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
-    trained = [value for value in kept if facts.is_computed_with(value, begin)]
+    computed_with = [value for value in kept if facts.is_computed_with(value, begin)]
+    trained = [value for value in computed_with if not facts.is_returned_unchanged(value)]
     backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
     end = max((facts.start[value] for value in backward), default=begin)
     # The loop holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
