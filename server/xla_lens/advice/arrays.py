@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Final, NamedTuple, TypeAlias
 
-from xla_lens.advice.dimensions import COUNTED, Dimension, Lengths, axes_of, length_of, merged
+from xla_lens.advice.dimensions import COUNTED, OF_FACTORS, Dimension, Lengths, axes_of, length_of, merged
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 
 
@@ -42,6 +42,11 @@ class Array(NamedTuple):
     def axes(self) -> int:
         """The axes that it has."""
         return reduce(or_, map(axes_of, self.dimensions), 0)
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether its dimensions are those of both factors of a product of positions, or of what is compared."""
+        return self.axes & OF_FACTORS == OF_FACTORS
 
     @property
     def lengths(self) -> tuple[int, ...]:

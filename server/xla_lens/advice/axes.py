@@ -274,7 +274,8 @@ class Axes:
                     self._note_pairs(array, count)
                 self._note_neighbors(array)
             self.added |= axes & array.added
-            self._added_early |= axes & array.added * (not array.is_from_backward)
+            if not array.is_from_backward:
+                self._added_early |= axes & array.added
             self.joined |= axes & array.joined
         known = _Known(self._number(result), self.reductions)
         self.reductions = before
@@ -498,14 +499,6 @@ class Axes:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
         return self._joint(dimensions, sources, is_index=_is_integer(own.shape))
-
-    def _is_of_forward(self, own: InstructionText, operands: Sequence[Result]) -> bool:
-        """Whether an instruction belongs to the forward pass. XLA for CPUs leaves what it does to a single example
-        without names.
-        """
-        if own.op_name is not None:
-            return not is_backward(own.op_name)
-        return not any(array.is_from_backward for operand in operands for array in arrays_of(operand))
 
     def _is_undifferentiated(self, own: InstructionText) -> bool:
         """Whether op_names tell that the program does not differentiate an instruction."""
@@ -893,10 +886,12 @@ class Axes:
             self.scores.add(total(dimensions))
         elif any(positions):
             self.learned_scores.add(tuple(sorted(map(length_of, dimensions))))
+        # XLA for CPUs leaves the products of a single example without names.
+        is_unnamed = own.op_name is None and not (left.is_from_backward or right.is_from_backward)
         for factor, over in ((left, parts.left_over), (right, parts.right_over)):
             if all_axes(over) & ~MARKS:
                 self.weights.add(total(factor.dimensions))
-            if self._is_of_forward(own, (left, right)):
+            if is_unnamed or _is_forward(own):
                 self.averaged[total(factor.dimensions)] |= all_axes(over) & OF_FACTORS
 
     def _note_product(self, own: InstructionText, left: Array, right: Array, parts: "_Parts", count: int) -> None:

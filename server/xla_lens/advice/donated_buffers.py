@@ -104,12 +104,12 @@ class _Buffer:
         if output.argument != NONE:
             self.size = facts.size[output.argument]
             # Once it may be written, most copies of it are no longer needed.
-            behind = (read.step for read in facts.reads_behind_copies(output.argument))
-            self.last_read = max((_last_read(facts, output.argument), *behind))
+            last_own, behind = _last_read(facts, output.argument), facts.reads_behind_copies(output.argument)
+            self.last_read = max((last_own, *(read.step for read in behind)))
             # At the step that writes in place, both share the bytes.
             last = output.output_time if output.is_moved else output.begin_step - 1
             self.end = output.copy_time if output.is_copied else min(last, self.last_read)
-            self.reads = not output.is_copied and _last_read(facts, output.argument) > last
+            self.reads = not output.is_copied and last_own > last
 
     def is_free(self, guest: _Guest) -> bool:
         """Whether there is place for something. It may be computed in place, as may the output."""

@@ -284,6 +284,16 @@ class Facts:
         """
         return self._axis_bits.get((number, length, False), 0)
 
+    @cached_property
+    def axes_of_tokens(self) -> int:
+        """The axes, as bits, of the dimensions of integer arguments."""
+        places = {(number, length) for lengths in self.tokens for number, length in enumerate(lengths)}
+        return sum(
+            bit
+            for (number, length, is_bias), bit in self._axis_bits.items()
+            if (number, length) in places and not is_bias
+        )
+
     def axis_of_examples(self, count: int) -> int:
         """The axes, as bits, of inputs with a number of examples, such as images and their labels. Among them may be
         those of a bias as long as that.
@@ -654,16 +664,21 @@ class Facts:
         """The names of the inputs that have a batch as another dimension than most, by the numbers of these dimensions,
         such as images whose examples are last.
         """
-        found = list[tuple[int, tuple[str, ...]]]()
-        for (other, length, is_bias), bit in self._axis_bits.items():
-            if length == size and other != number and not is_bias and bit & aligned:
-                names = self._names_of(
-                    value
-                    for value, shape in self._shapes_of_inputs.items()
-                    if shape.lengths[other : other + 1] == (size,) != shape.lengths[number : number + 1]
-                )
-                found.append((other, names))
-        return tuple((other, names) for other, names in found if names)
+        shapes = self._shapes_of_inputs.items()
+        dimensions = [
+            other
+            for (other, length, is_bias), bit in self._axis_bits.items()
+            if length == size and other != number and not is_bias and bit & aligned
+        ]
+        values = {
+            other: [
+                value
+                for value, shape in shapes
+                if shape.lengths[other : other + 1] == (size,) != shape.lengths[number : number + 1]
+            ]
+            for other in dimensions
+        }
+        return tuple((other, names) for other, found in values.items() if (names := self._names_of(found)))
 
     def _states(self, axis: int) -> set[int]:
         """The arguments that are returned anew with an axis. Of states in a tuple, some may have the shape of a weight,

@@ -18,9 +18,6 @@ from xla_lens.syntax.columns import Mask
 from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.text.patterns import lazy_pattern
 
-_MOSTLY_SEVERAL: Final = 0.75
-"""The share of the values of a function that the same line and op_name computes, if it is called several times."""
-
 MOST_OF_A_CALL: Final = 0.9
 """The share of the bytes that a function has to compute."""
 
@@ -91,11 +88,7 @@ class Functions:
         for functions in reversed(callers_of_changes):
             callers.update(functions)
         # What each iteration calls several times, and so computes most values as often, keeps the inputs of each call.
-        several = {
-            name
-            for name, found in places.items()
-            if sum(count for count in found.values() if count > 1) >= _MOSTLY_SEVERAL * found.total()
-        }
+        several = {name for name, found in places.items() if _are_repeated(found)}
         most = (name for name in callers if totals[name] >= all_bytes * share and name not in several)
         function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
         if function is None:
@@ -279,6 +272,11 @@ def _have_opcodes(sources: Sources, opcodes: Collection[bytes]) -> Mask:
     return is_wanted
 
 
+def _are_repeated(places: Counter[tuple[Frames, str | None]]) -> bool:
+    """Whether the same calls and op_name compute most of some values several times, by how often they do."""
+    return sum(count for count in places.values() if count > 1) >= _MOSTLY_SEVERAL * places.total()
+
+
 def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
     """The place of the first name that is one of some others. What calls that function is beyond it."""
     return next((place for place, name in enumerate(names) if name in others), len(names))
@@ -308,6 +306,9 @@ _CHECKPOINTS: Final = {
     _HAIKU: "/haiku/",
 }
 """What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
+
+_MOSTLY_SEVERAL: Final = 0.75
+"""The share of the values of a function that the same line and op_name computes, if it is called several times."""
 
 _IN_MODULE: Final = lazy_pattern(r"/jvp\((\w+)\)/(\w+)_([0-9]+)/")
 """The class of a module of Flax, and the class and the number of one in it."""

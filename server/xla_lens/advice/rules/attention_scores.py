@@ -60,7 +60,7 @@ def _as_large_as_scores(facts: Facts, shapes: Mapping[int, Dimensions]) -> list[
         return []
     alike = [value for value, shape in shapes.items() if prod(shape.lengths) in facts.axes.scores]
     arrays = {value: array for value in alike if (array := facts.array(value))}
-    counts = {prod(shapes[value].lengths) for value, array in arrays.items() if array.axes & OF_FACTORS == OF_FACTORS}
+    counts = {prod(shapes[value].lengths) for value, array in arrays.items() if array.is_of_pairs}
     return [
         value
         for value, array in arrays.items()

@@ -1,9 +1,7 @@
 """`logits`: the logits of all positions are live together."""
 
 from collections.abc import Collection, Iterator
-from functools import reduce
 from math import prod
-from operator import or_
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -127,9 +125,8 @@ def _has_tokens(facts: Facts, value: int, words: int) -> bool:
     array = facts.array(value)
     if array is None:
         return False
-    tokens = reduce(or_, (facts.axis(length, number) for each in facts.tokens for number, length in enumerate(each)), 0)
     rows = [dimension for dimension in array.dimensions if length_of(dimension) not in (1, words)]
-    return len(rows) > 0 and all(axes & tokens for dimension in rows for axes, _ in dimension)
+    return len(rows) > 0 and all(axes & facts.axes_of_tokens for dimension in rows for axes, _ in dimension)
 
 
 def _is_of_tokens(facts: Facts, value: int) -> bool:

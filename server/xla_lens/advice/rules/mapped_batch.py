@@ -18,6 +18,7 @@ from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
+from xla_lens.words.numbers import counted
 
 _MOST_PARTS: Final = 8
 """The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
@@ -100,15 +101,10 @@ def _size(subject: Subject) -> int:
     return batch // _parts(batch)
 
 
-def _counted(examples: int) -> str:
-    return f"{examples:,} example{'s' * (examples != 1)}"
-
-
 def _what(subject: Subject) -> Inlines:
-    size = _size(subject)
-    examples = _counted(size)
+    examples, models = (counted(_size(subject), noun) for noun in ("example", "model"))
     if subject.mapped and subject.mapped.is_trained:
-        return (f"Train {size:,} model{'s' * (size != 1)} at a time instead of all",)
+        return (f"Train {models} at a time instead of all",)
     if subject.mapped and subject.mapped.is_apart:
         shape = Name(subject.groups[0].shape, role=Role.SHAPE)
         and_add = ", and add up the sums" if subject.mapped.is_summed else ""
@@ -126,7 +122,7 @@ def _snippet(subject: Subject) -> str:
     batch, size = subject.mapped, _size(subject)
     is_summed, is_apart = (batch.is_summed, batch.is_apart) if batch else (False, False)
     if is_summed and is_apart:
-        return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {_counted(size)}"
+        return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {counted(size, 'example')}"
     results = f"results = jax.lax.map(function, xs, batch_size={size})"
     add = "add up those that are sums" if batch and batch.has_results else "add them up"
     more = f"  # of one example; then {add}" if is_summed else "  # only this array and what reads it" * is_apart

@@ -9,7 +9,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.axes import Axes
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import OF_FACTORS, Lengths
+from xla_lens.advice.dimensions import Lengths
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
@@ -38,14 +38,11 @@ def similarity(facts: Facts) -> Iterator[Effect]:
         return
     found = {*map(_sorted, _pairs(facts, axes, counts))}
     for value, shape in shapes.items():
-        if _sorted(shape.lengths) in found and (prod(shape.lengths) not in axes.products or _is_of_pairs(facts, value)):
-            yield facts.divided(value, _CHUNKS)
-
-
-def _is_of_pairs(facts: Facts, value: int) -> bool:
-    """Whether a value compares examples, which a layer as wide as a batch does not."""
-    array = facts.array(value)
-    return array is not None and array.axes & OF_FACTORS == OF_FACTORS
+        if _sorted(shape.lengths) in found:
+            array = facts.array(value)
+            # A layer may be as wide as the batch.
+            if prod(shape.lengths) not in axes.products or (array and array.is_of_pairs):
+                yield facts.divided(value, _CHUNKS)
 
 
 def _pairs(facts: Facts, axes: Axes, counts: Iterable[int]) -> Iterator[Lengths]:

@@ -78,8 +78,7 @@ def _are_joined(facts: Facts, group: Sequence[int]) -> bool:
     """Whether an instruction reads several of some values, such as one that stacks the results. Sums can be added up
     one by one.
     """
-    readers = [{read.name for read in facts.reads(value)} for value in group]
-    several = {name for names in readers for name in names if sum(name in others for others in readers) > 1}
+    several = (name for name, count in _readers(facts, group).items() if count > 1)
     return not all(_is_addition(facts, name, group) for name in several)
 
 
@@ -87,11 +86,16 @@ def _are_in_turn(facts: Facts, group: Sequence[int]) -> bool:
     """Whether what reads some values depends on what reads one of them first, as layers do that read weights in another
     type. Sums can be added up one by one.
     """
-    readers = {value: {read.name for read in facts.reads(value)} for value in group}
     first = min(group, key=lambda value: min((read.step for read in facts.reads(value)), default=facts.end[value]))
-    counts = Counter(name for names in readers.values() for name in names)
-    later = {name for name, count in counts.items() if count == 1 and not _is_sum(facts, name)} - readers[first]
-    return any(facts.leads_to(name, later) for name in readers[first])
+    own = {read.name for read in facts.reads(first)}
+    readers = _readers(facts, group).items()
+    later = {name for name, count in readers if count == 1 and not _is_sum(facts, name)} - own
+    return any(facts.leads_to(name, later) for name in own)
+
+
+def _readers(facts: Facts, group: Sequence[int]) -> Counter[int]:
+    """How many of some values each instruction reads."""
+    return Counter(name for value in group for name in {read.name for read in facts.reads(value)})
 
 
 def _is_addition(facts: Facts, name: int, group: Sequence[int]) -> bool:
