@@ -1,5 +1,6 @@
 """The dumps that tests use, and the markers with which tests point into them."""
 
+import gzip
 import json
 import os
 import random
@@ -137,6 +138,13 @@ def sweep(cases: Iterable[Any], every: int) -> list[Any]:
 
 def _cells(case: Any) -> tuple[Any, ...]:
     return case if type(case) is tuple else (case,)
+
+
+def extracted(program: str, folder: Path) -> Path:
+    """The buffer assignment of a program of `tests/advice/programs`, in a folder beside its other files."""
+    for path in (Path(__file__).parent / "advice" / "programs" / program).glob("*.gz"):
+        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+    return next(folder.glob("*-buffer-assignment.txt"))
 
 
 def dump_paths(folder: Path) -> list[Path]:

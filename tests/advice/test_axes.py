@@ -1,11 +1,10 @@
 """Where the axes of arguments go, in programs of many layers and in those whose arguments are one tuple."""
 
-import gzip
 from pathlib import Path
 
 import pytest
 
-from samples import analysis_of, module_of, module_of_text
+from samples import analysis_of, extracted, module_of, module_of_text
 from xla_lens.advice.advise import advise
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.codes import Rule
@@ -87,9 +86,7 @@ def test_arguments_in_a_tuple_are_followed(tmp_path: Path) -> None:
     """JAX passes more than 2,000 arguments to a TPU as one tuple. `programs/tupled_arguments` has a train step whose
     few arguments are made one.
     """
-    for path in (Path(__file__).parent / "programs" / "tupled_arguments").glob("*.gz"):
-        (tmp_path / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
-    path = next(tmp_path.glob("*-buffer-assignment.txt"))
+    path = extracted("tupled_arguments", tmp_path)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     assert [action.rule for action in advice.actions] == [Rule.MICROBATCHES, Rule.REMATERIALIZE]

@@ -14,13 +14,12 @@ some that look like them.
 - `mapped_kernel`: a train step for a TPU whose layers call a kernel of Pallas, mapped by `jax.vmap` over 64 examples.
 """
 
-import gzip
 import re
 from pathlib import Path
 
 import pytest
 
-from samples import analysis_of, module_of
+from samples import analysis_of, extracted, module_of
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
@@ -29,16 +28,7 @@ from xla_lens.api import load_module
 from xla_lens.blocks.blocks import plain_text
 from xla_lens.model.attribution.frames import Origins
 
-_PROGRAMS = Path(__file__).parent / "programs"
-
 _RULES = {Rule.SEGMENTS, Rule.ASSOCIATIVE_SCAN, Rule.MAPPED_BATCH, Rule.SIMILARITY, Rule.ONE_HOT}
-
-
-def _extracted(program: str, folder: Path) -> Path:
-    """The buffer assignment of a program, beside its other files."""
-    for path in (_PROGRAMS / program).glob("*.gz"):
-        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
-    return next(folder.glob("*-buffer-assignment.txt"))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +61,7 @@ def _extracted(program: str, folder: Path) -> Path:
 def test_a_part_at_a_time_is_advised(
     program: str, rule: Rule, cost: Cost, what: str, saved_kib: int, tmp_path: Path
 ) -> None:
-    path = _extracted(program, tmp_path)
+    path = extracted(program, tmp_path)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     (action,) = (action for action in advice.actions if action.rule in _RULES)
@@ -93,7 +83,7 @@ def test_a_part_at_a_time_is_advised(
     ],
 )
 def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Path) -> None:
-    path = _extracted(program, tmp_path)
+    path = extracted(program, tmp_path)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     assert not _RULES & {action.rule for action in advice.actions}
@@ -116,7 +106,7 @@ def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Pat
     ],
 )
 def test_what_to_change_is_found_where_it_is_not_obvious(program: str, rule: Rule, what: str, tmp_path: Path) -> None:
-    path = _extracted(program, tmp_path)
+    path = extracted(program, tmp_path)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     (action,) = (action for action in advice.actions if action.rule is rule)
@@ -125,7 +115,7 @@ def test_what_to_change_is_found_where_it_is_not_obvious(program: str, rule: Rul
 
 def test_a_gradient_sums_over_no_dimension_of_a_frozen_model(tmp_path: Path) -> None:
     """Else its rows would be examples, if nothing else is known to be a batch."""
-    path = _extracted("preferred", tmp_path)
+    path = extracted("preferred", tmp_path)
     analysis = analysis_of(path)
     space = analysis.memory.space(0)
     assert space
@@ -138,14 +128,14 @@ def test_a_gradient_sums_over_no_dimension_of_a_frozen_model(tmp_path: Path) -> 
 
 
 def test_the_rows_of_an_image_are_no_batch(tmp_path: Path) -> None:
-    path = _extracted("image_pairs", tmp_path)
+    path = extracted("image_pairs", tmp_path)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     assert Rule.MICROBATCHES not in {action.rule for action in advice.actions}
 
 
 def test_rows_are_not_compared_in_chunks_if_the_program_returns_the_similarity(tmp_path: Path) -> None:
-    path = _extracted("both_ways", tmp_path)
+    path = extracted("both_ways", tmp_path)
     module = next(path.parent.glob("*_optimizations.txt"))
     text = module.read_text()
     # The result that was the loss is the similarity now.
@@ -165,7 +155,7 @@ def test_iterations_whose_results_a_fusion_adds_up_are_independent(
     joining: bytes, saved_mib: list[int], tmp_path: Path
 ) -> None:
     """The fusion that adds up what a net predicts for six images divides the sum, and is named after that."""
-    path = _extracted("exposures", tmp_path)
+    path = extracted("exposures", tmp_path)
     module = next(tmp_path.glob("*after_optimizations.txt"))
     functions, entry, main = module.read_bytes().partition(b"\nENTRY ")
     module.write_bytes(functions.replace(b" add(", joining) + entry + main)
@@ -178,7 +168,7 @@ def test_iterations_whose_results_a_fusion_adds_up_are_independent(
 @pytest.mark.parametrize(("mapped", "saved_mib"), [(b"vmap(", [758]), (b"other(", [])])
 def test_examples_stay_apart_in_kernels_that_vmap_maps(mapped: bytes, saved_mib: list[int], tmp_path: Path) -> None:
     """The changed program needs 895 MiB less. Without `vmap`, the kernel may compare the examples with each other."""
-    path = _extracted("mapped_kernel", tmp_path)
+    path = extracted("mapped_kernel", tmp_path)
     module = next(tmp_path.glob("*after_optimizations.txt"))
     module.write_bytes(module.read_bytes().replace(b"vmap(", mapped))
     advice = advise(analysis_of(path), load_module(path))

@@ -84,23 +84,18 @@
 - `transformed`: a scan over layers in a function that Haiku transforms.
 """
 
-import gzip
 from pathlib import Path
 
 import pytest
 
-from samples import analysis_of, module_of
+from samples import analysis_of, extracted, module_of
 from xla_lens.advice.actions import Action, Advice, Cost
 from xla_lens.advice.advise import advise
 from xla_lens.blocks.blocks import plain_text
 
-_PROGRAMS = Path(__file__).parent / "programs"
-
 
 def _advice(program: str, folder: Path) -> Advice:
-    for path in (_PROGRAMS / program).glob("*.gz"):
-        (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
-    path = next(folder.glob("*-buffer-assignment.txt"))
+    path = extracted(program, folder)
     advice = advise(analysis_of(path), module_of(path))
     assert advice
     return advice

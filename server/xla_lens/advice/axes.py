@@ -498,7 +498,8 @@ class Axes:
         if dimensions is None:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
-        return self._joint(dimensions, sources, is_index=_is_integer(own.shape))
+        found = self._joint(dimensions, sources, is_index=_is_integer(own.shape))
+        return found._replace(joined=found.joined | self._cut(own, operands)) if own.opcode in _SLICING else found
 
     def _is_undifferentiated(self, own: InstructionText) -> bool:
         """Whether op_names tell that the program does not differentiate an instruction."""
@@ -560,11 +561,8 @@ class Axes:
                     self._gather_axes((dimension,))
                 return dimensions
             case b"slice" | b"dynamic-slice" | b"reduce-scatter":
-                # Each device may take its own part.
+                self._mix(first, self._cut(own, operands))
                 is_of_device = any(operand.is_device for operand in operands[1:])
-                is_part = self._is_prefetching or is_of_device or own.op_name is None
-                if not is_part and own.opcode != b"reduce-scatter":
-                    self._mix(first, self._cut(first, lengths))
                 return shrunk(first.dimensions, lengths, is_padded=is_of_device, keeps_axes=self._is_prefetching)
             case b"custom-call" if _SAME_CALLS.search(text):
                 return (padded if len(operands) == 1 else grown)(first.dimensions, lengths)
@@ -788,8 +786,14 @@ class Axes:
         moved = [number for number, end in enumerate(ends) if any(end)]
         self._mix(operand, all_axes(operand.dimensions[number] for number in moved) & ~MARKS)
 
-    def _cut(self, operand: Array, lengths: Lengths) -> int:
-        """The axes of which a slice has only some elements. One half of two batches in one is a whole batch."""
+    def _cut(self, own: InstructionText, operands: Sequence[Array]) -> int:
+        """The axes of which a slice of the program has only some elements. One half of two batches in one is a whole
+        batch, and each device may take its own part.
+        """
+        operand, lengths = operands[0], lengths_of(own.shape)
+        is_of_device = any(other.is_device for other in operands[1:])
+        if self._is_prefetching or is_of_device or own.op_name is None or own.opcode not in _SLICING:
+            return 0
         before, after = list[Factor](), list[Factor]()
         for dimension, length in zip(operand.dimensions, lengths, strict=False):
             before += dimension
@@ -1261,6 +1265,7 @@ _MOST_DEPTH: Final = 50
 _MOST_ITERATIONS: Final = 4
 """How often a loop is followed."""
 
+_SLICING: Final = frozenset((b"slice", b"dynamic-slice"))
 _BODY_AND_CONDITION: Final = 2
 _SCATTER_OPERANDS: Final = 3
 

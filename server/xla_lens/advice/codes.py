@@ -19,6 +19,7 @@ class Rule(StrEnum):
     SEGMENTS = "segments"
     ASSOCIATIVE_SCAN = "associative-scan"
     MAPPED_BATCH = "mapped-batch"
+    ENCODED_BATCH = "encoded-batch"
     SIMILARITY = "similarity"
     ONE_HOT = "one-hot"
     GATHERED_WEIGHTS = "gathered-weights"

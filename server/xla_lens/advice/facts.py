@@ -309,6 +309,11 @@ class Facts:
         places = dict.fromkeys(place for shape in shapes for place in _places(shape) if place[1] > 1)
         return {place: FIRST_AXIS << number for number, place in enumerate(places)}
 
+    @property
+    def leading_lengths(self) -> set[int]:
+        """The lengths of the first dimensions of inputs that are no biases."""
+        return {length for number, length, is_bias in self._axis_bits if not number and not is_bias}
+
     def axis_elements(self, axes: int) -> int:
         """The number of elements of an array with some axes, a set of bits, and nothing else."""
         return prod(length for (_, length, _), bit in self._axis_bits.items() if bit & axes)
@@ -387,7 +392,7 @@ class Facts:
         # Time may be first, for loops or for attention between frames, but not models, each with a batch of its own. A
         # loop with a backward pass in each iteration takes the batch in parts already.
         first_axes = sum(bit for (number, *_), bit in self._axis_bits.items() if not number)
-        is_in_parts = self.axes.of_own_weights & first_axes or self.has_op_name(_BACKWARD_IN_LOOP)
+        is_in_parts = self.axes.of_own_weights & first_axes or self.trains_in_loop
         if not is_in_parts and (second := self._batch_in(self.axes, 1)):
             return second
         return self._batch_in(self.axes, 0, is_of_numbers=True)
@@ -482,12 +487,18 @@ class Facts:
         news = map(self.new_version, states)
         return any(new != NONE and has_gradient(self.origins, new) for new in news)
 
+    @property
+    def trains_in_loop(self) -> bool:
+        """Whether the iterations of a loop have backward passes of their own, as with microbatches."""
+        return self.has_op_name(_BACKWARD_IN_LOOP)
+
     def _trains_each(self, axes: Axes, axis: int, size: int) -> bool:
         """Whether a loop trains weights for each example, such as those of a client, of which the program returns the
         mean.
         """
-        is_in_loop = self.has_op_name(_BACKWARD_IN_LOOP)
-        return is_in_loop and any(axes.of_count[count] & axis for count in self._weight_counts(size) & axes.others)
+        return self.trains_in_loop and any(
+            axes.of_count[count] & axis for count in self._weight_counts(size) & axes.others
+        )
 
     def _has_gradients(self, axes: Axes, axis: int, size: int) -> bool:
         """Whether the program computes a gradient for each example, such as those that it clips one by one. Gradients
@@ -542,7 +553,7 @@ class Facts:
         if self.is_sharded or self.batch:
             return None
         counts = {prod(shape.lengths) for shape in self.computed.values()}
-        sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias}
+        sizes = self.leading_lengths
         is_training = self.backward_step is not None
         sizes -= set() if is_training else self._in_place
         likely = sorted((size for size in sizes if any(count % size == 0 for count in counts)), reverse=True)
@@ -584,7 +595,7 @@ class Facts:
         likely = [value for value in self.computed if value in self.owned and self._is_undifferentiated(value)]
         if self.is_sharded or sum(map(self.owned.__getitem__, likely)) * _LARGE_PART < self.space.peak_live_bytes:
             return None
-        sizes = {length for number, length, is_bias in self._axis_bits if not number and not is_bias} - self._in_place
+        sizes = self.leading_lengths - self._in_place
         values = {size: found for size in sizes if (found := [value for value in likely if self.is_apart(value, size)])}
         if not values or not self.axes:
             return None
@@ -653,9 +664,9 @@ class Facts:
             for length in shape.lengths[number : number + 1]
             if value in chosen and (length == size or self._axis_bits.get((number, length, False), 0) & beside)
         )
-        return self._names_of(values)
+        return self.names_of(values)
 
-    def _names_of(self, arguments: Iterable[int]) -> tuple[str, ...]:
+    def names_of(self, arguments: Iterable[int]) -> tuple[str, ...]:
         """The names of the whole arguments that some are parts of, without those that the dump does not tell."""
         paths = map(self.path_of, arguments)
         return tuple(dict.fromkeys(argument_of(path) for path in paths if path is not None))
@@ -678,7 +689,7 @@ class Facts:
             ]
             for other in dimensions
         }
-        return tuple((other, names) for other, found in values.items() if (names := self._names_of(found)))
+        return tuple((other, names) for other, found in values.items() if (names := self.names_of(found)))
 
     def _states(self, axis: int) -> set[int]:
         """The arguments that are returned anew with an axis. Of states in a tuple, some may have the shape of a weight,
@@ -842,7 +853,7 @@ class Facts:
         memory space, else that end. A TPU may have in VMEM all that it reads. Labels, which are small, it reads early.
         """
         values, placed = self.dump.values, placed_values(self.dump)
-        least = max(map(self.size.__getitem__, {*self.candidates} - {*self.arguments}), default=0) // _MUCH_SMALLER
+        least = max(map(self.size.__getitem__, {*self.candidates} - {*self.arguments}), default=0) // MUCH_SMALLER
         is_large = (values.space[placed] != self.space.color) & (values.size_bytes[placed] >= least)
         for value in ordered(placed[is_large], values.start_step).tolist():
             if self.start[value] >= end:
@@ -926,7 +937,7 @@ _SHARDED: Final = lazy_pattern(rb"num_partitions=(?!1\b)")
 _LARGE_PART: Final = 16
 """Arguments that could be donated, and values, are large from this part of the peak on."""
 
-_MUCH_SMALLER: Final = 64
+MUCH_SMALLER: Final = 64
 """How many times as large as what the backward pass may read early the largest value is."""
 
 _MUCH_LARGER: Final = 8

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from xla_lens.advice.averages import Averages
+from xla_lens.advice.encoders import encoded
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
@@ -41,6 +42,7 @@ class Program:
             facts.batch,
             self.optimizer,
             facts.mapped or facts.apart,
+            facts.kept(encoded),
             is_wrapped=is_part and self._are_wrapped(owned, sizes),
             is_sharded=facts.is_sharded,
             is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),

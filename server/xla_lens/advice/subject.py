@@ -123,6 +123,35 @@ class Batch(Struct, frozen=True):
 _MICROBATCHES: Final = (4, 2)
 
 
+def parts_of(size: int) -> int:
+    """Return into how many parts a loop divides a batch of a size: each with as many examples, as a remainder would be
+    computed apart, all at once. 1 if it has few.
+    """
+    return max(parts for parts in range(1, _MOST_PARTS + 1) if size % parts == 0) if size >= _MOST_PARTS else 1
+
+
+_MOST_PARTS: Final = 8
+
+
+class Encoded(Struct, frozen=True):
+    """The examples of a batch that a program encodes before it compares them, or computes something else from all of
+    them: at `line`, None if that is unknown.
+
+    `values` are what each example has of its own in the forward and the backward pass, without what is compared, and
+    `weights` the arguments that they are computed with; both are rows of `DumpSet.values`.
+    """
+
+    batch: Batch
+    values: Rows
+    weights: Rows
+    line: StackFrame | None
+
+    @property
+    def where(self) -> Inlines:
+        """What computes something from all examples, as words: ``train.py:31 computes something``."""
+        return (_place(self.line), " computes something") if self.line else ("something is computed",)
+
+
 class Average(Struct, frozen=True):
     """An argument that is an average of another one, such as a weight, both as rows of `DumpSet.values`, and the names
     of the trees that they are in: ``ema`` and ``params``. If `is_frozen`, it is none, but has the same place in a tree,
@@ -151,14 +180,14 @@ class Subject(Struct, frozen=True):
     is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
     `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
-    part of the program can be mapped over. `is_wrapped` says that `checkpoint` is around what computes most of the
-    buffers already, with a policy that saves them, `is_sharded` that the program is for several devices, `is_training`
-    that it has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop, which may be
-    around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and `is_random` that some
-    hold random numbers. `donated` are the names of arguments that have to be donated for it, and `averages` those that
-    are donated together with what they are averages of, and frozen ones beside what is donated. `updated` are the
-    allocations of the arguments that the program returns anew and that are not donated. `has_moments` says that some of
-    the buffers are of an optimizer's state.
+    part of the program can be mapped over, and `encoded` what it encodes before it compares the examples. `is_wrapped`
+    says that `checkpoint` is around what computes most of the buffers already, with a policy that saves them,
+    `is_sharded` that the program is for several devices, `is_training` that it has a backward pass, `is_unrolled` that
+    the buffers are of several layers in a Python loop, which may be around the function or in it, `is_looped` that a
+    loop such as `jax.lax.scan` stacks them, and `is_random` that some hold random numbers. `donated` are the names of
+    arguments that have to be donated for it, and `averages` those that are donated together with what they are averages
+    of, and frozen ones beside what is donated. `updated` are the allocations of the arguments that the program returns
+    anew and that are not donated. `has_moments` says that some of the buffers are of an optimizer's state.
     """
 
     dump: DumpSet
@@ -170,6 +199,7 @@ class Subject(Struct, frozen=True):
     batch: Batch | None
     optimizer: str | None
     mapped: Batch | None = None
+    encoded: Encoded | None = None
     is_wrapped: bool = False
     is_sharded: bool = False
     is_training: bool = False

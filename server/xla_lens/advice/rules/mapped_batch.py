@@ -14,16 +14,11 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Subject
+from xla_lens.advice.subject import Subject, parts_of
 from xla_lens.blocks.blocks import Inlines, Name, Role
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.numbers import counted
-
-_MOST_PARTS: Final = 8
-"""The number of parts of the batch if it is divisible by it. A remainder would be computed apart, all at once."""
-
-_SMALLEST_BATCH: Final = 8
 
 
 def mapped_batch(facts: Facts) -> Iterator[Effect]:
@@ -31,7 +26,7 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
     all that the examples take, if each is computed on its own, or what a part of the program computes of them.
     """
     if facts.mapped and facts.axes:
-        axis, parts = facts.axis(facts.mapped.size), _parts(facts.mapped.size)
+        axis, parts = facts.axis(facts.mapped.size), parts_of(facts.mapped.size)
         for value, shape in facts.computed.items() if parts > 1 else ():
             if facts.axes.of_count[prod(shape.lengths)] & axis:
                 yield facts.divided(value, parts)
@@ -41,7 +36,7 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
             yield Effect(NONE, (facts.whole_time(sum(facts.size[value] for value in updated)),))
         return
     if facts.apart:
-        size, parts = facts.apart.size, _parts(facts.apart.size)
+        size, parts = facts.apart.size, parts_of(facts.apart.size)
         yield from (
             facts.divided(value, parts) for value in facts.computed if parts > 1 and facts.is_apart(value, size)
         )
@@ -57,7 +52,7 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
     lengths = _lengths_of_arguments(facts) if mapped else set[int]()
     counts = Counter(length for length in mapped.values() if length in lengths)
     batch = max(counts, key=lambda length: (counts[length], length), default=0)
-    parts = _parts(batch)
+    parts = parts_of(batch)
     if parts > 1 and facts.is_independent(batch):
         for value, shape in facts.computed.items():
             # A TPU divides the batch into tiles for some copies.
@@ -83,22 +78,16 @@ def _lengths_of_arguments(facts: Facts) -> set[int]:
     return lengths - donated
 
 
-def _parts(batch: int) -> int:
-    if batch < _SMALLEST_BATCH:
-        return 1
-    return max(parts for parts in range(1, _MOST_PARTS + 1) if batch % parts == 0)
-
-
 _VMAP: Final = lazy_pattern(r"(?:^|/)vmap\(")
 
 
 def _size(subject: Subject) -> int:
     """The batch size to map with, 0 if it is unknown."""
     if subject.mapped:
-        return subject.mapped.size // _parts(subject.mapped.size)
+        return subject.mapped.size // parts_of(subject.mapped.size)
     lengths = (re.match(r"\w+\[(\d+)", group.shape) for group in subject.groups)
     batch = next((int(match[1]) for match in lengths if match), 0)
-    return batch // _parts(batch)
+    return batch // parts_of(batch)
 
 
 def _what(subject: Subject) -> Inlines:

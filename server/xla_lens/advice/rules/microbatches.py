@@ -1,6 +1,6 @@
 """`microbatches`: the whole batch goes through the model at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final
 
@@ -40,8 +40,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     found, begin = facts.batch, facts.backward_step
     if found is None or begin is None or found.microbatches == 1 or facts.axes is None:
         return
-    becomes_small = found.size // found.microbatches < _FEWEST_IMAGES <= found.size
-    if facts.dump.backend is Backend.TPU and becomes_small and _mostly_convolves(facts):
+    if has_too_few_images(facts, found.size, found.microbatches):
         return
     axis = facts.axis(found.size, found.dimension)
     returned, batch = facts.returned, found.size
@@ -71,22 +70,38 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
             left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
             yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
-    computed_with = [value for value in kept if facts.is_computed_with(value, begin)]
-    trained = [value for value in computed_with if not facts.is_returned_unchanged(value)]
-    backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
-    end = max((facts.start[value] for value in backward), default=begin)
-    # The loop holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
-    tables = trained if facts.has_op_name(_LOOKUP) else ()
-    rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in tables)
-    copies = [Piece(0, end, more)] if (more := rows - _vmem_bytes(facts)) > 0 else []
-    yield Effect(NONE, (*_sums(facts, trained, end), *copies))
+    trained = [value for value in kept if is_trained_before(facts, value, begin)]
+    end = end_of_backward(facts, begin)
+    yield with_sums(facts, trained, 0, end)
     # What is updated as soon as its gradient is known waits for the gradients of the last part.
     for output in () if found.is_updated else facts.updated:
         if begin < facts.start[output] < end:
             yield Effect(output, (facts.piece(output, end + 1, facts.end[output]),), is_aside=True)
 
 
-def _sums(facts: Facts, trained: Iterable[int], end: int) -> Iterator[Piece]:
+def is_trained_before(facts: Facts, argument: int, step: int) -> bool:
+    """Whether something is computed with an argument before a step, and it is returned anew with other contents."""
+    return facts.is_computed_with(argument, step) and not facts.is_returned_unchanged(argument)
+
+
+def end_of_backward(facts: Facts, begin: int) -> int:
+    """The step at which the backward pass computes its last value, where it begins at a step."""
+    backward = (value for value in facts.candidates if facts.is_backward(facts.op_name(facts.name[value])))
+    return max((facts.start[value] for value in backward), default=begin)
+
+
+def with_sums(facts: Facts, trained: Sequence[int], start: int, end: int) -> Effect:
+    """What a loop over parts of the examples needs in addition, from a step to another one: the sums of the gradients
+    of weights.
+    """
+    # It holds the copies of tables and adds up their gradients in the same layout, in HBM what VMEM cannot hold.
+    tables = trained if facts.has_op_name(_LOOKUP) else ()
+    rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in tables)
+    copies = [Piece(start, end, more)] if (more := rows - _vmem_bytes(facts)) > 0 else []
+    return Effect(NONE, (*_sums(facts, trained, start, end), *copies))
+
+
+def _sums(facts: Facts, trained: Iterable[int], start: int, end: int) -> Iterator[Piece]:
     """Yield the buffers of the sums of the gradients of weights. XLA for CPUs and GPUs takes those of outputs, which
     are written after them.
     """
@@ -95,7 +110,13 @@ def _sums(facts: Facts, trained: Iterable[int], end: int) -> Iterator[Piece]:
         buffers.setdefault(facts.size[output], []).append(facts.dump.values.allocation.item(output))
     for value in trained:
         free = buffers.get(facts.size[value])
-        yield Piece(0, end, facts.size[value], free.pop() if free else None)
+        yield Piece(start, end, facts.size[value], free.pop() if free else None)
+
+
+def has_too_few_images(facts: Facts, size: int, parts: int) -> bool:
+    """Whether a TPU would convolve fewer images in one of several parts than it keeps apart, and all of them do not."""
+    becomes_few = size // parts < _FEWEST_IMAGES <= size
+    return facts.dump.backend is Backend.TPU and becomes_few and _mostly_convolves(facts)
 
 
 def _mostly_convolves(facts: Facts) -> bool:

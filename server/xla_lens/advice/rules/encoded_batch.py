@@ -1,0 +1,61 @@
+"""`encoded-batch`: the program encodes all examples at once before it compares them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from xla_lens.advice.actions import Cost
+from xla_lens.advice.codes import Rule
+from xla_lens.advice.encoders import encoded
+from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.rules.microbatches import end_of_backward, has_too_few_images, is_trained_before, with_sums
+from xla_lens.advice.subject import Subject, parts_of
+from xla_lens.blocks.blocks import Inlines
+from xla_lens.words.numbers import counted
+
+
+def encoded_batch(facts: Facts) -> Iterator[Effect]:
+    """Yield what encoders compute of each example in both passes, for a part of the examples, and the sums of the
+    gradients of their weights.
+    """
+    found, begin = facts.kept(encoded), facts.backward_step
+    parts = parts_of(found.batch.size) if found else 1
+    if found is None or begin is None or parts == 1 or has_too_few_images(facts, found.batch.size, parts):
+        return
+    yield from (facts.divided(value, parts) for value in found.values)
+    trained = [value for value in found.weights if is_trained_before(facts, value, begin)]
+    yield with_sums(facts, trained, begin, end_of_backward(facts, begin))
+
+
+def _what(subject: Subject) -> Inlines:
+    found = subject.encoded
+    if found is None:
+        return ("Encode some examples at a time, in jax.checkpoint",)
+    examples = counted(found.batch.size // parts_of(found.batch.size), "example")
+    changes = ". This changes the numbers slightly, because other random numbers are drawn"
+    return (
+        f"Encode {examples}",
+        *found.batch.told,
+        " at a time, in jax.checkpoint, before ",
+        *found.where,
+        " from all of them",
+        changes * found.batch.is_random,
+    )
+
+
+def _parts(subject: Subject) -> int:
+    return parts_of(subject.encoded.batch.size) if subject.encoded else 1
+
+
+def _snippet(subject: Subject) -> str:
+    code = (
+        f"z = jax.lax.map(jax.checkpoint(encode), x.reshape({_parts(subject)}, -1, *x.shape[1:]))  # encode computes "
+        "of some examples what is needed of each; z.reshape(-1, *z.shape[2:]) has all of them"
+    )
+    is_random = subject.encoded is not None and subject.encoded.batch.is_random
+    return f"{code}; each part with a key of its own" if is_random else code
+
+
+ROW: Final = RuleRow(
+    rule=Rule.ENCODED_BATCH, find=encoded_batch, what=_what, snippet=_snippet, cost=Cost.COMPUTE, factor=_parts
+)
