@@ -25,8 +25,8 @@ def _encoded(path: Path) -> Action | None:
         # On a CPU; features of two domains, whose covariances are compared.
         (
             "domains",
-            "Encode 2,048 examples (batch[2], batch[0] and batch[1]) at a time, in jax.checkpoint, before encoded.py:56 computes "
-            "something from all of them",
+            "Encode 2,048 examples (batch[2], batch[0] and batch[1]) at a time, in jax.checkpoint, before "
+            "encoded.py:56 computes something from all of them",
             1118.0,
         ),
         # For a TPU; what a loop has encoded is compared in VMEM.
@@ -46,8 +46,8 @@ def _encoded(path: Path) -> Action | None:
         # Dropout draws numbers for each example.
         (
             "dropped_views",
-            "Encode 1,024 examples (batch[0]) at a time, in jax.checkpoint, before encoded.py:183 computes something from "
-            "all of them. This changes the numbers slightly, because other random numbers are drawn",
+            "Encode 1,024 examples (batch[0]) at a time, in jax.checkpoint, before encoded.py:183 computes something "
+            "from all of them. This changes the numbers slightly, because other random numbers are drawn",
             375.5,
         ),
     ],

@@ -51,6 +51,11 @@
 - `prioritized`: a step of Q-learning that returns an error for each example.
 - `patches`: a step of a net that cuts images into patches with a convolution, for a TPU.
 - `relative`: attention of Transformer-XL, whose scores of relative positions are shifted.
+- `rolled_scores`: a step with attention whose scores of each query are averaged with those of the query before.
+- `standardized_logits`: a step of a language model whose logits are divided by the deviation of all of them.
+- `centred_squares`: a step of RMSProp that divides by the deviation of the gradients.
+- `posterior_mean`: a step that updates the mean and the precision of a distribution of weights.
+- `perturbed`: a step for examples that are moved along the gradient of their mean loss.
 - `replicas`: local steps of eight replicas, whose weights are averaged after them.
 - `rows_of_codes`: a step of a decoder that learns a code of each example.
 - `quantized`: a step of a net of convolutions whose factors are quantized, with derivatives of its own, for a TPU.
@@ -131,8 +136,10 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "physics",
             "microbatches",
-            "microbatches)[0]  # before anything is computed from them; divided by 4 if the loss is a mean",
+            "microbatches)[0]  # before anything is computed from them; those of means over the batch are divided by 4",
         ),
+        # The loss has the gradient of a mean with respect to the examples in it.
+        ("perturbed", "microbatches", "means over the batch and gradients of means within the loss are divided by 4"),
         # Windows of images are tokens of their own, which a TPU copies in another order.
         ("windows", "microbatches", "Split the batch (batch[0] and batch[1])"),
         # The weights of the step before begin as the weights, which the program returns, too.
@@ -210,7 +217,7 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "translation",
             "microbatches",
-            "because each part is divided by sums or maxima over it, such as its number of targets",
+            "Compute from all examples first what they are divided by, such as the number of targets",
         ),
         # Two tables and what computes the logits, each with two moments.
         ("translation", "logits", "Compute logits and loss in 8 chunks"),
@@ -234,7 +241,8 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "advantages",
             "microbatches",
-            "This changes the numbers slightly, because each part is divided by sums or maxima over it",
+            "Compute from all examples first what they are divided by, such as the number of targets, a deviation or a "
+            "maximum: else the numbers change",
         ),
         # The layers are in a Python loop within a net, which is called once.
         ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
@@ -271,7 +279,7 @@ def _text(advice: Advice, rule: str) -> str:
         # The sums of all parts are added up before they become means.
         ("codebook", "microbatches", "add up their gradients and what they add to codes, sums and counts"),
         # Each part would be divided by its own maximum.
-        ("replay", "microbatches", "because each part is divided by sums or maxima over it"),
+        ("replay", "microbatches", "Compute from all examples first what they are divided by"),
         # A TPU convolves six images at a time, but only to cut them into patches.
         ("patches", "microbatches", "Split the batch (x and y) into 4 microbatches"),
         # All batches that go through the net together are split.
@@ -304,9 +312,17 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("coverage", "attention-scores"),
         # The shift moves scores of a query to others.
         ("relative", "attention-scores"),
+        # Scores of a query are averaged with those of the query before.
+        ("rolled_scores", "attention-scores"),
+        # The logits of each token are divided by the deviation of all.
+        ("standardized_logits", "logits"),
         # Whatever their names are, these need the precision.
         ("accumulated", "optimizer-state"),
         ("squares", "optimizer-state"),
+        # The square of a mean is subtracted from a mean of squares: the difference is negative in bfloat16.
+        ("centred_squares", "optimizer-state"),
+        # Nothing is updated with it: it has the weights themselves.
+        ("posterior_mean", "optimizer-state"),
         # All examples have the mean of all in common, which `jax.lax.pmean` computes for `jax.vmap`.
         ("consensus", "mapped-batch"),
         # A loop over the weights of clients would copy them into one array first.
@@ -382,6 +398,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "rows_of_codes",
         "balanced",
         "beams_in_vmem",
+        "centred_squares",
         "coils",
         "convolved_plainly",
         "decode_and_keep",
@@ -396,6 +413,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "linked",
         "looked_up",
         "over_time",
+        "posterior_mean",
         "pulled",
         "recurrent_spread",
         "scored",

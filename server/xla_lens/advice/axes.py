@@ -562,6 +562,9 @@ class Axes:
                 return dimensions
             case b"slice" | b"dynamic-slice" | b"reduce-scatter":
                 self._mix(first, self._cut(own, operands))
+                if _is_forward(own) and not self._is_prefetching:
+                    pairs = zip(first.dimensions, lengths, strict=False)
+                    self._compare(first.dimensions, all_axes(one for one, length in pairs if length_of(one) > length))
                 is_of_device = any(operand.is_device for operand in operands[1:])
                 return shrunk(first.dimensions, lengths, is_padded=is_of_device, keeps_axes=self._is_prefetching)
             case b"custom-call" if _SAME_CALLS.search(text):

@@ -24,6 +24,13 @@ def is_nested(op_name: str | None) -> bool:
     return any(part.count(_FORWARD_MARK) > 1 for part in parts)
 
 
+def is_gradient_within(op_name: str) -> bool:
+    """Return whether an op_name belongs to a backward pass within the forward pass of a loss: to a gradient of several
+    examples together, if no `vmap` maps it over them.
+    """
+    return is_forward(op_name) and _TRANSPOSED in op_name and _MAPPED not in op_name
+
+
 def is_differentiated(op_name: str | None) -> bool:
     """Return whether an op_name of JAX belongs to what it differentiates: the forward or the backward pass."""
     return op_name is not None and _DIFFERENTIATED.search(op_name) is not None
@@ -87,6 +94,8 @@ _AGAIN: Final = "/rematted_computation/"
 _RANDOM_MASK: Final = "jit(_bernoulli)"
 _DIFFERENTIATED: Final = lazy_pattern(r"jvp\(|transpose\(")
 _FORWARD_MARK: Final = "jvp("
+_TRANSPOSED: Final = "transpose("
+_MAPPED: Final = "vmap("
 _BACKWARD: Final = lazy_pattern(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")
 _NUMBER: Final = lazy_pattern(r"(\d+)")
 _LAYER: Final = lazy_pattern(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")

@@ -8,7 +8,7 @@ An argument is *kept* in an output if it is a summand of it, with a constant fac
 *scaled* if it passes through another operation on its elements, as weights do whose decay is added to a gradient.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
 from itertools import count
@@ -101,6 +101,22 @@ def is_first_moment(origins: Origins, output: int, argument: int) -> bool | None
     do. Both are rows of `DumpSet.values`. None if the HLO module does not tell.
     """
     return _Flow(origins.dump, origins.writers).decays(output, argument) if origins.writers is not None else None
+
+
+def moves_weights(origins: Origins, outputs: Iterable[int], moment: int) -> bool:
+    """Return whether one of some outputs is computed from a moment, but not from its square: the difference of a mean
+    of squares and the square of a mean is negative where the mean has few digits. True if that is unknown. All are rows
+    of `DumpSet.values`.
+    """
+    if origins.writers is None:
+        return True
+    flow, is_used = _Flow(origins.dump, origins.writers), False
+    for output in outputs:
+        found, rows = flow.reached(output)
+        if flow.has_square_of(moment, rows):
+            return False
+        is_used |= not found or moment in found
+    return is_used
 
 
 def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
@@ -248,8 +264,10 @@ class _Flow:
         the instructions on the way.
         """
         begin = self._begin(output)
-        if begin is None:
-            return {}, set()
+        return self._reached(begin) if begin else ({}, set())
+
+    def _reached(self, begin: Position) -> tuple[dict[int, bool], set[int]]:
+        """What an element is computed from, as in `reached`."""
         # What is reached without scaling comes first.
         order, waiting = count(), [(False, 0, begin)]
         passed, found = set[Position](), dict[int, bool]()
@@ -267,6 +285,17 @@ class _Flow:
                 if before:
                     heappush(waiting, (is_scaled or scales, next(order), before))
         return found, {position.row for position in passed}
+
+    def has_square_of(self, argument: int, rows: Iterable[int]) -> bool:
+        """Whether one of some instructions is the square of what is computed from an argument element by element."""
+        for row in rows:
+            read = self.writers.read(row)
+            if read.own.opcode == b"multiply":
+                position = Position(row, ())
+                sources = [self._unscaled(self.writers.operand(position, number, ())) for number in (0, 1)]
+                if sources[0] is not None and sources[0] == sources[1] and argument in self._reached(sources[0])[0]:
+                    return True
+        return False
 
     def decays(self, output: int, argument: int) -> bool | None:
         """Return whether an output is a sum whose part of an argument is less than all of it, and that has no squares.

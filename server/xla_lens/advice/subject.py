@@ -77,11 +77,11 @@ class Batch(Struct, frozen=True):
     two models in turn. `dimension` is the number of the dimension of the examples. `is_trained` says that a model is
     trained for each of them, `has_gradients` that each has a gradient of its own, as where a program clips them one by
     one, `has_products` that the program sums products over them that it does not differentiate, such as those of
-    gradients with each other, `has_results` that it returns something for each, `is_summed` that what a program without
-    a backward pass computes of each is added up, and `is_apart` that only a part of it computes something of each.
-    `statistics` are the names of arguments that are updated with sums or means over the batch, `decided` those of which
-    such sums decide what changes, and `across` those of arguments that have the examples as another dimension, by the
-    number of that.
+    gradients with each other, `has_gradients_within` that the loss has gradients in it, `has_results` that it returns
+    something for each, `is_summed` that what a program without a backward pass computes of each is added up, and
+    `is_apart` that only a part of it computes something of each. `statistics` are the names of arguments that are
+    updated with sums or means over the batch, `decided` those of which such sums decide what changes, and `across`
+    those of arguments that have the examples as another dimension, by the number of that.
     """
 
     names: tuple[str, ...]
@@ -94,6 +94,7 @@ class Batch(Struct, frozen=True):
     is_trained: bool = False
     has_gradients: bool = False
     has_products: bool = False
+    has_gradients_within: bool = False
     has_results: bool = False
     is_summed: bool = False
     is_apart: bool = False

@@ -1,6 +1,6 @@
 """`logits`: the logits of all positions are live together."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import prod
 from typing import Final
 
@@ -40,6 +40,8 @@ def logits(facts: Facts) -> Iterator[Effect]:
     found = _with_tokens(facts, found)
     if not any(_is_of_tokens(facts, value) for value in found):
         return
+    if _are_mixed(facts, found):
+        return
     counts = {prod(shapes[value].lengths) for value in found}
     if facts.backward_step is None and _are_returned(facts, counts):
         return
@@ -61,6 +63,19 @@ def logits(facts: Facts) -> Iterator[Effect]:
         size = max(tables, default=0) * len({shape.type for shape in shapes.values()} & {*FLOATS})
         start, end = min(facts.start[value] for value in found), max(facts.end[value] for value in found)
         yield Effect(NONE, (Piece(start, end, size),))
+
+
+def _are_mixed(facts: Facts, found: Iterable[int]) -> bool:
+    """Whether the forward pass computes some of the logits from others of several tokens, as where it divides them by
+    the deviation of all. Attention and the like mix tokens before all of them.
+    """
+    arrays = (array for value in found if (array := facts.array(value)))
+    mixed = {(array.added | array.joined) & array.axes for array in arrays if _is_forward(array)}
+    return len(mixed) > 1
+
+
+def _is_forward(array: Array) -> bool:
+    return array.is_data and array.is_trained and not array.is_from_backward
 
 
 def _with_tokens(facts: Facts, found: list[int]) -> list[int]:

@@ -16,6 +16,7 @@ from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo.shapes import parse_shape
 from xla_lens.text.patterns import lazy_pattern
+from xla_lens.words.numbers import enumerated
 
 _FEWEST_IMAGES: Final = 8
 """The fewest examples of a part in which a TPU convolves. It moves positions of fewer ones into the batch, and then
@@ -175,13 +176,13 @@ def _what(subject: Subject) -> Inlines:
         "sums over the batch, such as those of normalization, are those of a part"
         if batch and batch.is_normalized
         else "",
-        "each part is divided by sums or maxima over it, such as its number of targets or a deviation"
-        if batch and batch.is_divided
-        else "",
         "other random numbers are drawn" if batch and batch.is_random else "",
     ]
     why = " and ".join(filter(None, changes))
     slightly = f". This changes the numbers slightly, because {why}" if why else ""
+    if batch and batch.is_divided:
+        divided = "what they are divided by, such as the number of targets, a deviation or a maximum"
+        slightly += f". Compute from all examples first {divided}: else the numbers change"
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
     added = "their results" if batch and batch.is_trained else "their gradients"
     if batch and batch.has_gradients and not batch.is_trained:
@@ -225,10 +226,11 @@ def _snippet(subject: Subject) -> str:
     elif batch and _has_other_products(batch):
         notes.append(f"and the other sums over the examples; divided by {_parts(subject)} if they are means")
     elif what == "gradients":
-        others = ", as other means over the batch are" if batch and batch.statistics else ""
-        parts = f"divided by {_parts(subject)}"
-        notes += ["before anything is computed from them", f"{parts} if the loss is a mean{others}"]
-        notes.append("if it is a sum, weight decay counts once")
+        notes += [
+            "before anything is computed from them",
+            f"{_means(batch)} are divided by {_parts(subject)}",
+            "terms without examples, such as weight decay, count once",
+        ]
     else:
         notes.append(f"what is a mean over the batch, or a gradient of one, is divided by {_parts(subject)}")
     if subject.is_sharded:
@@ -237,6 +239,14 @@ def _snippet(subject: Subject) -> str:
         notes.append(f"microbatches: {parts}, some of each device")
     code = f"{what} = jax.lax.scan(add_{what}, {zeros}, microbatches)[0]"
     return f"{code}  # {'; '.join(notes)}" if notes else code
+
+
+def _means(batch: Batch | None) -> str:
+    """What is divided by the number of parts."""
+    means = ["those of means over the batch"]
+    means += ["other means over it"] if batch and batch.statistics else []
+    means += ["gradients of means within the loss"] if batch and batch.has_gradients_within else []
+    return enumerated(means)
 
 
 def _in_keras(subject: Subject) -> str | None:

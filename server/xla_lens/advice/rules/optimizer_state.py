@@ -8,7 +8,7 @@ from xla_lens.advice.averages import FIRST_MOMENTS, Averages
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.donated_buffers import displaced_by_shrinking
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.provenance import is_first_moment
+from xla_lens.advice.provenance import is_first_moment, moves_weights
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
@@ -118,7 +118,16 @@ def _is_first_moment(facts: Facts, values: Sequence[int]) -> bool | None:
     """Whether the largest of some values is a first moment by how it is computed, None if that is unknown."""
     value = max(values, key=lambda value: facts.size[value])
     new = facts.new_version(value)
-    return is_first_moment(facts.origins, new, value) if new != NONE else None
+    if new == NONE:
+        return None
+    others = [other for other in facts.outputs if other != new and _lengths(facts, other) == _lengths(facts, value)]
+    is_moment = is_first_moment(facts.origins, new, value)
+    return is_moment and moves_weights(facts.origins, others, value)
+
+
+def _lengths(facts: Facts, value: int) -> tuple[int, ...] | None:
+    shape = facts.dimensions(value)
+    return shape.lengths if shape else None
 
 
 _NUMBERED: Final = lazy_pattern(r"\w+\[\d+\]")
