@@ -43,6 +43,13 @@ def _encoded(path: Path) -> Action | None:
             "encoded.py:158 computes something from all of them",
             842.7,
         ),
+        # Each of eight devices has 8,192 examples.
+        (
+            "shared_domains",
+            "Encode 1,024 examples of each device (data[1] and data[0]) at a time, in jax.checkpoint, before "
+            "/home/user/programs/e5.py:40 computes something from all of them",
+            543.5,
+        ),
         # Dropout draws numbers for each example.
         (
             "dropped_views",
@@ -59,6 +66,10 @@ def test_examples_are_encoded_in_parts_before_they_are_compared(
     assert action
     assert plain_text(action.what) == what
     assert action.cost is Cost.COMPUTE
+    assert action.snippet
+    # Else each device would encode all examples of a part.
+    is_of_device = "swapaxes" in action.snippet
+    assert is_of_device == ("of each device" in what)
     assert actual_mib / 1.25 <= action.saved_needed_bytes / MIB <= actual_mib * 1.1
 
 

@@ -20,10 +20,9 @@ _Calls: TypeAlias = tuple[tuple[str, int | None, str | None], ...]
 
 def encoded(facts: Facts) -> Encoded | None:
     """Return what a program encodes before it compares examples; of several batches, that with most bytes of the peak.
-    None if all that it computes is of one example, or if a loop takes the batch in parts already, and where several
-    devices share the batch.
+    None if all that it computes is of one example, or if a loop takes the batch in parts already.
     """
-    is_possible = facts.backward_step is not None and not (facts.is_sharded or facts.trains_in_loop or facts.batch)
+    is_possible = facts.backward_step is not None and not (facts.trains_in_loop or facts.batch)
     axes = facts.axes if is_possible else None
     if axes is None:
         return None

@@ -35,6 +35,7 @@ def _what(subject: Subject) -> Inlines:
     changes = ". This changes the numbers slightly, because other random numbers are drawn"
     return (
         f"Encode {examples}",
+        " of each device" * subject.is_sharded,
         *found.batch.told,
         " at a time, in jax.checkpoint, before ",
         *found.where,
@@ -48,12 +49,15 @@ def _parts(subject: Subject) -> int:
 
 
 def _snippet(subject: Subject) -> str:
-    code = (
-        f"z = jax.lax.map(jax.checkpoint(encode), x.reshape({_parts(subject)}, -1, *x.shape[1:]))  # encode computes "
-        "of some examples what is needed of each; z.reshape(-1, *z.shape[2:]) has all of them"
-    )
-    is_random = subject.encoded is not None and subject.encoded.batch.is_random
-    return f"{code}; each part with a key of its own" if is_random else code
+    parts, joined = f"x.reshape({_parts(subject)}, -1, *x.shape[1:])", "z.reshape(-1, *z.shape[2:])"
+    if subject.is_sharded:
+        # Each device would compute every example of a part that has only those of one device.
+        parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
+        joined = "z.swapaxes(0, 1).reshape(-1, *z.shape[2:])"
+    notes = ["encode computes of some examples what is needed of each", f"{joined} has all of them"]
+    if subject.encoded and subject.encoded.batch.is_random:
+        notes.append("each part with a key of its own")
+    return f"z = jax.lax.map(jax.checkpoint(encode), {parts})  # {'; '.join(notes)}"
 
 
 ROW: Final = RuleRow(
