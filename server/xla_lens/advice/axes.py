@@ -856,8 +856,9 @@ class Axes:
             if _is_forward(own) and is_differentiated(own.op_name) and factor.is_trained:
                 gone = (factor.added | factor.joined) & ~factor.axes
                 self.updated |= gone * factor.is_from_backward
-                # A layer gets a sum over the examples, which is no statistic.
-                mixed |= gone * (not factor.is_from_backward)
+                # A layer gets a sum over the examples, which is no statistic. Its gradient may have no axis of them.
+                mixed |= gone * (not factor.is_from_backward) & ~MARKS
+        self.joined |= mixed
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(own, left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | MARKS
@@ -949,7 +950,7 @@ class Axes:
                 found["f"] = tuple(factor for factor in (*shared, *right_part) if factor[1] != 1) or ((0, 1),)
                 left_free, left_over = (left_part, one["f"]) if name == "b" else (one["b"], left_part)
                 parts = _Parts([shared], [left_free], [right_part], [left_over], [other["i"]])
-        after_by_name = dict(zip(labels[2], lengths, strict=True))
+        after_by_name, beside = dict(zip(labels[2], lengths, strict=True)), 0
         for number, name in enumerate(sorted({*labels[2]} - {*"bf"})):
             here, there, after = one[name], other[name], after_by_name[name]
             size, dilation = length_of(there), dilations[number] if number < len(dilations) else 1
@@ -970,11 +971,12 @@ class Axes:
                 parts.right_over.append(there)
             else:
                 # Elements beside each other depend on each other now.
-                self.joined |= axes_of(here) & ~MARKS
-                self.whole |= {total(left.dimensions)} if axes_of(here) & ~MARKS else set()
+                beside |= axes_of(here) & ~MARKS
                 found[name] = resized(here, after)
                 parts.left_free.append(found[name])
-        return self._of_parts(own, left, right, parts, [(found[name], marks[name]) for name in labels[2]])
+        self._mix(left, beside)
+        result = self._of_parts(own, left, right, parts, [(found[name], marks[name]) for name in labels[2]])
+        return result._replace(joined=result.joined | beside)
 
     # ------------------------------------------------------------ elements by number
 

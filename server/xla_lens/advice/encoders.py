@@ -22,8 +22,9 @@ def encoded(facts: Facts) -> Encoded | None:
     """Return what a program encodes before it compares examples; of several batches, that with most bytes of the peak.
     None if all that it computes is of one example, or if a loop takes the batch in parts already.
     """
-    is_possible = facts.backward_step is not None and not (facts.trains_in_loop or facts.batch)
-    axes = facts.axes if is_possible else None
+    # A gradient within the loss is computed where the loss needs it.
+    is_in_parts = facts.trains_in_loop or facts.has_gradients_within or facts.batch
+    axes = facts.axes if facts.backward_step is not None and not is_in_parts else None
     if axes is None:
         return None
     # What each example trains of its own is no encoder of all.

@@ -112,6 +112,10 @@ class Facts:
         self.op_name = cache(self._op_name)
         self.is_backward = cache(is_backward)
         self.owned_at = cache(self._owned_at)
+        self.axes_of_leading = cache(self._axes_of_leading)
+        """Where the first dimension of all arguments with a length goes, as `FIRST_AXIS`, also of those that are
+        trained.
+        """
         self._is_view = cache(lambda name: _VIEW.match(dump.names[name]) is not None)
         self._users: list[int] = dump.uses.name.tolist()
         self._steps: list[int] = taken(dump.schedule.step, dump.schedule_row_of_name).tolist()
@@ -333,16 +337,19 @@ class Facts:
         """Whether each element of the results is computed from one element of the arguments whose first dimension has a
         size, and from all of the others.
         """
+        axes = self.axes_of_leading(size)
+        return axes is not None and not any(
+            found & FIRST_AXIS
+            for found in (axes.added, axes.joined, *(result.added | result.joined for result in axes.results))
+        )
+
+    def _axes_of_leading(self, size: int) -> Axes | None:
         bits = {
             value: (FIRST_AXIS, *[0] * (len(shape.lengths) - 1))
             for value, shape in self.shapes_of_arguments.items()
             if shape.lengths[0] == size
         }
-        axes = self._followed(bits, {FIRST_AXIS: size})
-        return axes is not None and not any(
-            found & FIRST_AXIS
-            for found in (axes.added, axes.joined, *(result.added | result.joined for result in axes.results))
-        )
+        return self._followed(bits, {FIRST_AXIS: size})
 
     def _followed(self, bits: Mapping[int, tuple[int, ...]], lengths: Mapping[int, int]) -> Axes | None:
         """Where axes of arguments go, by the bits of the dimensions of each argument that has data; None if the HLO
@@ -552,11 +559,31 @@ class Facts:
         return 0 if number or is_width else self._axis_bits.get((0, size, True), 0)
 
     @cached_property
+    def models(self) -> int:
+        """How many models `jax.vmap` trains with the same examples, each apart from the others: all that the program
+        returns has as many elements. 0 without such models.
+        """
+        lengths = {shape.lengths[0] for shape in (*self._trained_shapes, *self.returned) if shape}
+        if len(lengths) > 1 or self.is_sharded or self.backward_step is None or not self.has_op_name(_VMAP):
+            return 0
+        (size,) = lengths or (0,)
+        return size if size > 1 and size not in self.leading_lengths and self.is_independent(size) else 0
+
+    @property
+    def axes_of_mapped(self) -> tuple[Axes | None, int]:
+        """The axes that tell what `mapped` is about, and its own axis."""
+        if self.models:
+            return self.axes_of_leading(self.models), FIRST_AXIS
+        return self.axes, self.axis(self.mapped.size) if self.mapped else 0
+
+    @cached_property
     def mapped(self) -> Batch | None:
         """The batch of a program that computes an element of its results for each example, from that example alone, or
-        the sum of these: of one without a backward pass, or of one that trains a model for each example. None without
-        one, and where several devices share it.
+        the sum of these: of one without a backward pass, or of one that trains a model for each example, or several
+        models with the same examples. None without one, and where several devices share it.
         """
+        if self.models:
+            return Batch((), self.models, is_trained=True)
         if self.is_sharded or self.batch:
             return None
         counts = {prod(shape.lengths) for shape in self.computed.values()}
@@ -934,6 +961,7 @@ _NOT_COMPUTED: Final = int(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT)
 _MAPPED_GRADIENT: Final = lazy_pattern(r"/vmap\(transpose\(")
 """A backward pass that is mapped over examples or models."""
 
+_VMAP: Final = lazy_pattern(r"\bvmap\(")
 _BACKWARD_IN_LOOP: Final = lazy_pattern(r"/while/body/.*transpose\(")
 """A backward pass within the iterations of a loop."""
 

@@ -13,6 +13,9 @@ from xla_lens.advice.subject import Subject, parts_of
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.words.numbers import counted
 
+_TIMES_AS_MUCH: Final = 3
+"""How many times as much as the weights of encoders what they compute takes at least."""
+
 
 def encoded_batch(facts: Facts) -> Iterator[Effect]:
     """Yield what encoders compute of each example in both passes, for a part of the examples, and the sums of the
@@ -22,8 +25,12 @@ def encoded_batch(facts: Facts) -> Iterator[Effect]:
     parts = parts_of(found.batch.size) if found else 1
     if found is None or begin is None or parts == 1 or has_too_few_images(facts, found.batch.size, parts):
         return
-    yield from (facts.divided(value, parts) for value in found.values)
     trained = [value for value in found.weights if is_trained_before(facts, value, begin)]
+    # Each part has gradients of its own beside their sums.
+    weight_bytes, owned = sum(facts.size[value] for value in trained), facts.owned
+    if sum(owned.get(value, 0) for value in found.values) < _TIMES_AS_MUCH * weight_bytes:
+        return
+    yield from (facts.divided(value, parts) for value in found.values)
     yield with_sums(facts, trained, begin, end_of_backward(facts, begin))
 
 

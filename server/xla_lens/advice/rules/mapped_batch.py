@@ -25,10 +25,11 @@ def mapped_batch(facts: Facts) -> Iterator[Effect]:
     """Yield what a program computes of its batch, for a part of the batch: what `vmap` does without a backward pass,
     all that the examples take, if each is computed on its own, or what a part of the program computes of them.
     """
-    if facts.mapped and facts.axes:
-        axis, parts = facts.axis(facts.mapped.size), parts_of(facts.mapped.size)
+    axes, axis = facts.axes_of_mapped
+    if facts.mapped and axes:
+        parts = parts_of(facts.mapped.size)
         for value, shape in facts.computed.items() if parts > 1 else ():
-            if facts.axes.of_count[prod(shape.lengths)] & axis:
+            if axes.of_count[prod(shape.lengths)] & axis:
                 yield facts.divided(value, parts)
         if facts.mapped.is_trained and parts > 1:
             # The loop writes the trained models beside those that it reads, whether these are donated or not.

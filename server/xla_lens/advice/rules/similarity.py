@@ -1,7 +1,7 @@
 """`similarity`: a program compares all examples with all others at once."""
 
-from collections.abc import Iterable, Iterator
-from functools import reduce
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial, reduce
 from math import prod
 from operator import or_
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.axes import Axes
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import Lengths
+from xla_lens.advice.dimensions import FIRST_AXIS, Lengths
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
@@ -23,9 +23,25 @@ def similarity(facts: Facts) -> Iterator[Effect]:
     """Yield what has elements for each pair of two examples, for a part of the rows."""
     if facts.mapped:
         return
-    inputs = filter(None, map(facts.dimensions, facts.inputs))
     # On several devices, rows are compared with those of all.
-    counts = {shape.lengths[0] for shape in inputs if shape.lengths} - {1}
+    counts = _leading_lengths(facts, facts.inputs)
+    found = [*_compared(facts, counts, lambda: facts.axes, reduce(or_, map(facts.axis_of_examples, counts), 0))]
+    yield from found
+    # A step of a simulation returns the particles that it compares. Weights that are trained are no examples.
+    if not found and facts.backward_step is None:
+        for count in _leading_lengths(facts, facts.all_arguments):
+            yield from _compared(facts, {count}, partial(facts.axes_of_leading, count), FIRST_AXIS)
+
+
+def _leading_lengths(facts: Facts, arguments: Iterable[int]) -> set[int]:
+    shapes = filter(None, map(facts.dimensions, arguments))
+    return {shape.lengths[0] for shape in shapes if shape.lengths} - {1}
+
+
+def _compared(
+    facts: Facts, counts: Collection[int], axes_of: Callable[[], Axes | None], examples: int
+) -> Iterator[Effect]:
+    """Yield what compares examples, of which there are so many, by the axes of these."""
     weights = {_sorted(shape.lengths) for value in facts.arguments if (shape := facts.squeezed(value))}
     shapes = {
         value: shape
@@ -33,10 +49,11 @@ def similarity(facts: Facts) -> Iterator[Effect]:
         if (shape := facts.squeezed(value)) and _sorted(shape.lengths) not in weights
         if sum(any(length % count == 0 for count in counts) for length in shape.lengths) > 1
     }
-    axes = facts.axes if shapes else None
+    # The axes of a module take long to follow.
+    axes = axes_of() if shapes else None
     if axes is None:
         return
-    found = {*map(_sorted, _pairs(facts, axes, counts))}
+    found = {*map(_sorted, _pairs(axes, examples))}
     for value, shape in shapes.items():
         if _sorted(shape.lengths) in found:
             array = facts.array(value)
@@ -45,11 +62,10 @@ def similarity(facts: Facts) -> Iterator[Effect]:
                 yield facts.divided(value, _CHUNKS)
 
 
-def _pairs(facts: Facts, axes: Axes, counts: Iterable[int]) -> Iterator[Lengths]:
+def _pairs(axes: Axes, examples: int) -> Iterator[Lengths]:
     """The lengths of arrays whose rows can be computed one by one: nothing but reductions reads them, or the other
-    arrays of the same pairs. `counts` are the numbers of examples of the inputs.
+    arrays of the same pairs. `examples` are their axes.
     """
-    examples = reduce(or_, map(facts.axis_of_examples, counts), 0)
     returned = {lengths for result in axes.results if len(lengths := result.lengths) > 1}
     mixed = {
         pairs.of_examples
