@@ -229,7 +229,7 @@ def _snippet(subject: Subject) -> str:
         notes += [
             "before anything is computed from them",
             f"{_means(batch)} are divided by {_parts(subject)}",
-            "terms without examples, such as weight decay, count once",
+            "terms without examples, such as weight decay, count once, as for the whole batch",
         ]
     else:
         notes.append(f"what is a mean over the batch, or a gradient of one, is divided by {_parts(subject)}")
