@@ -19,57 +19,45 @@ def _encoded(path: Path) -> Action | None:
     return next((action for action in advice.actions if action.rule is Rule.ENCODED_BATCH), None)
 
 
+_WAY = (
+    " at a time, in jax.checkpoint: all that is computed of each alone, before {} computes something from all of them"
+)
+
+
 @pytest.mark.parametrize(
-    ("program", "what", "actual_mib"),
+    ("program", "examples", "line", "actual_mib"),
     [
         # On a CPU; features of two domains, whose covariances are compared.
-        (
-            "domains",
-            "Encode 2,048 examples (batch[2], batch[0] and batch[1]) at a time, in jax.checkpoint, before "
-            "encoded.py:56 computes something from all of them",
-            1118.0,
-        ),
+        ("domains", "2,048 examples (batch[2], batch[0] and batch[1])", "encoded.py:56", 1118.0),
         # For a TPU; what a loop has encoded is compared in VMEM.
-        (
-            "recordings",
-            "Encode 64 examples (batch[0]) at a time, in jax.checkpoint, before encoded.py:130 computes something from "
-            "all of them",
-            640.0,
-        ),
+        ("recordings", "64 examples (batch[0])", "encoded.py:130", 640.0),
         # Edges, whose messages are added up at nodes.
-        (
-            "messages",
-            "Encode 16,384 examples (batch[1], batch[2] and batch[3]) at a time, in jax.checkpoint, before "
-            "encoded.py:158 computes something from all of them",
-            842.7,
-        ),
+        ("messages", "16,384 examples (batch[1], batch[2] and batch[3])", "encoded.py:158", 842.7),
         # Each of eight devices has 8,192 examples.
         (
             "shared_domains",
-            "Encode 1,024 examples of each device (data[1] and data[0]) at a time, in jax.checkpoint, before "
-            "/home/user/programs/e5.py:40 computes something from all of them",
+            "1,024 examples of each device (data[1] and data[0])",
+            "/home/user/programs/e5.py:40",
             543.5,
         ),
+        # Points of a grid, whose neighbors a padding moves to their places, in a fusion with the line after that.
+        ("laplacian", "2,048 examples (grid)", "/home/user/programs/b4.py:36", 340.0),
         # Dropout draws numbers for each example.
-        (
-            "dropped_views",
-            "Encode 1,024 examples (batch[0]) at a time, in jax.checkpoint, before encoded.py:183 computes something "
-            "from all of them. This changes the numbers slightly, because other random numbers are drawn",
-            375.5,
-        ),
+        ("dropped_views", "1,024 examples (batch[0])", "encoded.py:183", 375.5),
     ],
 )
 def test_examples_are_encoded_in_parts_before_they_are_compared(
-    program: str, what: str, actual_mib: float, tmp_path: Path
+    program: str, examples: str, line: str, actual_mib: float, tmp_path: Path
 ) -> None:
     action = _encoded(extracted(program, tmp_path))
     assert action
-    assert plain_text(action.what) == what
+    is_drawn = program == "dropped_views"
+    changes = ". This changes the numbers slightly, because other random numbers are drawn" * is_drawn
+    assert plain_text(action.what) == f"Encode {examples}{_WAY.format(line)}{changes}"
     assert action.cost is Cost.COMPUTE
     assert action.snippet
     # Else each device would encode all examples of a part.
-    is_of_device = "swapaxes" in action.snippet
-    assert is_of_device == ("of each device" in what)
+    assert ("swapaxes" in action.snippet) == ("of each device" in examples)
     assert actual_mib / 1.25 <= action.saved_needed_bytes / MIB <= actual_mib * 1.1
 
 

@@ -44,8 +44,8 @@ _SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
             {
                 "similarity": "Compare the examples in f32[1024,1024,8] in 8 chunks of rows in loss"
                 " (called at traps.py:30)",
-                "encoded-batch": "Encode 128 examples (batch[0]) at a time, in jax.checkpoint, before small.py:25 "
-                "computes something from all of them",
+                "encoded-batch": "Encode 128 examples (batch[0]) at a time, in jax.checkpoint: all that is computed of "
+                "each alone, before small.py:25 computes something from all of them",
             },
         ),
         # The result is a gradient of the batch itself.

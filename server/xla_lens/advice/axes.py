@@ -499,7 +499,10 @@ class Axes:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
         found = self._joint(dimensions, sources, is_index=_is_integer(own.shape))
-        return found._replace(joined=found.joined | self._cut(own, operands)) if own.opcode in _SLICING else found
+        if own.opcode in _SLICING or own.opcode == b"pad":
+            moved = self._cut(own, operands) | self._shifted(own, text, operands[0])
+            return found._replace(joined=found.joined | moved)
+        return found
 
     def _is_undifferentiated(self, own: InstructionText) -> bool:
         """Whether op_names tell that the program does not differentiate an instruction."""
@@ -545,8 +548,7 @@ class Axes:
                 self.interleaved |= {prod(lengths)} if is_reshape and is_interleaved(first.lengths, lengths) else set()
                 return self._bitcast(own, first)
             case b"pad":
-                if _is_forward(own) and (own.op_name or "").endswith("/pad"):
-                    self._shift(text, first)
+                self._mix(first, self._shifted(own, text, first))
                 return padded(first.dimensions, lengths)
             case b"concatenate" | b"all-gather" | b"dynamic-update-slice":
                 parts = operands[: _SOURCES.get(own.opcode, len(operands))]
@@ -780,14 +782,21 @@ class Axes:
         self.joined |= axes
         self.whole |= {total(array.dimensions)} if axes else set()
 
-    def _shift(self, text: bytes, operand: Array) -> None:
-        """Note axes along which a padding of the program moves elements to the places of others, at once or by a slice
-        that cuts off the first ones. XLA pads what it concatenates, too.
+    def _shifted(self, own: InstructionText, text: bytes, operand: Array) -> int:
+        """The axes along which a padding of the program moves elements to the places of others, at once or by a slice
+        that cuts off the first ones. XLA also pads what it concatenates: a few elements and an array, or two arrays.
         """
+        if own.opcode != b"pad" or is_backward(own.op_name):
+            return 0
+        is_of_program = (own.op_name or "").endswith("/pad")
         padding = _PADDING.search(text)
         ends = [tuple(map(integer, end.split(b"_"))) for end in padding[1].split(b"x")] if padding else []
-        moved = [number for number, end in enumerate(ends) if any(end)]
-        self._mix(operand, all_axes(operand.dimensions[number] for number in moved) & ~MARKS)
+        moved = [
+            number
+            for number, (end, length) in enumerate(zip(ends, operand.lengths, strict=False))
+            if (any(end) if is_of_program else 0 < end[0] < min(_SHIFTED_BEFORE, length))
+        ]
+        return all_axes(operand.dimensions[number] for number in moved) & ~MARKS
 
     def _cut(self, own: InstructionText, operands: Sequence[Array]) -> int:
         """The axes of which a slice of the program has only some elements. One half of two batches in one is a whole
@@ -1323,6 +1332,9 @@ _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 
 _LABELS: Final = lazy_pattern(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
 _WINDOW_FIELD: Final = lazy_pattern(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
+_SHIFTED_BEFORE: Final = 9
+"""More elements than a program puts before an array to move it."""
+
 _MOST_CONVERSIONS: Final = 4
 """Maximum number of conversions of what a reduction computes."""
 

@@ -7,12 +7,14 @@ from typing import TypeAlias
 
 from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes
+from xla_lens.advice.dimensions import axes_of
 from xla_lens.advice.facts import MUCH_SMALLER, Dimensions, Facts, Read
-from xla_lens.advice.op_names import is_backward, is_forward
+from xla_lens.advice.op_names import is_backward, is_backward_within, is_forward
 from xla_lens.advice.subject import Batch, Encoded
 from xla_lens.model.attribution.frames import Origin
+from xla_lens.model.hlo.stack_frames import Frames, StackFrame
 from xla_lens.model.memory.over_time import placed_values
-from xla_lens.syntax.columns import Rows
+from xla_lens.syntax.columns import NONE, Rows
 
 _Calls: TypeAlias = tuple[tuple[str, int | None, str | None], ...]
 """The calls that make a value, the innermost first: the file, the line and the function of each. Empty if unknown."""
@@ -22,10 +24,10 @@ def encoded(facts: Facts) -> Encoded | None:
     """Return what a program encodes before it compares examples; of several batches, that with most bytes of the peak.
     None if all that it computes is of one example, or if a loop takes the batch in parts already.
     """
-    # A gradient within the loss is computed where the loss needs it.
-    is_in_parts = facts.trains_in_loop or facts.has_gradients_within or facts.batch
+    module, is_in_parts = facts.origins.module, facts.trains_in_loop or facts.batch is not None
     axes = facts.axes if facts.backward_step is not None and not is_in_parts else None
-    if axes is None:
+    # A gradient within the loss is computed where the loss needs it.
+    if axes is None or module is None or any(map(is_backward_within, module.sources.op_names)):
         return None
     # What each example trains of its own is no encoder of all.
     mixed = axes.trained_sums & (axes.joined | axes.added) & ~axes.of_own_weights
@@ -76,8 +78,9 @@ class _Encoders:
         return (*{*self._facts.computed, *placed[sizes[placed] >= max(1, least)].tolist()},)
 
     def _is_mixed(self, array: Array) -> bool:
-        """Whether an array is computed from several examples."""
-        return bool((array.added | array.joined) & self._axis)
+        """Whether an array is computed from several examples, or has an element for each pair of them."""
+        is_of_pairs = sum(bool(axes_of(dimension) & self._axis) for dimension in array.dimensions) > 1
+        return is_of_pairs or bool((array.added | array.joined) & self._axis)
 
     def _is_encoding(self, calls: _Calls) -> bool:
         """Whether some calls encode. Those of what JAX traces once for several calls have only the innermost one."""
@@ -123,9 +126,32 @@ class _Encoders:
         facts = self._facts
         inputs = [value for value in facts.inputs if facts.axes_of_array(value) & self._axis and self._reads(value)]
         weights = [value for value in facts.arguments if value not in facts.inputs and self._reads(value)]
-        lines = (facts.origins.of_name(read.name).line for read in sorted(self._comparing))
+        lines = (self._line(read.name) for read in sorted(self._comparing))
         batch = Batch(facts.names_of(inputs), self._size, is_random=bool(self._axes.random & self._axis))
         return Encoded(batch, tuple(self.values), tuple(weights), next(filter(None, lines), None))
+
+    def _line(self, name: int) -> StackFrame | None:
+        """The line that computes something from several examples. A fusion has that of its last instruction: then it is
+        the first one of the same function that does not encode.
+        """
+        origins = self._facts.origins
+        line, writers = origins.of_name(name).line, origins.writers
+        row = writers.module.row_of(self._facts.dump.names[name]) if writers else NONE
+        if line is None or writers is None or row == NONE:
+            return line
+        inside = (
+            writers.read(inner)
+            for computation in writers.called(row, b"calls")
+            for inner in writers.module.instructions_of(computation)
+        )
+        lines = [
+            read.line
+            for read in inside
+            if read.line
+            and (read.line.file, read.line.function) == (line.file, line.function)
+            and not self._is_encoding(_calls_of(read.frames, read.line))
+        ]
+        return min((line, *lines), key=lambda each: each.line or 0)
 
     def _reads(self, argument: int) -> bool:
         """Whether an encoder reads an argument, or what is computed of that alone, such as a part of it."""
@@ -149,5 +175,8 @@ def _is_forward(array: Array, op_name: str | None) -> bool:
 
 
 def _calls(origin: Origin) -> _Calls:
-    frames = origin.frames or ((origin.line,) if origin.line else ())
-    return tuple((frame.file, frame.line, frame.function) for frame in frames)
+    return _calls_of(origin.frames, origin.line)
+
+
+def _calls_of(frames: Frames, line: StackFrame | None) -> _Calls:
+    return tuple((frame.file, frame.line, frame.function) for frame in frames or ((line,) if line else ()))

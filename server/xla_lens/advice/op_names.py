@@ -24,11 +24,16 @@ def is_nested(op_name: str | None) -> bool:
     return any(part.count(_FORWARD_MARK) > 1 for part in parts)
 
 
+def is_backward_within(op_name: str) -> bool:
+    """Return whether an op_name belongs to a backward pass within the forward pass of a loss."""
+    return is_forward(op_name) and _TRANSPOSED in op_name
+
+
 def is_gradient_within(op_name: str) -> bool:
-    """Return whether an op_name belongs to a backward pass within the forward pass of a loss: to a gradient of several
-    examples together, if no `vmap` maps it over them.
+    """Return whether an op_name belongs to a gradient within the forward pass of a loss that is one of several examples
+    together: no `vmap` maps it over them.
     """
-    return is_forward(op_name) and _TRANSPOSED in op_name and _MAPPED not in op_name
+    return is_backward_within(op_name) and _MAPPED not in op_name
 
 
 def is_differentiated(op_name: str | None) -> bool:

@@ -8,9 +8,10 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.encoders import encoded
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.rules.microbatches import end_of_backward, has_too_few_images, is_trained_before, with_sums
+from xla_lens.advice.rules.microbatches import end_of_backward, has_too_few_images, with_sums
 from xla_lens.advice.subject import Subject, parts_of
 from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.memory.edits import Piece
 from xla_lens.words.numbers import counted
 
 _TIMES_AS_MUCH: Final = 3
@@ -25,13 +26,15 @@ def encoded_batch(facts: Facts) -> Iterator[Effect]:
     parts = parts_of(found.batch.size) if found else 1
     if found is None or begin is None or parts == 1 or has_too_few_images(facts, found.batch.size, parts):
         return
-    trained = [value for value in found.weights if is_trained_before(facts, value, begin)]
-    # Each part has gradients of its own beside their sums.
+    trained = [value for value in found.weights if not facts.is_returned_unchanged(value)]
     weight_bytes, owned = sum(facts.size[value] for value in trained), facts.owned
+    start, end = begin, end_of_backward(facts, begin)
     if sum(owned.get(value, 0) for value in found.values) < _TIMES_AS_MUCH * weight_bytes:
         return
     yield from (facts.divided(value, parts) for value in found.values)
-    yield with_sums(facts, trained, begin, end_of_backward(facts, begin))
+    # Each part has gradients of its own beside their sums.
+    sums = with_sums(facts, trained, start, end)
+    yield sums._replace(pieces=(*sums.pieces, Piece(start, end, weight_bytes)))
 
 
 def _what(subject: Subject) -> Inlines:
@@ -44,7 +47,7 @@ def _what(subject: Subject) -> Inlines:
         f"Encode {examples}",
         " of each device" * subject.is_sharded,
         *found.batch.told,
-        " at a time, in jax.checkpoint, before ",
+        " at a time, in jax.checkpoint: all that is computed of each alone, before ",
         *found.where,
         " from all of them",
         changes * found.batch.is_random,
@@ -61,7 +64,7 @@ def _snippet(subject: Subject) -> str:
         # Each device would compute every example of a part that has only those of one device.
         parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
         joined = "z.swapaxes(0, 1).reshape(-1, *z.shape[2:])"
-    notes = ["encode computes of some examples what is needed of each", f"{joined} has all of them"]
+    notes = ["encode computes of some examples all that is of one alone", f"{joined} has all of them"]
     if subject.encoded and subject.encoded.batch.is_random:
         notes.append("each part with a key of its own")
     return f"z = jax.lax.map(jax.checkpoint(encode), {parts})  # {'; '.join(notes)}"

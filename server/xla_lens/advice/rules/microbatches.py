@@ -71,18 +71,14 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
             left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
             yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
-    trained = [value for value in kept if is_trained_before(facts, value, begin)]
+    computed_with = [value for value in kept if facts.is_computed_with(value, begin)]
+    trained = [value for value in computed_with if not facts.is_returned_unchanged(value)]
     end = end_of_backward(facts, begin)
     yield with_sums(facts, trained, 0, end)
     # What is updated as soon as its gradient is known waits for the gradients of the last part.
     for output in () if found.is_updated else facts.updated:
         if begin < facts.start[output] < end:
             yield Effect(output, (facts.piece(output, end + 1, facts.end[output]),), is_aside=True)
-
-
-def is_trained_before(facts: Facts, argument: int, step: int) -> bool:
-    """Whether something is computed with an argument before a step, and it is returned anew with other contents."""
-    return facts.is_computed_with(argument, step) and not facts.is_returned_unchanged(argument)
 
 
 def end_of_backward(facts: Facts, begin: int) -> int:
