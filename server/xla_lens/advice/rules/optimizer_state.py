@@ -122,7 +122,8 @@ def _is_first_moment(facts: Facts, values: Sequence[int]) -> bool | None:
         return None
     others = [other for other in facts.outputs if other != new and _lengths(facts, other) == _lengths(facts, value)]
     is_moment = is_first_moment(facts.origins, new, value)
-    return is_moment and moves_weights(facts.origins, others, value)
+    # Devices that share moments may have whole weights.
+    return is_moment and (not others or moves_weights(facts.origins, others, value))
 
 
 def _lengths(facts: Facts, value: int) -> tuple[int, ...] | None:
