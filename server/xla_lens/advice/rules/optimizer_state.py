@@ -1,6 +1,7 @@
 """`optimizer-state`: the optimizer keeps its state in f32."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -120,15 +121,16 @@ def _is_first_moment(facts: Facts, values: Sequence[int]) -> bool | None:
     new = facts.new_version(value)
     if new == NONE:
         return None
-    others = [other for other in facts.outputs if other != new and _lengths(facts, other) == _lengths(facts, value)]
-    is_moment = is_first_moment(facts.origins, new, value)
     # Devices that share moments may have whole weights.
-    return is_moment and (not others or moves_weights(facts.origins, others, value))
+    count = _count(facts, value)
+    others = [other for other in facts.outputs if other != new and _count(facts, other) % count == 0]
+    return is_first_moment(facts.origins, new, value) and moves_weights(facts.origins, others, value)
 
 
-def _lengths(facts: Facts, value: int) -> tuple[int, ...] | None:
+def _count(facts: Facts, value: int) -> int:
+    """The number of elements of an array, 1 if it is unknown."""
     shape = facts.dimensions(value)
-    return shape.lengths if shape else None
+    return prod(shape.lengths) if shape else 1
 
 
 _NUMBERED: Final = lazy_pattern(r"\w+\[\d+\]")
