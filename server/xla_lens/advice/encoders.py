@@ -9,7 +9,7 @@ from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes
 from xla_lens.advice.dimensions import axes_of
 from xla_lens.advice.facts import MUCH_SMALLER, Dimensions, Facts, Read
-from xla_lens.advice.op_names import is_backward, is_backward_within, is_forward
+from xla_lens.advice.op_names import BACKWARD_WITHIN, is_backward, is_forward
 from xla_lens.advice.subject import Batch, Encoded
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame
@@ -24,10 +24,10 @@ def encoded(facts: Facts) -> Encoded | None:
     """Return what a program encodes before it compares examples; of several batches, that with most bytes of the peak.
     None if all that it computes is of one example, or if a loop takes the batch in parts already.
     """
-    module, is_in_parts = facts.origins.module, facts.trains_in_loop or facts.batch is not None
+    is_in_parts = facts.trains_in_loop or facts.batch is not None
     axes = facts.axes if facts.backward_step is not None and not is_in_parts else None
     # A gradient within the loss is computed where the loss needs it.
-    if axes is None or module is None or any(map(is_backward_within, module.sources.op_names)):
+    if axes is None or facts.has_op_name(BACKWARD_WITHIN):
         return None
     # What each example trains of its own is no encoder of all.
     mixed = axes.trained_sums & (axes.joined | axes.added) & ~axes.of_own_weights

@@ -14,7 +14,7 @@ import numpy as np
 from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
-from xla_lens.advice.op_names import folded, is_backward, is_differentiated, is_gradient_within, is_marked
+from xla_lens.advice.op_names import GRADIENT_WITHIN, folded, is_backward, is_differentiated, is_marked
 from xla_lens.advice.provenance import adds_forward_sums, has_gradient, updated_arguments
 from xla_lens.advice.subject import Batch
 from xla_lens.model.attribution.frames import Origins
@@ -456,7 +456,7 @@ class Facts:
                     is_trained=self._trains_each(axes, axis, size),
                     has_gradients=self._has_gradients(axes, axis, size),
                     has_products=bool(axes.products_apart & axis),
-                    has_gradients_within=self.has_gradients_within,
+                    has_gradients_within=self.has_op_name(GRADIENT_WITHIN),
                     has_results=any(
                         result.axes & axis and not (result.is_from_backward and result.lengths in trained)
                         for result in axes.results
@@ -494,12 +494,6 @@ class Facts:
             return True
         news = map(self.new_version, states)
         return any(new != NONE and has_gradient(self.origins, new) for new in news)
-
-    @property
-    def has_gradients_within(self) -> bool:
-        """Whether a loss has gradients in it that are those of several examples together."""
-        module = self.origins.module
-        return module is not None and any(map(is_gradient_within, module.sources.op_names))
 
     @property
     def trains_in_loop(self) -> bool:

@@ -24,18 +24,6 @@ def is_nested(op_name: str | None) -> bool:
     return any(part.count(_FORWARD_MARK) > 1 for part in parts)
 
 
-def is_backward_within(op_name: str) -> bool:
-    """Return whether an op_name belongs to a backward pass within the forward pass of a loss."""
-    return is_forward(op_name) and _TRANSPOSED in op_name
-
-
-def is_gradient_within(op_name: str) -> bool:
-    """Return whether an op_name belongs to a gradient within the forward pass of a loss that is one of several examples
-    together: no `vmap` maps it over them.
-    """
-    return is_backward_within(op_name) and _MAPPED not in op_name
-
-
 def is_differentiated(op_name: str | None) -> bool:
     """Return whether an op_name of JAX belongs to what it differentiates: the forward or the backward pass."""
     return op_name is not None and _DIFFERENTIATED.search(op_name) is not None
@@ -90,6 +78,12 @@ def common_name(op_names: Sequence[str | None]) -> str | None:
 RANDOM_BITS: Final = ("threefry", "random_bits", "/iota_2x32_shape", "jit(_uniform)")
 """Parts of the op_names of what draws random numbers by arithmetic."""
 
+BACKWARD_WITHIN: Final = lazy_pattern(r"^(?:(?!transpose\().)*?jvp\(.*transpose\(")
+"""The op_names of a backward pass within the forward pass of a loss."""
+
+GRADIENT_WITHIN: Final = lazy_pattern(r"^(?!.*vmap\()(?:(?!transpose\().)*?jvp\(.*transpose\(")
+"""Those of a gradient of several examples together: no `vmap` maps it over them."""
+
 KEPT_BY_POLICY: Final = "/reduce_precision"
 """How the op_name of a value ends that a policy of `jax.checkpoint` keeps: JAX rounds it to the type that it has."""
 
@@ -99,8 +93,6 @@ _AGAIN: Final = "/rematted_computation/"
 _RANDOM_MASK: Final = "jit(_bernoulli)"
 _DIFFERENTIATED: Final = lazy_pattern(r"jvp\(|transpose\(")
 _FORWARD_MARK: Final = "jvp("
-_TRANSPOSED: Final = "transpose("
-_MAPPED: Final = "vmap("
 _BACKWARD: Final = lazy_pattern(r"(?:(?!jvp\().)*?(?:transpose\(|\bgradient_tape/|\bgradients/)")
 _NUMBER: Final = lazy_pattern(r"(\d+)")
 _LAYER: Final = lazy_pattern(r"(?<=[_.\[])[0-9]+(?=[\]/)_.']|$)")

@@ -104,19 +104,19 @@ def is_first_moment(origins: Origins, output: int, argument: int) -> bool | None
 
 
 def moves_weights(origins: Origins, outputs: Iterable[int], moment: int) -> bool:
-    """Return whether one of some outputs is computed from a moment, but not from its square: the difference of a mean
-    of squares and the square of a mean is negative where the mean has few digits. True if that is unknown. All are rows
-    of `DumpSet.values`.
+    """Return whether one of some outputs is computed from a moment, and the first one not from its square: the
+    difference of a mean of squares and the square of a mean is negative where the mean has few digits. True if that is
+    unknown. All are rows of `DumpSet.values`.
     """
     if origins.writers is None:
         return True
-    flow, is_used = _Flow(origins.dump, origins.writers), False
+    flow, is_unknown = _Flow(origins.dump, origins.writers), False
     for output in outputs:
         found, rows = flow.reached(output)
-        if flow.has_square_of(moment, rows):
-            return False
-        is_used |= not found or moment in found
-    return is_used
+        if moment in found:
+            return not flow.has_square_of(moment, rows)
+        is_unknown |= not found
+    return is_unknown
 
 
 def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
