@@ -43,12 +43,15 @@ def _compared(
 ) -> Iterator[Effect]:
     """Yield what compares examples, of which there are so many, by the axes of these."""
     weights = {_sorted(shape.lengths) for value in facts.arguments if (shape := facts.squeezed(value))}
-    shapes = {
-        value: shape
-        for value in facts.computed
-        if (shape := facts.squeezed(value)) and _sorted(shape.lengths) not in weights
+    computed = {value: shape for value in facts.computed if (shape := facts.squeezed(value))}
+    # Many values have one of few shapes.
+    likely = {
+        shape
+        for shape in {*computed.values()}
+        if _sorted(shape.lengths) not in weights
         if sum(any(length % count == 0 for count in counts) for length in shape.lengths) > 1
     }
+    shapes = {value: shape for value, shape in computed.items() if shape in likely}
     # The axes of a module take long to follow.
     axes = axes_of() if shapes else None
     if axes is None:
