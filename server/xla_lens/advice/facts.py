@@ -565,10 +565,10 @@ class Facts:
 
     @property
     def axes_of_mapped(self) -> tuple[Axes | None, int]:
-        """The axes that tell what `mapped` is about, and its own axis."""
+        """The axes that tell what `mapped` is about, and its own axis. None without such a batch."""
         if self.models:
             return self.axes_of_leading(self.models), FIRST_AXIS
-        return self.axes, self.axis(self.mapped.size) if self.mapped else 0
+        return (self.axes, self.axis(self.mapped.size)) if self.mapped else (None, 0)
 
     @cached_property
     def mapped(self) -> Batch | None:

@@ -18,6 +18,9 @@ from xla_lens.blocks.blocks import Inlines, Name, Role
 _CHUNKS: Final = 8
 """The number of chunks of rows."""
 
+_FEWEST_PARTICLES: Final = 128
+"""The pairs of fewer particles are no problem. The axes of a module take long to follow."""
+
 
 def similarity(facts: Facts) -> Iterator[Effect]:
     """Yield what has elements for each pair of two examples, for a part of the rows."""
@@ -29,7 +32,8 @@ def similarity(facts: Facts) -> Iterator[Effect]:
     yield from found
     # A step of a simulation returns the particles that it compares. Weights that are trained are no examples.
     if not found and facts.backward_step is None:
-        for count in _leading_lengths(facts, facts.all_arguments):
+        counts = {count for count in _leading_lengths(facts, facts.all_arguments) if count >= _FEWEST_PARTICLES}
+        for count in counts:
             yield from _compared(facts, {count}, partial(facts.axes_of_leading, count), FIRST_AXIS)
 
 
