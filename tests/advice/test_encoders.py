@@ -1,4 +1,6 @@
-"""What is encoded of each example before examples are compared, on programs of `proving/encoded.py` in `programs/`."""
+"""Advice to encode examples in parts before a loss compares them. The programs are those of `proving/encoded.py`, and
+some of users; `programs/` has their dumps.
+"""
 
 from pathlib import Path
 

@@ -499,10 +499,9 @@ class Axes:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
         found = self._joint(dimensions, sources, is_index=_is_integer(own.shape))
-        if own.opcode in _SLICING or own.opcode == b"pad":
-            moved = self._cut(own, operands) | self._shifted(own, text, operands[0])
-            return found._replace(joined=found.joined | moved)
-        return found
+        beside = self._cut(own, operands) | self._shifted(own, text, first)
+        self._mix(first, beside)
+        return found._replace(joined=found.joined | beside) if beside else found
 
     def _is_undifferentiated(self, own: InstructionText) -> bool:
         """Whether op_names tell that the program does not differentiate an instruction."""
@@ -548,7 +547,6 @@ class Axes:
                 self.interleaved |= {prod(lengths)} if is_reshape and is_interleaved(first.lengths, lengths) else set()
                 return self._bitcast(own, first)
             case b"pad":
-                self._mix(first, self._shifted(own, text, first))
                 return padded(first.dimensions, lengths)
             case b"concatenate" | b"all-gather" | b"dynamic-update-slice":
                 parts = operands[: _SOURCES.get(own.opcode, len(operands))]
@@ -563,7 +561,6 @@ class Axes:
                     self._gather_axes((dimension,))
                 return dimensions
             case b"slice" | b"dynamic-slice" | b"reduce-scatter":
-                self._mix(first, self._cut(own, operands))
                 if _is_forward(own) and not self._is_prefetching:
                     pairs = zip(first.dimensions, lengths, strict=False)
                     self._compare(first.dimensions, all_axes(one for one, length in pairs if length_of(one) > length))
@@ -802,10 +799,12 @@ class Axes:
         """The axes of which a slice of the program has only some elements. One half of two batches in one is a whole
         batch, and each device may take its own part.
         """
-        operand, lengths = operands[0], lengths_of(own.shape)
-        is_of_device = any(other.is_device for other in operands[1:])
-        if self._is_prefetching or is_of_device or own.op_name is None or own.opcode not in _SLICING:
+        if own.opcode not in _SLICING or self._is_prefetching or own.op_name is None:
             return 0
+        operand, *others = operands
+        if any(other.is_device for other in others):
+            return 0
+        lengths = lengths_of(own.shape)
         before, after = list[Factor](), list[Factor]()
         for dimension, length in zip(operand.dimensions, lengths, strict=False):
             before += dimension

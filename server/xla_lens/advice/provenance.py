@@ -267,7 +267,7 @@ class _Flow:
         return self._reached(begin) if begin else ({}, set())
 
     def _reached(self, begin: Position) -> tuple[dict[int, bool], set[int]]:
-        """What an element is computed from, as in `reached`."""
+        """Return the same as `reached`, for one position instead of an output."""
         # What is reached without scaling comes first.
         order, waiting = count(), [(False, 0, begin)]
         passed, found = set[Position](), dict[int, bool]()

@@ -28,13 +28,13 @@ def encoded_batch(facts: Facts) -> Iterator[Effect]:
         return
     trained = [value for value in found.weights if not facts.is_returned_unchanged(value)]
     weight_bytes, owned = sum(facts.size[value] for value in trained), facts.owned
-    start, end = begin, end_of_backward(facts, begin)
     if sum(owned.get(value, 0) for value in found.values) < _TIMES_AS_MUCH * weight_bytes:
         return
     yield from (facts.divided(value, parts) for value in found.values)
     # Each part has gradients of its own beside their sums.
-    sums = with_sums(facts, trained, start, end)
-    yield sums._replace(pieces=(*sums.pieces, Piece(start, end, weight_bytes)))
+    end = end_of_backward(facts, begin)
+    sums = with_sums(facts, trained, begin, end)
+    yield sums._replace(pieces=(*sums.pieces, Piece(begin, end, weight_bytes)))
 
 
 def _what(subject: Subject) -> Inlines:
