@@ -1097,7 +1097,7 @@ TRAPS: dict[str, Trap] = {
     "private_sequences": Trap(private_sequences, ("logits", "attention-scores"), ("microbatches",)),
     "with_policy": Trap(with_policy, (), ("rematerialize:without the policy",)),
     "denoised": Trap(denoised, ("donate:params",), ("donate:if nothing uses x",)),
-    "advantages": Trap(advantages, ("logits",), ("microbatches:divided by sums or maxima over it",)),
+    "advantages": Trap(advantages, ("logits",), ("microbatches:Compute from all examples first",)),
     "adapted": Trap(adapted, ("rematerialize",)),
     "plain_net": Trap(plain_net, ("rematerialize:Wrap net", "rematerialize:Wrap loss")),
     "smoothed": Trap(smoothed, ("optimizer-state",)),
