@@ -220,7 +220,7 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "translation",
             "microbatches",
-            "Compute from all examples first what they are divided by, such as the number of targets",
+            "Compute from all examples first what they are normalized by, such as a mean and a deviation",
         ),
         # Two tables and what computes the logits, each with two moments.
         ("translation", "logits", "Compute logits and loss in 8 chunks"),
@@ -247,8 +247,8 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "advantages",
             "microbatches",
-            "Compute from all examples first what they are divided by, such as the number of targets, a deviation or a "
-            "maximum: else the numbers change",
+            "Compute from all examples first what they are normalized by, such as a mean and a deviation, a maximum or "
+            "the number of targets: else the numbers change",
         ),
         # The layers are in a Python loop within a net, which is called once.
         ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
@@ -285,7 +285,7 @@ def _text(advice: Advice, rule: str) -> str:
         # The sums of all parts are added up before they become means.
         ("codebook", "microbatches", "add up their gradients and what they add to codes, sums and counts"),
         # Each part would be divided by its own maximum.
-        ("replay", "microbatches", "Compute from all examples first what they are divided by"),
+        ("replay", "microbatches", "Compute from all examples first what they are normalized by"),
         # A TPU convolves six images at a time, but only to cut them into patches.
         ("patches", "microbatches", "Split the batch (x and y) into 4 microbatches"),
         # All batches that go through the net together are split.

@@ -51,6 +51,8 @@ class Program:
     heads: int = 8
     is_scanned: bool = False
     devices: int = 1
+    is_replicated: bool = False
+    """Whether each device has all of the weights and of the state."""
     dtype: Any = HALF
     """The type of the activations. Weights and optimizer state are float32."""
     donated: tuple[int, ...] = ()
@@ -387,8 +389,8 @@ STEPS: dict[str, Callable[..., Any]] = {
 
 
 def placed(one: Program, arguments: Any, devices: Any) -> Any:
-    """The arguments with their shardings: weights and state divided along their longest axis, batches along the
-    first.
+    """The arguments with their shardings: weights and state, unless they are replicated, divided along their longest
+    axis, batches along the first.
     """
     mesh = Mesh(devices[: one.devices], ("data",))
 
@@ -397,7 +399,8 @@ def placed(one: Program, arguments: Any, devices: Any) -> Any:
         if one.devices > 1:
             axis = max(range(array.ndim), key=lambda axis: array.shape[axis]) if number < 2 else 0
             divided: list[str | None] = [None] * axis
-            sharding = NamedSharding(mesh, PartitionSpec(*divided, "data"))
+            is_whole = one.is_replicated and number < 2
+            sharding = NamedSharding(mesh, PartitionSpec() if is_whole else PartitionSpec(*divided, "data"))
         return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
 
     return tuple(jax.tree.map(partial(with_sharding, number), argument) for number, argument in enumerate(arguments))
@@ -464,6 +467,16 @@ BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "decode_scanned": (Program("decode", layers=16, width=1024, batch=8, length=2048, is_scanned=True), BOTH),
     "sharded": (replace(TRAINED, width=2048, batch=32, heads=16, devices=8), BOTH),
     "sharded_scanned": (replace(TRAINED, layers=16, width=2048, batch=32, heads=16, devices=8, is_scanned=True), BOTH),
+    "replicated": (replace(TRAINED, batch=32, devices=8, is_replicated=True), BOTH),
+    "replicated_scanned": (
+        replace(TRAINED, layers=16, remat="layer", batch=32, devices=8, is_scanned=True, is_replicated=True),
+        BOTH,
+    ),
+    "replicated_kept": (replace(TRAINED, layers=4, batch=16, devices=8, is_replicated=True, donated=()), BOTH),
+    "replicated_mlp": (
+        Program("mlp", layers=4, width=2048, batch=16, length=128, devices=8, is_replicated=True, donated=(0, 1)),
+        BOTH,
+    ),
     "recurrent": (Program("recurrent", width=256, batch=16, length=1024), BOTH),
     "recurrent_long": (Program("recurrent", width=128, batch=8, length=8192, donated=(0,)), BOTH),
     "recurrent_wide": (Program("recurrent", width=1024, batch=32, length=512, donated=(0,)), BOTH),
@@ -503,6 +516,11 @@ CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     ),
     "chunked": ("logits", {"loss_chunks": 8}, ("vocab", "vocab_flat", "vocab_kept", "shifted", "small")),
     "half_mean": ("optimizer-state", {"mean_dtype": HALF}, ("state", "state_small", "unrolled", "shifted")),
+    "divided": (
+        "replicated-state",
+        {"is_replicated": False},
+        ("replicated", "replicated_scanned", "replicated_kept", "replicated_mlp"),
+    ),
     "segmented": ("segments", {"segments": 32}, ("recurrent", "recurrent_long", "recurrent_wide")),
     "in_chunks": ("associative-scan", {"chunks": 16}, ("scanned_states", "scanned_states_long", "scanned_states_wide")),
     "eighths": ("mapped-batch", {"batch_size": 64}, ("spectrum",)),

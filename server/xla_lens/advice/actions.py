@@ -33,6 +33,7 @@ class Cost(StrEnum):
     - `NOTHING`: neither time nor accuracy.
     - `CODE`: a change of the code that computes the same in other steps.
     - `TIME`: steps that overlapped or ran at once run one after another.
+    - `COMMUNICATION`: devices exchange more.
     - `COMPUTE`: what it frees is computed again: the forward pass, or a part of it.
     - `NUMBERS`: the results change slightly.
     """
@@ -40,6 +41,7 @@ class Cost(StrEnum):
     NOTHING = "nothing"
     CODE = "code"
     TIME = "time"
+    COMMUNICATION = "communication"
     COMPUTE = "compute"
     NUMBERS = "numbers"
 

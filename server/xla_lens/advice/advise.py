@@ -43,6 +43,7 @@ from xla_lens.advice.rules import (
     optimizer_state,
     padded_dimension,
     rematerialize,
+    replicated_state,
     segments,
     similarity,
     unrolled_loop,
@@ -76,6 +77,7 @@ RULES: Final = (
     encoded_batch.ROW,
     similarity.ROW,
     one_hot.ROW,
+    replicated_state.ROW,
     gathered_weights.ROW,
 )
 """The rules whose savings are computed. Of actions that save as much, that of the first rule comes first."""
@@ -374,7 +376,7 @@ class _Search(Struct, frozen=True, eq=False):
         self, steps: Sequence[Sequence[Action]], budget_bytes: int, argument_bytes: int
     ) -> Iterator[Sharding]:
         """What the program needs with more devices: after as few of the first actions of a plan as suffice."""
-        gathered = max((self._layer_bytes(value) for value in self.facts.arguments), default=0)
+        gathered = max(map(self.facts.layer_bytes, self.facts.arguments), default=0)
         for factor in _SHARDED_OVER:
             found = list[Sharding]()
             for count, actions in enumerate([[], *steps]):
@@ -384,11 +386,6 @@ class _Search(Struct, frozen=True, eq=False):
                 found.append(Sharding(factor, count, needed_bytes, needed_bytes <= budget_bytes))
             yield next((sharding for sharding in found if sharding.fits), found[-1])
 
-    def _layer_bytes(self, value: int) -> int:
-        """The bytes of an argument, of one layer if it stacks several."""
-        shape, size_bytes = self.facts.dimensions(value), self.facts.size[value]
-        return size_bytes // max(shape.lengths[0], 1) if shape and len(shape.lengths) > _MATRIX else size_bytes
-
 
 _COSTS: Final = (*Cost,)
 _PARAMETER: Final = int(Kind.PARAMETER)
@@ -396,9 +393,6 @@ _LIVE_OUT: Final = int(Kind.MAYBE_LIVE_OUT)
 
 _SHARDED_OVER: Final = (2, 4, 8)
 """Over how many times as many devices a plan shards the arguments."""
-
-_MATRIX: Final = 2
-"""The rank of the arrays of one layer."""
 
 
 def _parts(row: RuleRow, effects: Iterable[Effect]) -> Iterable[list[Effect]]:

@@ -22,6 +22,7 @@ class Rule(StrEnum):
     ENCODED_BATCH = "encoded-batch"
     SIMILARITY = "similarity"
     ONE_HOT = "one-hot"
+    REPLICATED_STATE = "replicated-state"
     GATHERED_WEIGHTS = "gathered-weights"
     CPU_SCHEDULER = "cpu-scheduler"
     OFFLOADED_VALUES = "offloaded-values"

@@ -14,7 +14,7 @@ import numpy as np
 from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
-from xla_lens.advice.op_names import GRADIENT_WITHIN, folded, is_backward, is_differentiated, is_marked
+from xla_lens.advice.op_names import GRADIENT_WITHIN, folded, is_backward, is_differentiated, is_forward, is_marked
 from xla_lens.advice.provenance import adds_forward_sums, has_gradient, updated_arguments
 from xla_lens.advice.subject import Batch
 from xla_lens.model.attribution.frames import Origins
@@ -176,6 +176,15 @@ class Facts:
     def whole_time(self, size_bytes: int) -> Piece:
         """Bytes that are live at all steps."""
         return Piece(0, int(self.dump.schedule.step.max(initial=0)), size_bytes)
+
+    def layer_bytes(self, argument: int) -> int:
+        """Return the bytes of an argument, of one layer if it stacks several."""
+        shape = self.dimensions(argument)
+        return (
+            self.size[argument] // max(shape.lengths[0], 1)
+            if shape and len(shape.lengths) > _MATRIX
+            else self.size[argument]
+        )
 
     def divided(self, value: int, parts: int) -> Effect:
         """The effect that leaves one of several parts of the bytes of a value, for all of its steps."""
@@ -458,7 +467,9 @@ class Facts:
                     has_products=bool(axes.products_apart & axis),
                     has_gradients_within=self.has_op_name(GRADIENT_WITHIN),
                     has_results=any(
-                        result.axes & axis and not (result.is_from_backward and result.lengths in trained)
+                        # What is returned for each example may also be computed in the backward pass.
+                        result.axes & axis
+                        and (result.lengths == (size,) or not (result.is_from_backward and result.lengths in trained))
                         for result in axes.results
                     ),
                     statistics=tuple(name for name, is_added in others.items() if is_added),
@@ -757,6 +768,8 @@ class Facts:
             if (new := self.new_version(value)) != NONE
             and (reads := self.reads_behind_copies(value))
             and reads[0].step >= (begin or 0)
+            # XLA may schedule a part of the backward pass early.
+            and not any(is_forward(self.op_name(read.name)) for read in reads)
             # XLA may fuse the update of an argument with the product of the gradient.
             and not {read.name for read in reads if self.is_backward(self.op_name(read.name))}.difference(
                 self.name[other] for other in (*self.in_buffer_of(value), *self.in_buffer_of(new))
@@ -914,10 +927,16 @@ class Facts:
         return list(members.values())
 
     @cached_property
+    def partitions(self) -> int:
+        """The number of devices that share the work of the program, 1 if it is unknown."""
+        module = self.origins.module
+        found = _PARTITIONS.search(module.data, *module.header_line) if module else None
+        return integer(found[1]) if found else 1
+
+    @property
     def is_sharded(self) -> bool:
         """Whether the program is for several devices."""
-        module = self.origins.module
-        return module is not None and _SHARDED.search(module.data, *module.header_line) is not None
+        return self.partitions > 1
 
     def has_opcode(self, opcode: bytes) -> bool:
         """Whether the HLO module has an instruction with an opcode."""
@@ -962,7 +981,10 @@ _BACKWARD_IN_LOOP: Final = lazy_pattern(r"/while/body/.*transpose\(")
 NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
 
-_SHARDED: Final = lazy_pattern(rb"num_partitions=(?!1\b)")
+_PARTITIONS: Final = lazy_pattern(rb"num_partitions=(\d{1,9})")
+_MATRIX: Final = 2
+"""The rank of the arrays of one layer."""
+
 _LARGE_PART: Final = 16
 """Arguments that could be donated, and values, are large from this part of the peak on."""
 

@@ -13,7 +13,7 @@ from xla_lens.advice.function_inputs import PRODUCTS, ForwardReads
 from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
-from xla_lens.model.hlo.stack_frames import Frames, StackFrame
+from xla_lens.model.hlo.stack_frames import Frames, StackFrame, is_framework_file
 from xla_lens.syntax.columns import Mask
 from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.text.patterns import lazy_pattern
@@ -284,7 +284,7 @@ def _first_of(names: Sequence[str], others: Collection[str | None]) -> int:
 
 def _callers(origin: Origin, *, has_lambdas: bool = False) -> dict[str, StackFrame | None]:
     """The functions of the program that make a value, innermost first, and where each is called."""
-    frames = tuple(frame for frame in origin.frames if not _FRAMEWORK.search(frame.file)) or origin.frames
+    frames = tuple(frame for frame in origin.frames if not is_framework_file(frame.file)) or origin.frames
     callers = zip_longest(frames, frames[1:])
     # ``f.<locals>.<lambda>`` has no name to wrap.
     return {
@@ -293,9 +293,6 @@ def _callers(origin: Origin, *, has_lambdas: bool = False) -> dict[str, StackFra
         if frame and frame.function and (has_lambdas or not frame.function.endswith(">"))
     }
 
-
-_FRAMEWORK: Final = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\](?:jax|flax|haiku|equinox|optax)[/\\]")
-"""The files of libraries, whose functions their users do not change."""
 
 _HAIKU: Final = "haiku.remat"
 

@@ -44,7 +44,7 @@ class Program:
             facts.mapped or facts.apart,
             facts.kept(encoded),
             is_wrapped=is_part and self._are_wrapped(owned, sizes),
-            is_sharded=facts.is_sharded,
+            devices=facts.partitions,
             is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),
             is_unrolled=is_part and functions.are_unrolled(owned),
             is_looped=any(effect.layers > 1 for effect in owned),

@@ -26,6 +26,7 @@ from xla_lens.model.hlo.order import VIEWS
 from xla_lens.model.memory.donation import ELEMENTWISE, candidates, may_write_over
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo.replica_groups import group_size
 from xla_lens.syntax.hlo.shapes import parse_shape
 from xla_lens.syntax.numbers import integer
 from xla_lens.text.patterns import lazy_pattern
@@ -117,6 +118,13 @@ def moves_weights(origins: Origins, outputs: Iterable[int], moment: int) -> bool
             return not flow.has_square_of(moment, rows)
         is_unknown |= not found
     return is_unknown
+
+
+def adding_devices(origins: Origins, output: int, devices: int) -> int:
+    """Return how many devices add up the gradient that an output is computed from, element by element, of all `devices`
+    of the program. All of these compute the same output. 1 if none do so, or the HLO module does not tell.
+    """
+    return _Flow(origins.dump, origins.writers).adding_devices(output, devices) if origins.writers else 1
 
 
 def _is_copy_of_any(dump: DumpSet, output: int, arguments: Sequence[int]) -> bool:
@@ -352,6 +360,35 @@ class _Flow:
                 waiting.append(before)
         return False
 
+    def adding_devices(self, output: int, devices: int) -> int:
+        """Return the fewest devices among which a sum is added up that an output is computed from, element by element,
+        and of which each then has all elements. 1 if there is none, or it takes too many instructions to find it.
+        """
+        begin = self._begin(output)
+        waiting = [begin] if begin else []
+        passed, counts = set[Position](), set[int]()
+        for position in waiting:
+            if position in passed or self._is_argument(position):
+                continue
+            passed.add(position)
+            if len(passed) > _MOST_STEPS:
+                return 1
+            read = self.writers.read(position.row)
+            if read.own.opcode in _ADDING_UP:
+                counts.add(group_size(read.own, devices) or 1)
+            # Devices that have a slice of the sum have parts of the output, too, as do those that have some layers of
+            # a stack: the loop over all of them then writes to an array of these.
+            elif read.own.opcode != _SLICING and not self._is_written_whole(position):
+                waiting += (before for _, before in self._before(position) if before)
+        return min(counts, default=1)
+
+    def _is_written_whole(self, position: Position) -> bool:
+        """Whether an instruction writes over all of an array at once, as if over a slice of it."""
+        if self.writers.read(position.row).own.opcode != b"dynamic-update-slice":
+            return False
+        written = self.writers.operand(position, 1, ())
+        return written is not None and _elements(self.writers, written.row) == _elements(self.writers, position.row)
+
     def _scaled(self, opcode: bytes, operands: Sequence[Position | None]) -> tuple[float, Position | None] | None:
         """The constant factor of a product or a quotient, and the other operand. None if neither is constant."""
         first, second = map(self._constant, operands)
@@ -529,6 +566,9 @@ _LEAST_KEPT: Final = 0.5
 """An average that keeps less than this of an argument is not the update of it."""
 
 _SUMMING: Final = frozenset((b"convolution", b"dot", b"reduce", b"reduce-window"))
+
+_ADDING_UP: Final = (b"all-reduce", b"all-reduce-start")
+_SLICING: Final = b"dynamic-slice"
 
 _LOSS: Final = lazy_pattern(rb"b?f[0-9]+\[\]")
 

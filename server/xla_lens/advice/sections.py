@@ -268,6 +268,7 @@ _COSTS: Final = {
     Cost.NOTHING: "It costs nothing.",
     Cost.CODE: "It costs a change of the code.",
     Cost.TIME: "It costs time: what ran at once runs one after another.",
+    Cost.COMMUNICATION: "It costs time: devices gather the weights of each layer before they use them.",
     Cost.COMPUTE: "It costs time: this part of the forward pass is computed again.",
     Cost.NUMBERS: "It changes the results slightly.",
 }

@@ -183,12 +183,12 @@ class Subject(Struct, frozen=True):
     `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
     part of the program can be mapped over, and `encoded` what it encodes before it compares the examples. `is_wrapped`
     says that `checkpoint` is around what computes most of the buffers already, with a policy that saves them,
-    `is_sharded` that the program is for several devices, `is_training` that it has a backward pass, `is_unrolled` that
-    the buffers are of several layers in a Python loop, which may be around the function or in it, `is_looped` that a
-    loop such as `jax.lax.scan` stacks them, and `is_random` that some hold random numbers. `donated` are the names of
-    arguments that have to be donated for it, and `averages` those that are donated together with what they are averages
-    of, and frozen ones beside what is donated. `updated` are the allocations of the arguments that the program returns
-    anew and that are not donated. `has_moments` says that some of the buffers are of an optimizer's state.
+    `is_training` that it has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop,
+    which may be around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and
+    `is_random` that some hold random numbers. The work of the program is divided among `devices`. `donated` are the
+    names of arguments that have to be donated for it, and `averages` those that are donated together with what they are
+    averages of, and frozen ones beside what is donated. `updated` are the allocations of the arguments that the program
+    returns anew and that are not donated. `has_moments` says that some of the buffers are of an optimizer's state.
     """
 
     dump: DumpSet
@@ -202,7 +202,7 @@ class Subject(Struct, frozen=True):
     mapped: Batch | None = None
     encoded: Encoded | None = None
     is_wrapped: bool = False
-    is_sharded: bool = False
+    devices: int = 1
     is_training: bool = False
     is_unrolled: bool = False
     is_looped: bool = False
@@ -211,6 +211,11 @@ class Subject(Struct, frozen=True):
     averages: tuple[Average, ...] = ()
     updated: frozenset[int] = frozenset()
     has_moments: bool = False
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the program is for several devices."""
+        return self.devices > 1
 
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are

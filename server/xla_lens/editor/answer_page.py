@@ -54,6 +54,7 @@ _COSTS: Final = {
     Cost.NOTHING: "nothing",
     Cost.CODE: "other code",
     Cost.TIME: "less at once",
+    Cost.COMMUNICATION: "communication",
     Cost.COMPUTE: "recomputation",
     Cost.NUMBERS: "rounding",
 }

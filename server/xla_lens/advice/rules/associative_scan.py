@@ -74,7 +74,8 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(_subject: Subject) -> str:
-    return "state, ys = jax.lax.scan(jax.checkpoint(chunk), state, chunks)"
+    reversed_scan = "both scans with reverse=True, and the first state of a chunk instead of the last, if it has that"
+    return f"state, ys = jax.lax.scan(jax.checkpoint(chunk), state, chunks)  # {reversed_scan}"
 
 
 ROW: Final = RuleRow(

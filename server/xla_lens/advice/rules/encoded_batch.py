@@ -58,14 +58,18 @@ def _parts(subject: Subject) -> int:
     return parts_of(subject.encoded.batch.size) if subject.encoded else 1
 
 
-def _snippet(subject: Subject) -> str:
+def _snippet(subject: Subject) -> str | None:
+    is_random = subject.encoded is not None and subject.encoded.batch.is_random
+    if is_random and subject.jit == "nnx.jit":
+        # Its modules count the numbers that they draw, which they may not do in transformations of JAX.
+        return None
     parts, joined = f"x.reshape({_parts(subject)}, -1, *x.shape[1:])", "z.reshape(-1, *z.shape[2:])"
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
         parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
         joined = "z.swapaxes(0, 1).reshape(-1, *z.shape[2:])"
     notes = ["encode computes of some examples all that is of one alone", f"{joined} has all of them"]
-    if subject.encoded and subject.encoded.batch.is_random:
+    if is_random:
         notes.append("each part with a key of its own")
     return f"z = jax.lax.map(jax.checkpoint(encode), {parts})  # {'; '.join(notes)}"
 

@@ -115,7 +115,11 @@ def _snippet(subject: Subject) -> str:
         return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {counted(size, 'example')}"
     results = f"results = jax.lax.map(function, xs, batch_size={size})"
     add = "add up those that are sums" if batch and batch.has_results else "add them up"
-    more = f"  # of one example; then {add}" if is_summed else "  # only this array and what reads it" * is_apart
+    more = (
+        f"  # of one example; then {add}, and average means"
+        if is_summed
+        else "  # only this array and what reads it" * is_apart
+    )
     return f"{results}{more}"
 
 

@@ -113,10 +113,10 @@ def _sums(facts: Facts, trained: Iterable[int], start: int, end: int) -> Iterato
 def has_too_few_images(facts: Facts, size: int, parts: int) -> bool:
     """Whether a TPU would convolve fewer images in one of several parts than it keeps apart, and all of them do not."""
     becomes_few = size // parts < _FEWEST_IMAGES <= size
-    return facts.dump.backend is Backend.TPU and becomes_few and _mostly_convolves(facts)
+    return facts.dump.backend is Backend.TPU and becomes_few and mostly_convolves(facts)
 
 
-def _mostly_convolves(facts: Facts) -> bool:
+def mostly_convolves(facts: Facts) -> bool:
     """Whether a net mostly convolves, rather than once before other layers. What loops make counts as much."""
     sizes = facts.owned.items()
     convolved = sum(size for value, size in sizes if _CONVOLUTION.search(facts.origins.of_value(value).op_name or ""))
@@ -177,8 +177,8 @@ def _what(subject: Subject) -> Inlines:
     why = " and ".join(filter(None, changes))
     slightly = f". This changes the numbers slightly, because {why}" if why else ""
     if batch and batch.is_divided:
-        divided = "what they are divided by, such as the number of targets, a deviation or a maximum"
-        slightly += f". Compute from all examples first {divided}: else the numbers change"
+        normalizing = "what they are normalized by, such as a mean and a deviation, a maximum or the number of targets"
+        slightly += f". Compute from all examples first {normalizing}: else the numbers change"
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
     added = "their results" if batch and batch.is_trained else "their gradients"
     if batch and batch.has_gradients and not batch.is_trained:

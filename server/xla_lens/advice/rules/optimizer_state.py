@@ -7,14 +7,13 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.averages import FIRST_MOMENTS, Averages
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.donated_buffers import displaced_by_shrinking
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.provenance import is_first_moment, moves_weights
 from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.shrunk_state import shrunk_state
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import argument_of, parameter_paths, told_path
-from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 
@@ -49,22 +48,7 @@ def optimizer_state(facts: Facts) -> Iterator[Effect]:
     # A sum of all gradients, or a mean of their squares, may have the name of a first moment.
     found = [tree for tree in named if _is_first_moment(facts, trees[tree]) is not False]
     found = found or ([] if named else _one_of_two(facts, trees))
-    smaller = dict[int, int]()
-    for value in (value for tree in found for value in trees[tree]):
-        same = facts.in_buffer_of(value)
-        # Behind a copy of the argument, the buffer may hold other values before the new moment is written to it.
-        copies = facts.copies_of(value)
-        kept = {value, *copies, max(same, key=facts.start.__getitem__)} if copies else {*same}
-        # The new moment of an argument that is not donated is in a buffer of its own.
-        new = facts.new_version(value)
-        for other in sorted(kept | {new}):
-            yield facts.divided(other, 2)
-        if new not in kept:
-            smaller[new] = facts.size[new] // 2
-    writers = facts.origins.writers
-    # On a CPU, the buffers of outputs have other values before.
-    if smaller and writers and facts.dump.backend is Backend.CPU:
-        yield from displaced_by_shrinking(facts, writers, smaller)
+    yield from shrunk_state(facts, [value for tree in found for value in trees[tree]], 2)
 
 
 def _end(path: str) -> str | None:
@@ -168,18 +152,38 @@ def _snippet(subject: Subject) -> str | None:
         optimizer = "adamw" if has_second else "lion"
     if has_trace != (optimizer in _WITH_TRACE):
         return None
-    given = "momentum, accumulator_dtype=jnp.bfloat16" if has_trace else "mu_dtype=jnp.bfloat16"
+    dtype = "accumulator_dtype" if has_trace else "mu_dtype"
+    given = "momentum, " * has_trace + f"{dtype}=jnp.bfloat16"
     if optimizer in _PARTS:
-        return f"optax.{optimizer}({given})  # in optax.chain, in place of that in optax.{_PARTS[optimizer]}"
+        place, stays = _PARTS[optimizer]
+        return f"optax.{optimizer}({given})  # in optax.chain, in place of that in optax.{place}, with its {stays}"
+    if not optimizer:
+        return None
     # They are the same functions with another argument.
     name = f"its name, such as n{optimizer}, and " if optimizer in _WITH_NESTEROV else ""
-    rest = f"  # {name}its other arguments stay"
-    return f"optimizer = optax.{optimizer}(learning_rate, {given}){rest}" if optimizer else None
+    function, rate = f"optax.{optimizer}", "learning_rate"
+    if any(_INJECTED in path for path in parameter_paths(subject.dump).values()):
+        # Else it would make an array of the type.
+        function, rate = (
+            f"optax.inject_hyperparams({function}, static_args=('{dtype}',))",
+            "learning_rate=learning_rate",
+        )
+        given = given.replace("momentum", "momentum=momentum")
+    return f"optimizer = {function}({rate}, {given})  # {name}its other arguments stay"
 
 
 _WITH_NESTEROV: Final = ("adam", "adamw")
 _WITH_TRACE: Final = ("sgd", "trace")
-_PARTS: Final = {"scale_by_adam": "lamb", "scale_by_novograd": "novograd", "trace": "rmsprop or optax.lars"}
-"""Parts of optimizers that cannot be told the type of the first moment, and these."""
+_PARTS: Final = {
+    "scale_by_adam": ("lamb", "arguments, such as eps=1e-6"),
+    "scale_by_novograd": ("novograd", "arguments, such as eps=1e-6"),
+    "trace": ("rmsprop or optax.lars", "momentum"),
+}
+"""Parts of optimizers that cannot be told the type of the first moment, these optimizers, and what the part needs of
+theirs.
+"""
+
+_INJECTED: Final = ".hyperparams["
+"""A part of the paths of hyperparameters that `optax.inject_hyperparams` keeps in the state."""
 
 ROW: Final = RuleRow(rule=Rule.OPTIMIZER_STATE, find=optimizer_state, what=_what, snippet=_snippet, cost=Cost.NUMBERS)

@@ -275,7 +275,7 @@ def _snippet(subject: Subject) -> str:
         # Around all layers, it would save nothing.
         notes.append("around one layer: around several, it would save nothing")
     if subject.checkpoint in _WITH_FLAGS:
-        notes.append("with static_argnums=(2,) if its second argument is a flag such as train")
+        notes.append("with static_argnums=(2,) if its second argument is a flag such as train, not given as a keyword")
     elif subject.checkpoint == "jax.checkpoint" and not (subject.is_looped or subject.is_wrapped):
         notes.append("with static_argnums for arguments that are no arrays, such as a number of heads")
     elif subject.checkpoint == "haiku.remat":

@@ -67,7 +67,8 @@ def _snippet(subject: Subject) -> str:
     code = "carry, ys = jax.lax.scan(jax.checkpoint(lambda carry, xs: jax.lax.scan(step, carry, xs)), carry, segments)"
     # Modules make their parameters within these.
     library = next((name for name in ("flax.linen", "haiku") if subject.checkpoint == f"{name}.remat"), None)
-    return f"{code}  # with {library}.scan and {library}.remat within a module" if library else code
+    within = f"with {library}.scan and {library}.remat within a module; " if library else ""
+    return f"{code}  # {within}both with reverse=True if the scan has it"
 
 
 ROW: Final = RuleRow(rule=Rule.SEGMENTS, find=segments, what=_what, snippet=_snippet, cost=Cost.COMPUTE)

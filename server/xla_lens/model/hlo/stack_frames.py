@@ -138,6 +138,12 @@ class Calls:
 
 _LIBRARIES: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
+_FRAMEWORK: Final = lazy_pattern(
+    r"/(?:site|dist)-packages/(?:jax|flax|haiku|equinox|optax)/"
+    r"|/(?:jax/_src|flax/(?:core|linen|nnx)|haiku/_src|equinox/(?:_\w+|nn)|optax/(?:_src|contrib|transforms))/"
+)
+"""The files of frameworks, wherever they are: a checkout of one, or what Bazel runs, is in no folder of packages."""
+
 
 def is_file(file: str) -> bool:
     """Whether a source file may exist on disk. ``<string>`` does not."""
@@ -145,9 +151,14 @@ def is_file(file: str) -> bool:
 
 
 def is_library_file(file: str) -> bool:
-    """Whether a source file belongs to an installed package or is not a file (``<string>``)."""
+    """Whether a source file belongs to an installed package or to a framework, or is not a file (``<string>``)."""
     path = file.replace("\\", "/")
-    return not is_file(file) or any(folder in path for folder in _LIBRARIES)
+    return not is_file(file) or any(folder in path for folder in _LIBRARIES) or is_framework_file(file)
+
+
+def is_framework_file(file: str) -> bool:
+    """Whether a source file belongs to JAX or a framework on top of it, whose functions their users do not change."""
+    return _FRAMEWORK.search(file.replace("\\", "/")) is not None
 
 
 def package_of(file: str) -> str | None:
