@@ -42,7 +42,7 @@ def test_state_that_all_devices_have_is_divided(program: str, names: str, actual
     assert action.factor == 8
     assert action.snippet
     assert "jax.tree.map(divided, " in action.snippet
-    assert actual_mib / 1.25 <= action.saved_needed_bytes / MIB <= actual_mib * 1.25
+    assert actual_mib / 1.35 <= action.saved_needed_bytes / MIB <= actual_mib * 1.25
 
 
 @pytest.mark.parametrize(

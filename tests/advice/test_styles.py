@@ -130,7 +130,7 @@ def _text(advice: Advice, rule: str) -> str:
         (
             "judged",
             "mapped-batch",
-            "Map over 2,048 examples (x and labels) at a time instead of all and add up the results in losses",
+            "Map over 2,048 examples (x and labels) at a time instead of all in losses",
         ),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),

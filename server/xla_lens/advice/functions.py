@@ -14,7 +14,7 @@ from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
 from xla_lens.model.hlo.stack_frames import Frames, StackFrame, is_framework_file
-from xla_lens.syntax.columns import Mask
+from xla_lens.syntax.columns import NONE, Mask
 from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.text.patterns import lazy_pattern
 
@@ -217,13 +217,17 @@ class Functions:
         return frozenset(frame.function for origin in others for frame in origin.frames)
 
     def _around_loop(self, value: int) -> set[str | None]:
-        """The functions that a loop is in, for a result of it, or for a buffer that it takes to stack values in; none
-        for other values.
+        """The functions that a loop is in, for a result of it, for a buffer that it takes to stack values in, or for
+        what its iterations carry; none for other values.
         """
-        facts = self._facts
+        facts, writers = self._facts, self._origins.writers
         names = (facts.name[value], *(read.name for read in facts.reads(value)))
         loops = (name for name in names if facts.dump.opcode(name) == b"while")
-        return {frame.function for name in loops for frame in self._origins.of_name(name).frames}
+        stacks = [self._origins.of_name(name).frames for name in loops]
+        if writers and facts.opcode(value) == b"parameter":
+            row = writers.module.row_of(facts.dump.names[facts.name[value]])
+            stacks += [writers.read(loop).frames for loop in writers.loops_around(row)[:1]] if row != NONE else []
+        return {frame.function for frames in stacks for frame in frames}
 
     def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
         """The functions that return a value: the forward pass reads it outside of them."""

@@ -133,7 +133,7 @@ def _snippet(subject: Subject) -> str | None:
         return None
     if _EQUINOX in names:
         # It donates all arguments, or all but the first, which may be a tuple.
-        return f'{compiled}, donate="all-except-first")  # {subject.program}(what_stays, what_is_updated)'
+        return f'{compiled}, donate="all-except-first")  # once its first argument is all that stays, such as the batch'
     whole = _whole_arguments(subject)
     donated = tuple(name for name in names if name in whole)
     # What is updated beside what stays has to be apart from it.

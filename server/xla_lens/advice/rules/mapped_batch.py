@@ -100,12 +100,11 @@ def _what(subject: Subject) -> Inlines:
         and_add = ", and add up the sums" if subject.mapped.is_summed else ""
         return ("Compute ", shape, *subject.in_function, f" for {examples} at a time instead of all{and_add}")
     batch = subject.mapped
-    results = "the results that are sums" if batch and batch.has_results else "the results"
-    and_add = f" and add up {results}" if batch and batch.is_summed else ""
+    and_add = ", and compute the sums over them from the results" if batch and batch.is_summed else ""
     which = batch.told if batch else ()
     is_random = batch is not None and batch.is_random
     changes = ". This changes the numbers slightly, because other random numbers are drawn" if is_random else ""
-    return (f"Map over {examples}", *which, f" at a time instead of all{and_add}", *subject.in_function, changes)
+    return (f"Map over {examples}", *which, " at a time instead of all", *subject.in_function, and_add, changes)
 
 
 def _snippet(subject: Subject) -> str:
@@ -113,14 +112,11 @@ def _snippet(subject: Subject) -> str:
     is_summed, is_apart = (batch.is_summed, batch.is_apart) if batch else (False, False)
     if is_summed and is_apart:
         return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {counted(size, 'example')}"
-    results = f"results = jax.lax.map(function, xs, batch_size={size})"
-    add = "add up those that are sums" if batch and batch.has_results else "add them up"
-    more = (
-        f"  # of one example; then {add}, and average means"
-        if is_summed
-        else "  # only this array and what reads it" * is_apart
-    )
-    return f"{results}{more}"
+    code = f"results = jax.lax.map(function, xs, batch_size={size})"
+    if is_summed:
+        # The program may return the quotient of two sums, or the exponential of a mean.
+        return f"{code}  # function computes what is added up; sums, means and what is computed of them come after"
+    return f"{code}  # only this array and what reads it" if is_apart else code
 
 
 ROW: Final = RuleRow(rule=Rule.MAPPED_BATCH, find=mapped_batch, what=_what, snippet=_snippet, cost=Cost.TIME)

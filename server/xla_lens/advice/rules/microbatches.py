@@ -232,6 +232,8 @@ def _snippet(subject: Subject) -> str:
     if subject.is_sharded:
         # Each device would compute every example of a part that has only those of one device.
         parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
+        if batch and batch.dimension == 1:
+            parts = f"jnp.moveaxis(x.reshape(len(x), -1, {_parts(subject)}, *x.shape[2:]), 2, 0)"
         notes.append(f"microbatches: {parts}, some of each device")
     code = f"{what} = jax.lax.scan(add_{what}, {zeros}, microbatches)[0]"
     return f"{code}  # {'; '.join(notes)}" if notes else code

@@ -264,7 +264,11 @@ _EINSUM: Final = lazy_pattern(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 def _what(subject: Subject) -> Inlines:
     function = subject.function or ("the step of the loop" if subject.is_looped else "the layers",)
-    return ("Wrap ", *function, f" in {subject.checkpoint}", " without the policy that it has" * subject.is_wrapped)
+    # A function may be a layer, or have a loop over several.
+    is_class = subject.checkpoint in (*_OF_CLASSES, *_OF_METHODS)
+    alone = ", each layer by itself" * (subject.is_unrolled and subject.call is not None and not is_class)
+    policy = " without the policy that it has" * subject.is_wrapped
+    return ("Wrap ", *function, f" in {subject.checkpoint}", policy or alone)
 
 
 def _snippet(subject: Subject) -> str:
@@ -282,8 +286,10 @@ def _snippet(subject: Subject) -> str:
         notes.append("in the function that is transformed")
     code = _wrapped(subject)
     name = code.partition(" ")[0]
-    # Of a class, it makes another one, after which Flax names the modules that have no name.
-    if subject.checkpoint in _OF_CLASSES and "." not in name:
+    # Of a class, it makes another one, after which Flax names the modules that have no name, not those of a `setup`.
+    op_names = [group.op_name for group in subject.groups if group.op_name]
+    is_named_so = not op_names or any(f"/{name}_" in op_name for op_name in op_names)
+    if subject.checkpoint in _OF_CLASSES and "." not in name and is_named_so:
         notes.append(f'with name="{name}_0" and so on where it has none: its parameters would get other names')
     # The code may end in a comment.
     return "; ".join([code if "  # " in code else f"{code}  # {notes.pop(0)}", *notes]) if notes else code
