@@ -371,14 +371,25 @@ class Axes:
         if opcode == b"custom-call" and own.has_text(_COLLECTIVE):
             return self._collective(own, arrays)
         if opcode in _STARTS and (spans := elements_of(own.shape)):
-            # The result has the operand, the result and more, in this order.
-            return arrays[0], self._like(arrays[0], lengths_of(own.shape[slice(*spans[1])]))
+            # The result has the operands, the results and more, in this order.
+            return tuple(operands), self._exchanged(arrays, own.shape[slice(*spans[1])])
+        if opcode in _EXCHANGING and own.shape.startswith(b"("):
+            return self._exchanged(arrays, own.shape)
         result = self._array(own, arrays)
         if isinstance(result, Array) and _is_one_hot(own, arrays) and (numbers := counted_dimensions(result)):
             count = total(result.dimensions)
             self.one_hot[count] = max(numbers, self.one_hot.get(count, 0))
             return result._replace(is_one_hot=True)
         return result
+
+    def _exchanged(self, arrays: Sequence[Array], shape: bytes) -> Result:
+        """The results of an exchange of one array between devices, or of several that XLA has combined."""
+        spans = elements_of(shape) if shape.startswith(b"(") else ()
+        if not spans:
+            return self._like(arrays[0], lengths_of(shape))
+        return tuple(
+            self._like(array, lengths_of(shape[slice(*span)])) for array, span in zip(arrays, spans, strict=False)
+        )
 
     def _started(self, own: InstructionText, operands: Sequence[Result]) -> Result:
         """The result of what an asynchronous operation computes, of which an instruction has the operands."""
@@ -939,7 +950,11 @@ class Axes:
         match = _LABELS.search(text)
         arrays = left.dimensions, right.dimensions, lengths
         labels = [name.decode() for name in match.groups()] if match else []
-        if list(map(len, labels)) != list(map(len, arrays)):
+        is_unknown = False
+        if labels and (gradient := _GRADIENT_OF_CUDNN.search(text)):
+            labels = _labels_of_gradient(gradient[1], labels)
+            is_unknown = any(next(iter(_numbers(text, attribute)), 1) > 1 for attribute, _ in _GROUPS)
+        if is_unknown or list(map(len, labels)) != list(map(len, arrays)):
             return unknown_array(lengths, (left, right), joins=True)
         one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
         window, found = _window(text), {"b": one["b"], "f": other["o"]}
@@ -1135,6 +1150,20 @@ def _with_pairs_marked(dimensions: tuple[Dimension, ...], operands: Sequence[Arr
     )
 
 
+def _labels_of_gradient(kind: bytes, labels: Sequence[str]) -> list[str]:
+    """The labels of a convolution that computes what a call of cuDNN does, which has those of the forward pass: of the
+    gradient of a kernel, whose windows are as large as the image, or of the gradient of an image.
+    """
+    image, kernel, result = labels
+    if kind == b"Input":
+        return [result, kernel.translate(str.maketrans("io", "oi")), image]
+    return [
+        image.translate(str.maketrans("bf", "fb")),
+        result.translate(str.maketrans("bf", "io")),
+        kernel.translate(str.maketrans("io", "bf")),
+    ]
+
+
 def _is_centred(array: Array) -> bool:
     """Whether an element depends on what was reduced along both dimensions of pairs, or on that of another row."""
     marks = [axes_of(dimension) & OF_FACTORS for dimension in array.dimensions]
@@ -1288,6 +1317,7 @@ _PASSING: Final = frozenset((b"optimization-barrier", b"opt-barrier", b"add-depe
 _ALONG_AXIS: Final = "take_along_axis"
 _COLLECTIVE: Final = b'custom_call_target="AsyncCollective'
 _STARTS: Final = frozenset((b"all-gather-start", b"collective-permute-start"))
+_EXCHANGING: Final = frozenset((b"all-gather", b"collective-permute", b"reduce-scatter"))
 _REDUCING: Final = frozenset(
     (b"all-reduce", b"all-reduce-start", b"collective-permute", b"collective-permute-start", b"collective-broadcast")
 )
@@ -1329,6 +1359,7 @@ _ONLINE_SOFTMAX: Final = b'op_name="online-softmax"'
 _GROUPS: Final = ((b"feature_group_count", "f"), (b"batch_group_count", "b"))
 """What divides a convolution into groups, and the dimension of the first operand that it divides."""
 
+_GRADIENT_OF_CUDNN: Final = lazy_pattern(rb"__cudnn\$convBackward(Filter|Input)")
 _LABELS: Final = lazy_pattern(rb"dim_labels=([0-9bf]+)_([0-9io]+)->([0-9bf]+)")
 _WINDOW_FIELD: Final = lazy_pattern(rb"(?<=[{ ])(size|stride|lhs_dilate)=([0-9x]+)(?=[ }])")
 _SHIFTED_BEFORE: Final = 9

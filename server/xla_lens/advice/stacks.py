@@ -13,6 +13,7 @@ from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import parse_shape
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 
 class Stack(NamedTuple):
@@ -126,8 +127,8 @@ def way_back(writers: Writers, position: Position | None) -> Iterator[Position]:
 
 
 def taken_from(writers: Writers, position: Position) -> Position | None:
-    """Return where an element is that an instruction only takes out of a tuple, or that a fusion computes within it or
-    gets from outside. None for other instructions, and if the module lacks it.
+    """Return where an element is that an instruction only takes out of a tuple, or that a fusion, or what a GPU runs
+    asynchronously, computes within it or gets from outside. None for other instructions, and if the module lacks it.
     """
     own, index, callers = writers.read(position.row).own, position.index, position.callers
     match own.opcode:
@@ -137,11 +138,20 @@ def taken_from(writers: Writers, position: Position) -> Position | None:
             element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end)
             return writers.operand(position, 0, (integer(element[1]), *index)) if element else None
         case b"fusion":
-            roots = [writers.module.root(called) for called in writers.called(position.row, b"calls")]
-            return Position(roots[0], index, (*callers, position.row)) if roots and NONE not in roots else None
+            return _within(writers, position, index)
+        case b"async-done":
+            return writers.operand(position, 0, (_RESULT, *index))
+        case b"async-start" | b"async-update" if index[:1] == (_RESULT,):
+            return _within(writers, position, index[1:])
         case b"parameter" if callers and own.parameter_number is not None:
             return writers.operand(Position(callers[-1], (), callers[:-1]), own.parameter_number, index)
     return None
+
+
+def _within(writers: Writers, position: Position, index: tuple[int, ...]) -> Position | None:
+    """Return where an element of the result is in the computation that an instruction calls."""
+    roots = [writers.module.root(called) for called in writers.called(position.row, b"calls")]
+    return Position(roots[0], index, (*position.callers, position.row)) if roots and NONE not in roots else None
 
 
 def computed(writers: Writers, position: Position | None) -> Position | None:
@@ -200,7 +210,9 @@ def values_of(facts: Facts, writers: Writers, stack: Stack) -> set[int]:
     initial = way_back(writers, writers.operand(Position(stack.row, ()), 0, (stack.element,)))
     positions = (position for position in (*carried, *stored, *initial) if not position.callers)
     found = {stack.value, *(value_of(facts, writers, position) for position in positions)} - {NONE}
-    return {value for value in found if (shape := facts.dimensions(value)) and shape.lengths == stack.lengths}
+    # A GPU may write a stack as an array whose dimensions have another order.
+    order = sorted(length or 0 for length in stack.lengths)
+    return {value for value in found if (shape := facts.dimensions(value)) and sorted(shape.lengths) == order}
 
 
 def without_shared(facts: Facts, values: Iterable[int]) -> set[int]:
@@ -209,16 +221,27 @@ def without_shared(facts: Facts, values: Iterable[int]) -> set[int]:
     """
     all_values = {*values}
     names = {facts.name[value] for value in all_values}
+
+    def has_other_readers(value: int) -> bool:
+        readers = {read.name for read in facts.reads(value)} - names
+        # The end of an asynchronous computation passes its result on.
+        return any(_END.search(facts.dump.names[name]) is None for name in readers)
+
     return {
         value
         for value in all_values
         if not facts.kind[value] & Kind.PARAMETER
-        and (facts.opcode(value) not in _INITIAL or {read.name for read in facts.reads(value)} <= names)
+        and (facts.opcode(value) not in _INITIAL or not has_other_readers(value))
     }
 
 
+_RESULT: Final = 1
+"""The element of what starts an asynchronous computation that is its result: behind its operands."""
+
 _INITIAL: Final = frozenset((b"broadcast", b"constant", b"copy", b"custom-call", b"fusion"))
 """The opcodes of what stacks begin with."""
+
+_END: Final = lazy_pattern(rb"-done(?:\.|$)")
 
 COPIES: Final = frozenset((b"bitcast", b"convert", b"copy", b"opt-barrier", b"reduce-precision"))
 """Instructions whose result is their operand, at another place or in another type."""

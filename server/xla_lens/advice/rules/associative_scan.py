@@ -1,12 +1,14 @@
 """`associative-scan`: an associative scan over all positions holds its levels at once."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+import numpy as np
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
+from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts, dimensions_of
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
@@ -23,8 +25,8 @@ _SHORTEST: Final = 256
 
 _INTERLEAVES: Final = "pad"
 
-_MOVES: Final = (_INTERLEAVES, "slice", "concatenate")
-"""What takes an associative scan apart and puts it together again, as op_names end."""
+_ENDS: Final = tuple(f"/{name}" for name in (_INTERLEAVES, "slice", "concatenate"))
+"""The ends of the op_names of what takes an associative scan apart and puts it together again."""
 
 
 def associative_scan(facts: Facts) -> Iterator[Effect]:
@@ -38,18 +40,35 @@ def associative_scan(facts: Facts) -> Iterator[Effect]:
         return
     of_line = defaultdict[StackFrame, set[Dimensions]](set)
     interleaved = set[StackFrame]()
-    for value, shape in shapes.items():
-        origin = facts.origins.of_value(value)
-        move = (origin.op_name or "").rpartition("/")[2]
-        if origin.line and move in _MOVES:
-            of_line[origin.line].add(shape)
-            is_interleaved = move == _INTERLEAVES and not facts.is_backward(origin.op_name)
-            interleaved.update([origin.line] if is_interleaved else [])
+    for op_name, line, shape in _moved(facts, shapes):
+        of_line[line].add(shape)
+        is_interleaved = op_name.endswith(f"/{_INTERLEAVES}") and not facts.is_backward(op_name)
+        interleaved.update([line] if is_interleaved else [])
     # A pyramid, such as wavelets, only slices: its backward pass pads.
     levels = {level for line in interleaved for level in _levels(of_line[line])}
     for value, shape in shapes.items():
         if shape in levels:
             yield facts.divided(value, _CHUNKS)
+
+
+def _moved(facts: Facts, shapes: Mapping[int, Dimensions]) -> Iterator[tuple[str, StackFrame, Dimensions]]:
+    """Yield the op_names, the lines and the results of what takes arrays apart and puts them together, also within the
+    fusions of a GPU; without an HLO module, of values with known shapes.
+    """
+    writers = facts.origins.writers
+    if writers is None:
+        for value, shape in shapes.items():
+            origin = facts.origins.of_value(value)
+            if origin.line and (origin.op_name or "").endswith(_ENDS):
+                yield origin.op_name or "", origin.line, shape
+        return
+    sources = writers.module.sources
+    moves = [number for number, op_name in enumerate(sources.op_names) if op_name.endswith(_ENDS)]
+    for row in np.isin(sources.op_name, moves).nonzero()[0].tolist():
+        read = writers.read(row)
+        moved = dimensions_of(read.own.shape)
+        if read.line and moved:
+            yield sources.op_names[sources.op_name.item(row)], read.line, moved
 
 
 def _levels(moved: set[Dimensions]) -> Iterator[Dimensions]:

@@ -12,6 +12,7 @@ from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.model.memory.edits import Piece
+from xla_lens.model.tables.dump_set import EMPTY_INDEX
 from xla_lens.syntax.columns import NONE
 
 _FEWEST_PARTS: Final = 4
@@ -25,17 +26,17 @@ def unrolled_loop(facts: Facts) -> Iterator[Effect]:
     """
     if facts.backward_step is not None:
         return
-    # Several results of one instruction are no iterations.
-    groups: dict[object, dict[int, int]] = {}
+    groups: dict[object, list[int]] = {}
     for value in facts.candidates:
         if not facts.is_computed(value) or facts.opcode(value) in _NOT_COMPUTED:
             continue
-        origin = facts.origins.of_name(facts.name[value])
+        # A GPU may compute the results of all iterations in one fusion. What else it computes has other sources.
+        is_of_several = facts.dump.values.index.item(value) != EMPTY_INDEX
+        origin = facts.origins.of_value(value) if is_of_several else facts.origins.of_name(facts.name[value])
         if origin.line and origin.op_name:
             key = facts.dimensions(value), origin.line, folded(origin.op_name), facts.opcode(value), facts.size[value]
-            groups.setdefault(key, {})[facts.name[value]] = value
-    values = ([*group.values()] for group in groups.values())
-    together = [group for group in values if _are_together(facts, group) and not _are_returned(facts, group)]
+            groups.setdefault(key, []).append(value)
+    together = [group for group in groups.values() if _are_together(facts, group) and not _are_returned(facts, group)]
     parts = [_independent(facts, group) for group in together if not _is_sum(facts, facts.name[group[0]])]
     # Iterations that depend on each other at one place do so everywhere.
     found = [part for divided in parts for part in divided] if all(parts) else []

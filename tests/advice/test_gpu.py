@@ -1,0 +1,37 @@
+"""Advice for GPUs, whose compiler fuses more and runs more asynchronously than the others. The programs are those of
+`proving/`, compiled without a GPU; `programs/` has their dumps.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from samples import analysis_of, extracted, module_of
+from xla_lens.advice.advise import advise
+from xla_lens.advice.codes import Rule
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("program", "rule", "actual_mib"),
+    [
+        # The loop stores a slice in a fusion that runs asynchronously, into an array with another order of dimensions.
+        ("spread", Rule.LOOP_OUTPUTS, 127.9),
+        # What takes the levels apart and puts them together is in fusions.
+        ("scanned_states", Rule.ASSOCIATIVE_SCAN, 110.1),
+        # One fusion computes the results of all iterations.
+        ("kernels", Rule.UNROLLED_LOOP, 383.9),
+        # cuDNN computes the gradients of convolutions.
+        ("conv_donated", Rule.MICROBATCHES, 293.0),
+    ],
+)
+def test_programs_for_gpus_get_the_advice_of_others(
+    program: str, rule: Rule, actual_mib: float, tmp_path: Path
+) -> None:
+    path = extracted(f"{program}_on_gpu", tmp_path)
+    advice = advise(analysis_of(path), module_of(path))
+    assert advice
+    action = next((action for action in advice.actions if action.rule is rule), None)
+    assert action
+    assert actual_mib / 1.25 <= action.saved_needed_bytes / MIB <= actual_mib * 1.05
