@@ -102,7 +102,7 @@ def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Pat
         # The gradient of a convolution of each example is one in groups.
         ("private_images", Rule.MICROBATCHES, "Split the batch (images and labels) into 4 microbatches"),
         # To wrap the function around a loop would not free what the loop saves.
-        ("trained_through", Rule.REMATERIALIZE, "Wrap the step of the loop in jax.checkpoint"),
+        ("trained_through", Rule.REMATERIALIZE, "Wrap the step of the loop at forward.py:161 in jax.checkpoint"),
     ],
 )
 def test_what_to_change_is_found_where_it_is_not_obvious(program: str, rule: Rule, what: str, tmp_path: Path) -> None:

@@ -125,12 +125,12 @@ def _text(advice: Advice, rule: str) -> str:
     ("program", "rule", "text"),
     [
         # No `vmap`: the module shows that each result is computed from one row.
-        ("nearest", "mapped-batch", "Map over 8 examples (queries) at a time instead of all in near"),
+        ("nearest", "mapped-batch", "Map over 8 examples (queries) at a time instead of all"),
         # The mean loss is a sum over the examples.
         (
             "judged",
             "mapped-batch",
-            "Map over 2,048 examples (x and labels) at a time instead of all in losses",
+            "Map over 2,048 examples (x and labels) at a time instead of all, and compute the sums over",
         ),
         # The function is named though the loop around it stacks what it computes.
         ("selective", "rematerialize", "Wrap step"),
@@ -153,14 +153,14 @@ def _text(advice: Advice, rule: str) -> str:
         # The hidden state of each sequence comes in and goes out.
         ("carried_states", "microbatches", "Split the batch (x, y and state)"),
         # The module with the loop over the layers is the whole net, in whose loop XLA finds all products.
-        ("hazards", "rematerialize", "Wrap the layers in flax.linen.remat"),
+        ("hazards", "rematerialize", "Wrap the layers at /home/user/programs/fx16.py:12 in flax.linen.remat"),
         # The loop writes into buffers that it begins with.
-        ("agreement", "rematerialize", "Wrap the step of the loop in haiku.remat"),
+        ("agreement", "rematerialize", "Wrap the step of the loop at /home/user/programs/b1.py:44 in haiku.remat"),
         # The step is computed from products of gradients of examples.
         (
             "second_derivatives",
             "microbatches",
-            "add up their sums over the examples: gradients, and products that are not differentiated",
+            "add up their sums over the examples: gradients, and sums of products",
         ),
         # Each column of the solution of a triangular system is that of an example.
         ("inducing", "microbatches", "Split the batch (x and y)"),
@@ -251,7 +251,7 @@ def _text(advice: Advice, rule: str) -> str:
             "the number of targets: else the numbers change",
         ),
         # The layers are in a Python loop within a net, which is called once.
-        ("plain_net", "rematerialize", "Wrap the layers in jax.checkpoint"),
+        ("plain_net", "rematerialize", "Wrap the layers at traps.py:861 in jax.checkpoint"),
         # All that matters is computed in layers, and all else in the loss around them. The module also has a call of
         # another function of this name.
         ("experts_two", "rematerialize", "Wrap layer of compared.py:179 (called at compared.py:190)"),
@@ -289,9 +289,9 @@ def _text(advice: Advice, rule: str) -> str:
         # A TPU convolves six images at a time, but only to cut them into patches.
         ("patches", "microbatches", "Split the batch (x and y) into 4 microbatches"),
         # All batches that go through the net together are split.
-        ("labelled", "microbatches", "Split the batch (batch[0], batch[2], batch[3] and 1 more)"),
+        ("labelled", "microbatches", "Split the batch (batch[0], batch[2], batch[3] and batch[1])"),
         # No function is a layer, and to wrap the net would save nothing.
-        ("in_line", "rematerialize", "Wrap the layers in jax.checkpoint"),
+        ("in_line", "rematerialize", "Wrap the layers at /home/user/programs/fx6.py:7 in jax.checkpoint"),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.
         ("denoised", "donate", "donate_argnames=('x',))  # if nothing uses x after the call"),
     ],

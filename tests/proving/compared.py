@@ -614,41 +614,41 @@ def equivariant(is_changed: bool, nodes: int = 8192, edges: int = 131072, width:
     return trained(loss, params, of(nodes, width), positions, indices, indices, positions)
 
 
-BOTH = ("cpu", "tpu")
+ALL = ("cpu", "tpu", "gpu")
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "both_ways": ("similarity", both_ways, BOTH),
-    "each_pair": ("similarity", each_pair, BOTH),
-    "negatives": ("similarity", negatives, BOTH),
+    "both_ways": ("similarity", both_ways, ALL),
+    "each_pair": ("similarity", each_pair, ALL),
+    "negatives": ("similarity", negatives, ALL),
     "kernel_means": ("similarity", kernel_means, ("cpu",)),
     "ranked": ("similarity", ranked, ("cpu",)),
-    "recalled": ("similarity", recalled, BOTH),
-    "experts_one": ("one-hot", experts, BOTH),
-    "experts_grouped": ("one-hot", partial(experts, groups=4), BOTH),
-    "experts_two": ("one-hot", two_experts, BOTH),
-    "preferred": ("logits", preferred, BOTH),
-    "preferred_alone": ("logits", partial(preferred, is_with_reference=False), BOTH),
-    "time_first": ("microbatches", time_first, BOTH),
-    "private_images": ("microbatches", private_images, BOTH),
-    "selective": ("rematerialize", selective, BOTH),
+    "recalled": ("similarity", recalled, ALL),
+    "experts_one": ("one-hot", experts, ALL),
+    "experts_grouped": ("one-hot", partial(experts, groups=4), ALL),
+    "experts_two": ("one-hot", two_experts, ALL),
+    "preferred": ("logits", preferred, ALL),
+    "preferred_alone": ("logits", partial(preferred, is_with_reference=False), ALL),
+    "time_first": ("microbatches", time_first, ALL),
+    "private_images": ("microbatches", private_images, ALL),
+    "selective": ("rematerialize", selective, ALL),
     "blocks": ("rematerialize", blocks, ("tpu",)),
     "residuals": ("rematerialize", residuals, ("tpu",)),
     "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
     "triplets": ("rematerialize", triplets, ("tpu",)),
     "views": ("rematerialize", views, ("tpu",)),
     "crops": ("rematerialize", crops, ("tpu",)),
-    "learned_rates": ("rematerialize", learned_rates, BOTH),
+    "learned_rates": ("rematerialize", learned_rates, ALL),
     "equivariant": ("padded-dimension", equivariant, ("tpu",)),
-    "fourier": ("microbatches", fourier, BOTH),
-    "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), BOTH),
+    "fourier": ("microbatches", fourier, ALL),
+    "time_first_long": ("microbatches", partial(time_first, batch=64, length=2048), ALL),
 }
 """What advises a change, the program, and where it is compiled."""
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "kernel_regression": ("similarity", kernel_regression, BOTH),
-    "transported": ("similarity", transported, BOTH),
-    "independent": ("similarity", independent, BOTH),
-    "soft_experts": ("one-hot", soft_experts, BOTH),
-    "image_pairs": ("microbatches", image_pairs, BOTH),
+    "kernel_regression": ("similarity", kernel_regression, ALL),
+    "transported": ("similarity", transported, ALL),
+    "independent": ("similarity", independent, ALL),
+    "soft_experts": ("one-hot", soft_experts, ALL),
+    "image_pairs": ("microbatches", image_pairs, ALL),
 }
 """What must not be advised, the program, and where it is compiled."""

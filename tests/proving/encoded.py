@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from proving.compared import BOTH, INT, Compiled, of, trained
+from proving.compared import ALL, INT, Compiled, of, trained
 
 PARTS = 8
 
@@ -232,19 +232,19 @@ def wide_features(_: bool, batch: int = 1024, width: int = 8192) -> Compiled:
 
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "domains": ("encoded-batch", domains, BOTH),
-    "overlap": ("encoded-batch", overlap, BOTH),
-    "sentences": ("encoded-batch", sentences, BOTH),
-    "recordings": ("encoded-batch", recordings, BOTH),
-    "correlated": ("encoded-batch", correlated, BOTH),
-    "messages": ("encoded-batch", messages, BOTH),
+    "domains": ("encoded-batch", domains, ALL),
+    "overlap": ("encoded-batch", overlap, ALL),
+    "sentences": ("encoded-batch", sentences, ALL),
+    "recordings": ("encoded-batch", recordings, ALL),
+    "correlated": ("encoded-batch", correlated, ALL),
+    "messages": ("encoded-batch", messages, ALL),
     "dropped_views": ("encoded-batch", dropped, ("cpu",)),
 }
 """What advises a change, the program, and where it is compiled."""
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "graph_layers": ("encoded-batch", graph_layers, BOTH),
-    "normalized": ("encoded-batch", normalized, BOTH),
-    "wide_features": ("encoded-batch", wide_features, BOTH),
+    "graph_layers": ("encoded-batch", graph_layers, ALL),
+    "normalized": ("encoded-batch", normalized, ALL),
+    "wide_features": ("encoded-batch", wide_features, ALL),
 }
 """What must not be advised, the program, and where it is compiled."""

@@ -586,7 +586,7 @@ def joined_rows(_: bool) -> Compiled:
     return f, (of(POINTS, 3), of(POINTS, 3), of(POINTS)), ()
 
 
-BOTH, CPU, TPU = ("cpu", "tpu"), ("cpu",), ("tpu",)
+ALL, CPU, TPU = ("cpu", "tpu", "gpu"), ("cpu",), ("tpu",)
 
 # ---------------------------------------------------------------- batches
 
@@ -692,30 +692,30 @@ def trained_models(is_changed: bool, models: int = 16, batch: int = 8192) -> Com
 
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "decode_layers": ("loop-state", decode_layers, BOTH),
-    "decode_without_donation": ("loop-state", partial(decode_layers, is_donated=False), BOTH),
-    "generate": ("loop-state", generate, BOTH),
-    "generate_full": ("loop-state", partial(generate, dtype=FULL), BOTH),
-    "recurrent_layers": ("loop-state", recurrent_layers, BOTH),
-    "relaxed_blocks": ("loop-state", relaxed_blocks, BOTH),
+    "decode_layers": ("loop-state", decode_layers, ALL),
+    "decode_without_donation": ("loop-state", partial(decode_layers, is_donated=False), ALL),
+    "generate": ("loop-state", generate, ALL),
+    "generate_full": ("loop-state", partial(generate, dtype=FULL), ALL),
+    "recurrent_layers": ("loop-state", recurrent_layers, ALL),
+    "relaxed_blocks": ("loop-state", relaxed_blocks, ALL),
     "beams": ("loop-state", beams, CPU),
-    "spread": ("loop-outputs", spread, BOTH),
-    "recurrent_last": ("loop-outputs", recurrent_last, BOTH),
-    "recurrent_mean": ("loop-outputs", recurrent_mean, BOTH),
-    "chain_energies": ("loop-outputs", chain_energies, BOTH),
-    "paths": ("loop-outputs", paths, BOTH),
-    "loops_summed": ("loop-outputs", loops_summed, BOTH),
-    "similarities": ("unrolled-loop", similarities, BOTH),
+    "spread": ("loop-outputs", spread, ALL),
+    "recurrent_last": ("loop-outputs", recurrent_last, ALL),
+    "recurrent_mean": ("loop-outputs", recurrent_mean, ALL),
+    "chain_energies": ("loop-outputs", chain_energies, ALL),
+    "paths": ("loop-outputs", paths, ALL),
+    "loops_summed": ("loop-outputs", loops_summed, ALL),
+    "similarities": ("unrolled-loop", similarities, ALL),
     "propagated": ("unrolled-loop", propagated, CPU),
-    "kernels": ("unrolled-loop", kernels, BOTH),
-    "ensemble": ("unrolled-loop", ensemble, BOTH),
-    "exposures": ("unrolled-loop", exposures, BOTH),
-    "scales": ("unrolled-loop", scales, BOTH),
-    "chunks": ("unrolled-loop", chunks, BOTH),
+    "kernels": ("unrolled-loop", kernels, ALL),
+    "ensemble": ("unrolled-loop", ensemble, ALL),
+    "exposures": ("unrolled-loop", exposures, ALL),
+    "scales": ("unrolled-loop", scales, ALL),
+    "chunks": ("unrolled-loop", chunks, ALL),
     "nearest": ("mapped-batch", nearest, CPU),
-    "rays": ("mapped-batch", rays, BOTH),
-    "judged": ("mapped-batch", judged, BOTH),
-    "trained_models": ("mapped-batch", trained_models, BOTH),
+    "rays": ("mapped-batch", rays, ALL),
+    "judged": ("mapped-batch", judged, ALL),
+    "trained_models": ("mapped-batch", trained_models, ALL),
     "particles": ("padded-dimension", particles, TPU),
     "neighbors": ("padded-dimension", neighbors, TPU),
     "edges": ("padded-dimension", edges, TPU),
@@ -725,16 +725,16 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
 """What advises a change, the program, and where it is compiled."""
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "decode_and_keep": ("loop-state", decode_and_keep, BOTH),
+    "decode_and_keep": ("loop-state", decode_and_keep, ALL),
     "beams_in_vmem": ("loop-state", beams, TPU),
-    "adam_layers": ("loop-state", adam_layers, BOTH),
-    "trained_through": ("loop-state", trained_through, BOTH),
-    "recurrent_pairs": ("loop-outputs", recurrent_pairs, BOTH),
-    "recurrent_spread": ("loop-outputs", recurrent_spread, BOTH),
-    "chained_layers": ("unrolled-loop", chained_layers, BOTH),
-    "heads_of_columns": ("unrolled-loop", heads_of_columns, BOTH),
-    "kept_results": ("unrolled-loop", kept_results, BOTH),
-    "deviations": ("mapped-batch", deviations, BOTH),
+    "adam_layers": ("loop-state", adam_layers, ALL),
+    "trained_through": ("loop-state", trained_through, ALL),
+    "recurrent_pairs": ("loop-outputs", recurrent_pairs, ALL),
+    "recurrent_spread": ("loop-outputs", recurrent_spread, ALL),
+    "chained_layers": ("unrolled-loop", chained_layers, ALL),
+    "heads_of_columns": ("unrolled-loop", heads_of_columns, ALL),
+    "kept_results": ("unrolled-loop", kept_results, ALL),
+    "deviations": ("mapped-batch", deviations, ALL),
     "rows_from_flat": ("padded-dimension", rows_from_flat, TPU),
     "factors": ("padded-dimension", factors, TPU),
     "wide_rows": ("padded-dimension", wide_rows, TPU),

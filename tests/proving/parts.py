@@ -368,28 +368,28 @@ def memory_bank(is_changed: bool, entries: int = 16384, width: int = 128, batch:
     return step, arguments, (0, 1) if is_changed else (0,)
 
 
-BOTH = ("cpu", "tpu")
+ALL = ("cpu", "tpu", "gpu")
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "clustered": ("mapped-batch", clustered, BOTH),
-    "clustered_by_products": ("mapped-batch", clustered_by_products, BOTH),
-    "values_first": ("mapped-batch", values_first, BOTH),
-    "queued": ("donate", queued, BOTH),
-    "waved": ("donate", waved, BOTH),
-    "remembered": ("donate", remembered, BOTH),
-    "reverted": ("donate", reverted, BOTH),
-    "compared": ("donate", compared, BOTH),
+    "clustered": ("mapped-batch", clustered, ALL),
+    "clustered_by_products": ("mapped-batch", clustered_by_products, ALL),
+    "values_first": ("mapped-batch", values_first, ALL),
+    "queued": ("donate", queued, ALL),
+    "waved": ("donate", waved, ALL),
+    "remembered": ("donate", remembered, ALL),
+    "reverted": ("donate", reverted, ALL),
+    "compared": ("donate", compared, ALL),
     "baseline": ("microbatches", baseline, ("cpu",)),
-    "physics": ("microbatches", physics, BOTH),
-    "twins": ("donate", twins, BOTH),
+    "physics": ("microbatches", physics, ALL),
+    "twins": ("donate", twins, ALL),
     "convolved": ("rematerialize", convolved, ("tpu",)),
     "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),
-    "masked_layers": ("microbatches", masked_layers, BOTH),
+    "masked_layers": ("microbatches", masked_layers, ALL),
 }
 """What advises a change, the program, and where it is compiled."""
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "pulled": ("microbatches", pulled, BOTH),
+    "pulled": ("microbatches", pulled, ALL),
     "history": ("donate", history, ("cpu",)),
     "memory_bank": ("donate", memory_bank, ("cpu",)),
 }

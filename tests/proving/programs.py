@@ -3,8 +3,8 @@
 `python programs.py` lists the pairs, the plans and the traps as JSON. `python programs.py FOLDER NAME@BACKEND…`
 compiles some of the programs, and leaves the dump of each in a folder of its name.
 
-Compiling needs no data, so the programs are as large as real ones. Those for a TPU are compiled ahead of time and need
-libtpu, but no TPU. Needs jax, but not XLA Lens.
+Compiling needs no data, so the programs are as large as real ones. Those for a TPU or a GPU are compiled ahead of
+time, and need libtpu or the CUDA plugin of jax, but no device. Needs jax, but not XLA Lens.
 """
 
 import json
@@ -21,6 +21,9 @@ if len(sys.argv) > 1:
     FOLDER = Path(sys.argv[1])
     DUMPS = FOLDER / f"all{os.getpid()}"
     FLAGS = "--xla_dump_hlo_as_text --xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0"
+    # The compiler for GPUs finds `ptxas` and libdevice in the packages of NVIDIA.
+    for libraries in Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*"):
+        FLAGS += f" --xla_gpu_autotune_level=0 --xla_gpu_cuda_data_dir={libraries}"
     os.environ["XLA_FLAGS"] = f"--xla_dump_to={DUMPS} {FLAGS}"
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8"}
     os.environ |= {"TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
@@ -437,7 +440,7 @@ def compile_program(name: str, devices: Any) -> None:
     jax.jit(step, donate_argnums=one.donated, **options).lower(*arguments).compile(dict(one.flags))
 
 
-CPU, TPU, BOTH = ("cpu",), ("tpu",), ("cpu", "tpu")
+CPU, TPU, ALL = ("cpu",), ("tpu",), ("cpu", "tpu", "gpu")
 
 SMALL = Program(layers=4, width=512, batch=4, length=512)
 SCANNED = Program(layers=8, width=512, batch=8, length=512, donated=(0, 1), is_scanned=True)
@@ -446,48 +449,48 @@ TRAINED = Program(donated=(0, 1))
 """What most people have: a step whose params and state are donated."""
 
 BASES: dict[str, tuple[Program, tuple[str, ...]]] = {
-    "mlp": (Program("mlp", layers=12, batch=16, length=512), BOTH),
-    "mlp_donated": (Program("mlp", layers=6, width=2048, batch=32, length=256, donated=(0, 1)), BOTH),
-    "small": (SMALL, BOTH),
-    "unrolled": (TRAINED, BOTH),
-    "scanned": (replace(TRAINED, layers=16, is_scanned=True), BOTH),
-    "kept": (replace(TRAINED, donated=(), is_scanned=True), BOTH),
-    "long": (replace(TRAINED, layers=4, batch=1, length=4096), BOTH),
-    "long_scanned": (replace(TRAINED, layers=12, batch=2, length=2048, is_scanned=True), BOTH),
-    "vocab": (replace(TRAINED, layers=2, words=65536), BOTH),
-    "vocab_flat": (replace(TRAINED, layers=2, batch=4, length=2048, words=50304, is_flat=True), BOTH),
-    "vocab_kept": (replace(TRAINED, layers=2, words=131072, donated=()), BOTH),
-    "shifted": (replace(TRAINED, layers=4, words=32768, is_shifted=True), BOTH),
-    "conv": (Program("conv", layers=8, width=64, batch=32, length=56), BOTH),
-    "conv_donated": (Program("conv", layers=6, width=128, batch=64, length=28, donated=(0, 1)), BOTH),
-    "accumulated": (replace(TRAINED, batch=32, donated=(), microbatches=4), BOTH),
+    "mlp": (Program("mlp", layers=12, batch=16, length=512), ALL),
+    "mlp_donated": (Program("mlp", layers=6, width=2048, batch=32, length=256, donated=(0, 1)), ALL),
+    "small": (SMALL, ALL),
+    "unrolled": (TRAINED, ALL),
+    "scanned": (replace(TRAINED, layers=16, is_scanned=True), ALL),
+    "kept": (replace(TRAINED, donated=(), is_scanned=True), ALL),
+    "long": (replace(TRAINED, layers=4, batch=1, length=4096), ALL),
+    "long_scanned": (replace(TRAINED, layers=12, batch=2, length=2048, is_scanned=True), ALL),
+    "vocab": (replace(TRAINED, layers=2, words=65536), ALL),
+    "vocab_flat": (replace(TRAINED, layers=2, batch=4, length=2048, words=50304, is_flat=True), ALL),
+    "vocab_kept": (replace(TRAINED, layers=2, words=131072, donated=()), ALL),
+    "shifted": (replace(TRAINED, layers=4, words=32768, is_shifted=True), ALL),
+    "conv": (Program("conv", layers=8, width=64, batch=32, length=56), ALL),
+    "conv_donated": (Program("conv", layers=6, width=128, batch=64, length=28, donated=(0, 1)), ALL),
+    "accumulated": (replace(TRAINED, batch=32, donated=(), microbatches=4), ALL),
     "offloaded": (replace(SCANNED, remat="offload"), TPU),
     "offloaded_mlp": (replace(SCANNED_MLP, remat="offload"), TPU),
-    "decode": (Program("decode", layers=8, width=1024, batch=16, length=2048), BOTH),
-    "decode_scanned": (Program("decode", layers=16, width=1024, batch=8, length=2048, is_scanned=True), BOTH),
-    "sharded": (replace(TRAINED, width=2048, batch=32, heads=16, devices=8), BOTH),
-    "sharded_scanned": (replace(TRAINED, layers=16, width=2048, batch=32, heads=16, devices=8, is_scanned=True), BOTH),
-    "replicated": (replace(TRAINED, batch=32, devices=8, is_replicated=True), BOTH),
+    "decode": (Program("decode", layers=8, width=1024, batch=16, length=2048), ALL),
+    "decode_scanned": (Program("decode", layers=16, width=1024, batch=8, length=2048, is_scanned=True), ALL),
+    "sharded": (replace(TRAINED, width=2048, batch=32, heads=16, devices=8), ALL),
+    "sharded_scanned": (replace(TRAINED, layers=16, width=2048, batch=32, heads=16, devices=8, is_scanned=True), ALL),
+    "replicated": (replace(TRAINED, batch=32, devices=8, is_replicated=True), ALL),
     "replicated_scanned": (
         replace(TRAINED, layers=16, remat="layer", batch=32, devices=8, is_scanned=True, is_replicated=True),
-        BOTH,
+        ALL,
     ),
-    "replicated_kept": (replace(TRAINED, layers=4, batch=16, devices=8, is_replicated=True, donated=()), BOTH),
+    "replicated_kept": (replace(TRAINED, layers=4, batch=16, devices=8, is_replicated=True, donated=()), ALL),
     "replicated_mlp": (
         Program("mlp", layers=4, width=2048, batch=16, length=128, devices=8, is_replicated=True, donated=(0, 1)),
-        BOTH,
+        ALL,
     ),
-    "recurrent": (Program("recurrent", width=256, batch=16, length=1024), BOTH),
-    "recurrent_long": (Program("recurrent", width=128, batch=8, length=8192, donated=(0,)), BOTH),
-    "recurrent_wide": (Program("recurrent", width=1024, batch=32, length=512, donated=(0,)), BOTH),
-    "scanned_states": (Program("associative", width=256, batch=2, length=1024, heads=16), BOTH),
-    "scanned_states_long": (Program("associative", width=128, batch=1, length=8192, heads=16, donated=(0,)), BOTH),
-    "scanned_states_wide": (Program("associative", width=512, batch=2, length=512, heads=32, donated=(0,)), BOTH),
-    "spectrum": (Program("spectrum", batch=512, length=4096), BOTH),
-    "spectrum_long": (Program("spectrum", batch=64, length=65536), BOTH),
-    "neighbours": (Program("neighbours", batch=128, length=1024), BOTH),
-    "state": (Program("mlp", layers=8, width=4096, batch=1, length=128, donated=(0, 1)), BOTH),
-    "state_small": (Program("mlp", layers=16, width=2048, batch=1, length=64, donated=(0, 1)), BOTH),
+    "recurrent": (Program("recurrent", width=256, batch=16, length=1024), ALL),
+    "recurrent_long": (Program("recurrent", width=128, batch=8, length=8192, donated=(0,)), ALL),
+    "recurrent_wide": (Program("recurrent", width=1024, batch=32, length=512, donated=(0,)), ALL),
+    "scanned_states": (Program("associative", width=256, batch=2, length=1024, heads=16), ALL),
+    "scanned_states_long": (Program("associative", width=128, batch=1, length=8192, heads=16, donated=(0,)), ALL),
+    "scanned_states_wide": (Program("associative", width=512, batch=2, length=512, heads=32, donated=(0,)), ALL),
+    "spectrum": (Program("spectrum", batch=512, length=4096), ALL),
+    "spectrum_long": (Program("spectrum", batch=64, length=65536), ALL),
+    "neighbours": (Program("neighbours", batch=128, length=1024), ALL),
+    "state": (Program("mlp", layers=8, width=4096, batch=1, length=128, donated=(0, 1)), ALL),
+    "state_small": (Program("mlp", layers=16, width=2048, batch=1, length=64, donated=(0, 1)), ALL),
 }
 
 CHANGES: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
@@ -577,7 +580,7 @@ def pairs() -> list[tuple[str, str, str, str]]:
 
 def traps() -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
     """Each program that must not get some advice, the backend, this advice, and advice that it should get."""
-    found = [(name, backend, trap.never, trap.right) for name, trap in TRAPS.items() for backend in BOTH]
+    found = [(name, backend, trap.never, trap.right) for name, trap in TRAPS.items() for backend in ALL]
     others = _LOOKALIKES.items()
     return found + [(name, backend, (rule,), ()) for name, (rule, _, backends) in others for backend in backends]
 
@@ -608,7 +611,7 @@ def main(names: list[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            compile_program(name, tpus() if backend == "tpu" else jax.devices("cpu"))
+            compile_program(name, devices_of(backend))
         except jax.errors.JaxRuntimeError as error:
             # XLA writes the dump of a program that does not fit.
             print(key, str(error)[:200])
@@ -619,11 +622,16 @@ def main(names: list[str]) -> None:
 
 
 @cache
-def tpus() -> Any:
-    """The devices of a TPU v5e that is not there."""
+def devices_of(backend: str) -> Any:
+    """The devices of a backend: of a CPU, or of a TPU v5e or H100s that are not there."""
     from jax.experimental import topologies
 
-    return topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x4").devices
+    if backend == "cpu":
+        return jax.devices("cpu")
+    if backend == "tpu":
+        return topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x4").devices
+    config = (Path(__file__).parents[1] / "crosscheck" / "h100.pbtxt").read_text()
+    return topologies.get_topology_desc("h100", platform="cuda", topology="1x1x8", target_config=config).devices
 
 
 if __name__ == "__main__":

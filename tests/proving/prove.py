@@ -1,10 +1,10 @@
 """Holds advice against reality: compiles programs and their variants, and compares what the advice for a program
 predicts with what its variant needs.
 
-`python prove.py FOLDER --python PYTHON` compiles with a Python that has jax, also for TPUs if it has libtpu, keeps the
-dumps in FOLDER, and writes the tables of docs/advice.md. FOLDER may have the dumps of an earlier run. `--no-compile`
-compiles nothing: the rows of programs that FOLDER lacks stay as the document has them, with a star, and so does the
-margin of plans.
+`python prove.py FOLDER --python PYTHON` compiles with a Python that has jax, also for TPUs and GPUs if it has libtpu
+and the CUDA plugin of jax, keeps the dumps in FOLDER, and writes the tables of docs/advice.md if it has both. FOLDER
+may have the dumps of an earlier run. `--no-compile` compiles nothing: the rows of programs that FOLDER lacks stay as
+the document has them, with a star, and so does the margin of plans.
 """
 
 import argparse
@@ -49,6 +49,9 @@ MARGIN_SENTENCE: Final = "Of {count} programs that were changed to save a quarte
 NOT_ADVISED: Final = "not advised"
 
 KEPT: Final = "Rows with a star are of an earlier run: their programs were not compiled again."
+
+COMPILERS: Final = {"cpu": "jax", "tpu": "libtpu", "gpu": "jax_plugins.xla_cuda13"}
+"""The backends that programs are compiled for, and the module of each compiler."""
 
 SUGGESTED: Final = frozenset(row.rule for row in SUGGESTIONS)
 """The rules that predict nothing."""
@@ -361,8 +364,8 @@ def main() -> None:
     parser.add_argument("--python", type=Path, required=True)
     parser.add_argument("--no-compile", action="store_true")
     arguments = parser.parse_args()
-    has_tpu = subprocess.run([str(arguments.python), "-c", "import libtpu"], check=False, capture_output=True)
-    pairs, plans, traps = listed_programs(arguments.python, ("cpu",) if has_tpu.returncode else ("cpu", "tpu"))
+    backends = [backend for backend, module in COMPILERS.items() if _has_module(arguments.python, module)]
+    pairs, plans, traps = listed_programs(arguments.python, backends)
     folder, kept = arguments.folder, None
     if arguments.no_compile:
         kept = KeptRows(_document())
@@ -380,11 +383,16 @@ def main() -> None:
     text = "\n".join(tables)
     spared = "\n".join(trap_table(folder, traps, kept))
     print(text, spared, sep="\n\n")
-    if not has_tpu.returncode:
+    if len(backends) == len(COMPILERS):
         _replace(DOCUMENT, r"(?<=<!-- tried -->\n).*?(?=<!-- end -->)", f"\n{text}\n\n")
         _replace(DOCUMENT, r"(?<=<!-- traps -->\n).*?(?=<!-- end -->)", f"\n{spared}\n\n")
         for rule in Rule:
             _replace(explanation_path(rule), r"(?<=## Tried\n\n).*", f"{evidence(found, suggested, rule)}\n")
+
+
+def _has_module(python: Path, module: str) -> bool:
+    """Whether a Python has a module."""
+    return subprocess.run([str(python), "-c", f"import {module}"], check=False, capture_output=True).returncode == 0
 
 
 def _document() -> str:

@@ -112,8 +112,8 @@ class Batch(Struct, frozen=True):
         across = list[Inline]()
         for number, (dimension, others) in enumerate(self.across, 1):
             joining = f"{comma} and" if number == len(self.across) else ","
-            across += [f"{joining} dimension {dimension} of ", *listed(others)]
-        return (f" ({where}", *listed(names), *across, ")") if names else ()
+            across += [f"{joining} dimension {dimension} of ", *listed(others, _MOST_SPLIT)]
+        return (f" ({where}", *listed(names, _MOST_SPLIT), *across, ")") if names else ()
 
     @property
     def microbatches(self) -> int:
@@ -122,6 +122,9 @@ class Batch(Struct, frozen=True):
 
 
 _MICROBATCHES: Final = (4, 2)
+
+_MOST_SPLIT: Final = 8
+"""Maximum number of names of arguments that are split: a program fails if one of them is not."""
 
 
 def parts_of(size: int) -> int:
@@ -247,6 +250,12 @@ class Subject(Struct, frozen=True):
         return (*function, " (called at ", _place(self.call.frame), ")") if self.call.frame else function
 
     @property
+    def at_line(self) -> Inlines:
+        """The line of the largest buffers for the end of a noun: `` at model.py:7``. Empty if it is unknown."""
+        line = self.groups[0].line if self.groups else None
+        return (" at ", _place(line)) if line else ()
+
+    @property
     def in_function(self) -> Inlines:
         """The function for the end of a sentence: `` in loss (called at train.py:31)``. Empty if it is unknown."""
         return (" in ", *self.function) if self.call else ()
@@ -257,12 +266,9 @@ def _place(frame: StackFrame) -> Inline:
     return Name(frame_text(frame), frame, Role.SOURCE)
 
 
-def listed(names: Sequence[str]) -> Inlines:
+def listed(names: Sequence[str], most: int = 3) -> Inlines:
     """Return the first of some names as words: ``params, state[0] and 2 more``."""
-    shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
+    shown, more = names[:most], len(names) - most
     if more > 0:
         return (*joined(map(Name, shown), ", "), f" and {more:,} more")
     return (*joined(map(Name, shown[:-1]), ", "), *([" and "] if len(shown) > 1 else []), Name(shown[-1]))
-
-
-_MOST_NAMES: Final = 3

@@ -69,7 +69,7 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
         loop = facts.start[stack.value]
         yield from (Effect(value, content=stack.value) for value in state.converted)
         # The array that the loop reads now also holds the result, so it stays until that ends or is copied.
-        start, end = facts.end[state.value] + 1, _end(facts, stack, state)
+        start, end = facts.end[state.value] + 1, _end(facts, writers, stack, state)
         if not facts.kind[state.value] & Kind.PARAMETER and start <= end:
             new.append(facts.piece(stack.value, start, end))
         new += _outside(facts, stack)
@@ -90,11 +90,23 @@ def _outside(facts: Facts, stack: Stack) -> Iterator[Piece]:
             yield facts.piece(value, facts.start[value], facts.end[value])
 
 
-def _end(facts: Facts, stack: Stack, state: _State) -> int:
+def _end(facts: Facts, writers: Writers, stack: Stack, state: _State) -> int:
     """The last step at which the result of a loop needs bytes other than those of what it begins with."""
     same = {*on_same_bytes(facts.dump, state.value).tolist()}
-    copies = (value for read in facts.reads(stack.value) for value in facts.defined_by(read.name) if value in same)
+    # What gathers its rows in another order reads all of it while that is written.
+    names = [read.name for read in facts.reads(stack.value) if not _reorders(facts, writers, read.name)]
+    copies = (value for name in names for value in facts.defined_by(name) if value in same)
     return min((facts.start[value] - 1 for value in copies), default=facts.end[stack.value])
+
+
+def _reorders(facts: Facts, writers: Writers, name: int) -> bool:
+    """Whether an instruction gathers something, alone or in a fusion."""
+    row = writers.module.row_of(facts.dump.names[name])
+    called = (
+        [computation for computation in writers.called(row, b"calls") if computation != NONE] if row != NONE else []
+    )
+    rows = [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
+    return any(each != NONE and writers.read(each).own.opcode == b"gather" for each in rows)
 
 
 def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:
@@ -150,7 +162,7 @@ def _slices(writers: Writers, row: int, callers: tuple[int, ...]) -> list[Positi
         numbers = [number for number, name in enumerate(read.operands) if name == module.name(row)]
         if read.own.opcode == b"dynamic-slice" and numbers == [0]:
             found.append(Position(user, (), callers))
-        elif read.own.opcode == b"fusion":
+        elif read.own.opcode in (b"fusion", b"async-start"):
             for inner in fused_parameters(writers, user, numbers):
                 slices = _slices(writers, inner, (*callers, user))
                 if slices is None:

@@ -104,7 +104,9 @@ def _what(subject: Subject) -> Inlines:
     which = batch.told if batch else ()
     is_random = batch is not None and batch.is_random
     changes = ". This changes the numbers slightly, because other random numbers are drawn" if is_random else ""
-    return (f"Map over {examples}", *which, " at a time instead of all", *subject.in_function, and_add, changes)
+    # The examples go through more than the function that takes most.
+    where = () if batch else subject.in_function
+    return (f"Map over {examples}", *which, " at a time instead of all", *where, and_add, changes)
 
 
 def _snippet(subject: Subject) -> str:

@@ -188,8 +188,8 @@ def _what(subject: Subject) -> Inlines:
         )
     elif batch and _has_other_products(batch):
         added = (
-            "their sums over the examples: gradients, and products that are not differentiated. What is computed from "
-            "these sums, such as a step by second derivatives, comes once, after the last part"
+            "their sums over the examples: gradients, and sums of products that are not differentiated. What is "
+            "computed from these comes once, after the last part"
         )
     taken = (" and what they add to ", *listed(batch.statistics)) if batch and batch.statistics else ()
     decided = (", and compute ", *listed(batch.decided), " from all parts") if batch and batch.decided else ()

@@ -169,7 +169,7 @@ def _snippet(subject: Subject) -> str | None:
             "learning_rate=learning_rate",
         )
         given = given.replace("momentum", "momentum=momentum")
-    return f"optimizer = {function}({rate}, {given})  # {name}its other arguments stay"
+    return f"optimizer = {function}({rate}, {given})  # {name}its other arguments and what is around it stay"
 
 
 _WITH_NESTEROV: Final = ("adam", "adamw")
