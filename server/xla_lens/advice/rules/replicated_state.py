@@ -6,7 +6,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Dimensions, Effect, Facts
-from xla_lens.advice.op_names import is_backward, is_forward, is_in_checkpoint
+from xla_lens.advice.op_names import folded, is_backward, is_forward, is_in_checkpoint
 from xla_lens.advice.provenance import adding_devices
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.microbatches import mostly_convolves
@@ -45,11 +45,7 @@ def replicated_state(facts: Facts) -> Iterator[Effect]:
     devices = facts.partitions
     if devices == 1 or facts.backward_step is None or facts.has_op_name(_SHARD_MAP) or mostly_convolves(facts):
         return
-    state = {value: new for value in facts.arguments if (new := facts.new_version(value)) != NONE}
-    whole = [value for value, new in state.items() if adding_devices(facts.origins, new, devices) == devices]
-    state_bytes, whole_bytes = (sum(facts.size[value] for value in some) for some in (state, whole))
-    if whole_bytes < _MOST * state_bytes:
-        return
+    whole = _whole_on_all(facts, devices)
     divisible = [value for value in whole if _is_divisible(facts.dimensions(value), devices)]
     weights = [value for value in divisible if value not in facts.idle_arguments]
     if not weights or _has_experts(facts, weights):
@@ -90,6 +86,26 @@ def _part(facts: Facts, value: int, devices: int) -> Effect:
     if not is_backward(op_name) or _LOOP.search(op_name) or facts.opcode(value) in _ADDING_UP or start == end:
         return facts.divided(value, devices)
     return Effect(value, (facts.piece(value, start, start), Piece(start + 1, end, facts.size[value] // devices)))
+
+
+def _whole_on_all(facts: Facts, devices: int) -> list[int]:
+    """The arguments that the program updates and of which all devices have the whole; none if that is not most of what
+    it updates. Of arguments that are alike but for the number of their layer, one tells of all.
+    """
+    updated = {*facts.updated.values(), *facts.donated}.intersection(facts.arguments)
+    alike = dict[object, list[int]]()
+    for value in sorted(updated):
+        alike.setdefault((facts.dimensions(value), folded(facts.path_of(value))), []).append(value)
+    groups = {tuple(group): sum(map(facts.size.__getitem__, group)) for group in alike.values()}
+    left, found = _MOST * sum(groups.values()), list[int]()
+    for group in sorted(groups, key=groups.__getitem__, reverse=True):
+        if adding_devices(facts.origins, facts.new_version(group[0]), devices) == devices:
+            found += group
+        else:
+            left -= groups[group]
+            if left < 0:
+                return []
+    return found
 
 
 def _has_experts(facts: Facts, weights: Iterable[int]) -> bool:
