@@ -22,6 +22,8 @@ MIB = 1 << 20
         ("scanned_states", Rule.ASSOCIATIVE_SCAN, 110.1),
         # One fusion computes the results of all iterations.
         ("kernels", Rule.UNROLLED_LOOP, 383.9),
+        # Each step differentiates the energy of all pairs.
+        ("verlet", Rule.SIMILARITY, 55.9),
         # cuDNN computes the gradients of convolutions.
         ("conv_donated", Rule.MICROBATCHES, 293.0),
     ],

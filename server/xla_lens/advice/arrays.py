@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Final, NamedTuple, TypeAlias
 
-from xla_lens.advice.dimensions import COUNTED, OF_FACTORS, Dimension, Lengths, axes_of, length_of, merged
+from xla_lens.advice.dimensions import COUNTED, OF_FACTORS, Dimension, Lengths, axes_of, length_of, merged, without
 from xla_lens.syntax.hlo.shapes import parse_shape, subshape_spans
 
 
@@ -114,6 +114,18 @@ def union(one: Result, other: Result) -> Result:
 def complete(result: Result) -> Result:
     """Return what an iteration of a loop begins with, or what the loop returns."""
     return result._replace(recent=0) if isinstance(result, Array) else tuple(map(complete, result))
+
+
+def begun(result: Result) -> Result:
+    """Return what an iteration of a loop gets from the one before: what that has compared is over, but for pairs that
+    it passes on.
+    """
+    if not isinstance(result, Array):
+        return tuple(map(begun, result))
+    marks = {axes_of(dimension) & OF_FACTORS for dimension in result.dimensions}
+    if len(marks - {0}) > 1:
+        return result
+    return result._replace(dimensions=without(result.dimensions, OF_FACTORS), reduced=0)
 
 
 def drawn(result: Result) -> Result:

@@ -23,6 +23,7 @@ from xla_lens.advice.arrays import (
     Array,
     Result,
     arrays_of,
+    begun,
     complete,
     counted_dimensions,
     drawn,
@@ -465,7 +466,7 @@ class Axes:
         carried = complete(carried)
         self._need_whole(arrays_of(carried))
         for _ in range(_MOST_ITERATIONS):
-            after = union(carried, complete(self._computation(body, [carried])))
+            after = union(carried, complete(self._computation(body, [begun(carried)])))
             if after == carried:
                 return carried
             carried = after

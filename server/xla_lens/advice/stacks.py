@@ -139,6 +139,11 @@ def taken_from(writers: Writers, position: Position) -> Position | None:
             return writers.operand(position, 0, (integer(element[1]), *index)) if element else None
         case b"fusion":
             return _within(writers, position, index)
+        case b"copy-done":
+            # A TPU copies to VMEM and back: what starts that has the copy, the operand and more, in this order.
+            return writers.operand(position, 0, (0, *index))
+        case b"copy-start" if index[:1] == (0,):
+            return writers.operand(position, 0, index[1:])
         case b"async-done":
             return writers.operand(position, 0, (_RESULT, *index))
         case b"async-start" | b"async-update" if index[:1] == (_RESULT,):

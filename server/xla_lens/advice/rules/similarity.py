@@ -18,6 +18,7 @@ from xla_lens.blocks.blocks import Inlines, Name, Role
 _CHUNKS: Final = 8
 """The number of chunks of rows."""
 
+_MOST_COORDINATES: Final = 8
 _FEWEST_PARTICLES: Final = 128
 """The pairs of fewer particles are no problem. The axes of a module take long to follow."""
 
@@ -31,10 +32,17 @@ def similarity(facts: Facts) -> Iterator[Effect]:
     found = [*_compared(facts, counts, lambda: facts.axes, reduce(or_, map(facts.axis_of_examples, counts), 0))]
     yield from found
     # A step of a simulation returns the particles that it compares. Weights that are trained are no examples.
-    if not found and facts.backward_step is None:
-        counts = {count for count in _leading_lengths(facts, facts.all_arguments) if count >= _FEWEST_PARTICLES}
-        for count in counts:
+    for count in _leading_lengths(facts, facts.all_arguments) if not found else ():
+        if count >= _FEWEST_PARTICLES and (facts.backward_step is None or _are_particles(facts, count)):
             yield from _compared(facts, {count}, partial(facts.axes_of_leading, count), FIRST_AXIS)
+
+
+def _are_particles(facts: Facts, count: int) -> bool:
+    """Whether all arrays that a program gets have a row of few numbers for each particle: it differentiates an energy
+    by their places.
+    """
+    shapes = [shape.lengths for shape in facts.shapes_of_arguments.values() if len(shape.lengths) > 1]
+    return bool(shapes) and all(lengths[0] == count and lengths[-1] <= _MOST_COORDINATES for lengths in shapes)
 
 
 def _leading_lengths(facts: Facts, arguments: Iterable[int]) -> set[int]:
