@@ -288,8 +288,21 @@ class Facts:
 
     @cached_property
     def _shapes_of_inputs(self) -> dict[int, Dimensions]:
-        """The dimensions of the inputs that are arrays."""
-        return {value: shape for value in self.inputs if (shape := self.dimensions(value))}
+        """The dimensions of the inputs that are arrays, without those of a model that does not learn beside one that
+        does, such as that of preference training: weights with the names and dimensions of others that are trained.
+        """
+        ends = dict[Dimensions, set[str]]()
+        for value in {*self.updated.values(), *self.donated} & self.shapes_of_arguments.keys():
+            if path := self.path_of(value):
+                ends.setdefault(self.shapes_of_arguments[value], set()).add(path.removeprefix(root_of(path)))
+        shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
+        paths = {value: self.path_of(value) or "" for value in shapes}
+        names = {value: path.removeprefix(root_of(path)) for value, path in paths.items()}
+        return {
+            value: shape
+            for value, shape in shapes.items()
+            if not (names[value] and names[value] in ends.get(shape, ()))
+        }
 
     def axis(self, length: int, number: int = 0) -> int:
         """The axis, as a bit, of the dimensions with a number and a length of inputs that are no biases; 0 without
@@ -334,11 +347,9 @@ class Facts:
     @cached_property
     def axes(self) -> Axes | None:
         """Where the axes of the inputs go, None if the HLO module does not show it all."""
-        inputs = {*self.inputs}
         bits = {
             value: tuple(self._axis_bits.get(place, 0) for place in _places(shape))
-            for value, shape in self.shapes_of_arguments.items()
-            if value in inputs
+            for value, shape in self._shapes_of_inputs.items()
         }
         return self._followed(bits, {bit: length for (_, length, _), bit in self._axis_bits.items()})
 
@@ -696,7 +707,7 @@ class Facts:
         """The names of the inputs of which a dimension has a length, and of the states that come with these, such as
         those of a recurrent net. Inputs with the axes `beside` go through the model together with these, end to end.
         """
-        chosen = {*self.inputs, *states}
+        chosen = {*self._shapes_of_inputs, *states}
         values = (
             value
             for value, shape in self.shapes_of_arguments.items()
