@@ -61,7 +61,7 @@ _SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
             {
                 "microbatches": _SPLIT.format("batch[0], batch[1] and batch[2]")
                 + ". This changes the numbers slightly, because sums over the batch, such as those of normalization, "
-                "are those of a part"
+                "are those of a part, which may be too small for them"
             },
         ),
     ],

@@ -169,7 +169,7 @@ def _what(subject: Subject) -> Inlines:
     batch = subject.batch
     which = batch.told if batch else ()
     changes = [
-        "sums over the batch, such as those of normalization, are those of a part"
+        "sums over the batch, such as those of normalization, are those of a part, which may be too small for them"
         if batch and batch.is_normalized
         else "",
         "other random numbers are drawn" if batch and batch.is_random else "",
