@@ -291,18 +291,18 @@ class Facts:
         """The dimensions of the inputs that are arrays, without those of a model that does not learn beside one that
         does, such as that of preference training: weights with the names and dimensions of others that are trained.
         """
-        ends = dict[Dimensions, set[str]]()
-        for value in {*self.updated.values(), *self.donated} & self.shapes_of_arguments.keys():
-            if path := self.path_of(value):
-                ends.setdefault(self.shapes_of_arguments[value], set()).add(path.removeprefix(root_of(path)))
+        updated = {*self.updated.values(), *self.donated}
+        trained = {(self.dimensions(value), self._path_within(value)) for value in updated}
         shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
-        paths = {value: self.path_of(value) or "" for value in shapes}
-        names = {value: path.removeprefix(root_of(path)) for value, path in paths.items()}
+        names = {value: self._path_within(value) for value in shapes}
         return {
-            value: shape
-            for value, shape in shapes.items()
-            if not (names[value] and names[value] in ends.get(shape, ()))
+            value: shape for value, shape in shapes.items() if not names[value] or (shape, names[value]) not in trained
         }
+
+    def _path_within(self, argument: int) -> str:
+        """The path of an argument within the whole argument that it is a part of, empty if it is unknown."""
+        path = self.path_of(argument) or ""
+        return path.removeprefix(root_of(path))
 
     def axis(self, length: int, number: int = 0) -> int:
         """The axis, as a bit, of the dimensions with a number and a length of inputs that are no biases; 0 without

@@ -374,7 +374,7 @@ class _Flow:
             if len(passed) > _MOST_STEPS:
                 return 1
             read = self.writers.read(position.row)
-            if read.own.opcode in _ADDING_UP:
+            if read.own.opcode in ADDING_UP:
                 counts.add(group_size(read.own, devices) or 1)
             # Devices that have a slice of the sum have parts of the output, too, as do those that have some layers of
             # a stack: the loop over all of them then writes to an array of these.
@@ -567,8 +567,9 @@ _LEAST_KEPT: Final = 0.5
 
 _SUMMING: Final = frozenset((b"convolution", b"dot", b"reduce", b"reduce-window"))
 
-_ADDING_UP: Final = (b"all-reduce", b"all-reduce-start")
 _SLICING: Final = b"dynamic-slice"
+ADDING_UP: Final = (b"all-reduce", b"all-reduce-start")
+"""Instructions by which devices add up what each of them has, and all get the sum."""
 
 _LOSS: Final = lazy_pattern(rb"b?f[0-9]+\[\]")
 

@@ -195,6 +195,14 @@ def fused_parameters(writers: Writers, fusion: int, numbers: Collection[int]) ->
     return [row for row in rows if writers.read(row).own.parameter_number in numbers]
 
 
+def fused_rows(facts: Facts, writers: Writers, name: int) -> list[int]:
+    """Return an instruction and those in a fusion, as rows of the module; empty if that lacks it."""
+    row = writers.module.row_of(facts.dump.names[name])
+    called = writers.called(row, b"calls") if row != NONE else ()
+    inside = (inner for each in called if each != NONE for inner in writers.module.instructions_of(each))
+    return [row, *inside] if row != NONE else []
+
+
 def row_of(facts: Facts, writers: Writers, value: int) -> int:
     """Return the instruction that defines a value, a row of the module, NONE if that lacks it."""
     return writers.module.row_of(facts.dump.names[facts.name[value]])

@@ -10,6 +10,7 @@ from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.stacks import (
     Stack,
     fused_parameters,
+    fused_rows,
     lengths,
     stacks,
     users,
@@ -88,7 +89,7 @@ def _reads(facts: Facts, writers: Writers, stack: Stack) -> _Reads | None:
 def _combines_with_sums(facts: Facts, stack: Stack, writers: Writers, name: int) -> bool:
     """Whether a fusion computes something of a stack and of what it has reduced, as deviations from a mean."""
     reduced, other, like = set[bytes](), set[bytes](), Counter(stack.lengths)
-    for row in _fused(facts, writers, name)[1:]:
+    for row in fused_rows(facts, writers, name)[1:]:
         read = writers.read(row)
         operands = {*read.operands}
         if operands & reduced and operands & other:
@@ -102,14 +103,7 @@ def _combines_with_sums(facts: Facts, stack: Stack, writers: Writers, name: int)
 
 def _only_cuts(facts: Facts, writers: Writers, name: int) -> bool:
     """Whether an instruction reduces nothing."""
-    return all(writers.read(row).own.opcode not in _SUMS for row in _fused(facts, writers, name))
-
-
-def _fused(facts: Facts, writers: Writers, name: int) -> list[int]:
-    """An instruction, and those in a fusion."""
-    row = writers.module.row_of(facts.dump.names[name])
-    called = [computation for computation in writers.called(row, b"calls") if computation != NONE]
-    return [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
+    return all(writers.read(row).own.opcode not in _SUMS for row in fused_rows(facts, writers, name))
 
 
 _SUMS: Final = frozenset((b"reduce", b"reduce-window"))

@@ -4,7 +4,7 @@ So does `jax.lax.scan` over the layers of a model with the caches of all layers 
 are live as long as the loop runs. An array that the loop carries, and whose slices it writes over, is live once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from xla_lens.advice.codes import Rule
@@ -17,6 +17,7 @@ from xla_lens.advice.stacks import (
     Stack,
     computed,
     fused_parameters,
+    fused_rows,
     is_carried,
     lengths,
     row_of,
@@ -94,19 +95,14 @@ def _end(facts: Facts, writers: Writers, stack: Stack, state: _State) -> int:
     """The last step at which the result of a loop needs bytes other than those of what it begins with."""
     same = {*on_same_bytes(facts.dump, state.value).tolist()}
     # What gathers its rows in another order reads all of it while that is written.
-    names = [read.name for read in facts.reads(stack.value) if not _reorders(facts, writers, read.name)]
-    copies = (value for name in names for value in facts.defined_by(name) if value in same)
+    names = (read.name for read in facts.reads(stack.value))
+    in_place = (name for name in names if not _has_gather(writers, fused_rows(facts, writers, name)))
+    copies = (value for name in in_place for value in facts.defined_by(name) if value in same)
     return min((facts.start[value] - 1 for value in copies), default=facts.end[stack.value])
 
 
-def _reorders(facts: Facts, writers: Writers, name: int) -> bool:
-    """Whether an instruction gathers something, alone or in a fusion."""
-    row = writers.module.row_of(facts.dump.names[name])
-    called = (
-        [computation for computation in writers.called(row, b"calls") if computation != NONE] if row != NONE else []
-    )
-    rows = [row, *(inner for computation in called for inner in writers.module.instructions_of(computation))]
-    return any(each != NONE and writers.read(each).own.opcode == b"gather" for each in rows)
+def _has_gather(writers: Writers, rows: Iterable[int]) -> bool:
+    return any(writers.read(row).own.opcode == b"gather" for row in rows)
 
 
 def _state(facts: Facts, writers: Writers, stack: Stack) -> _State | None:

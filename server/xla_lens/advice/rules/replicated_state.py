@@ -7,7 +7,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Dimensions, Effect, Facts
 from xla_lens.advice.op_names import folded, is_backward, is_forward, is_in_checkpoint
-from xla_lens.advice.provenance import adding_devices
+from xla_lens.advice.provenance import ADDING_UP, adding_devices
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.microbatches import mostly_convolves
 from xla_lens.advice.shrunk_state import shrunk_state
@@ -20,7 +20,6 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 
 _SHARD_MAP: Final = lazy_pattern(r"\bshard_map\b")
-_ADDING_UP: Final = (b"all-reduce", b"all-reduce-start")
 _LOOP: Final = lazy_pattern(r"/while/body/")
 
 _MOST: Final = 0.5
@@ -83,7 +82,7 @@ def _part(facts: Facts, value: int, devices: int) -> Effect:
     """
     op_name = facts.origins.of_value(value).op_name or ""
     start, end = facts.start[value], facts.end[value]
-    if not is_backward(op_name) or _LOOP.search(op_name) or facts.opcode(value) in _ADDING_UP or start == end:
+    if not is_backward(op_name) or _LOOP.search(op_name) or facts.opcode(value) in ADDING_UP or start == end:
         return facts.divided(value, devices)
     return Effect(value, (facts.piece(value, start, start), Piece(start + 1, end, facts.size[value] // devices)))
 
