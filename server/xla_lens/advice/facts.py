@@ -291,12 +291,15 @@ class Facts:
         """The dimensions of the inputs that are arrays, without those of a model that does not learn beside one that
         does, such as that of preference training: weights with the names and dimensions of others that are trained.
         """
-        updated = {*self.updated.values(), *self.donated}
-        trained = {(self.dimensions(value), self._path_within(value)) for value in updated}
         shapes = {value: shape for value in self.inputs if (shape := self.dimensions(value))}
-        names = {value: self._path_within(value) for value in shapes}
+        likely, updated = {*shapes.values()}, {*self.updated.values(), *self.donated}
+        alike = [value for value in updated if self.dimensions(value) in likely]
+        trained = {(self.dimensions(value), self._path_within(value)) for value in alike}
+        names = {value: self._path_within(value) for value in shapes} if trained else {}
         return {
-            value: shape for value, shape in shapes.items() if not names[value] or (shape, names[value]) not in trained
+            value: shape
+            for value, shape in shapes.items()
+            if not names.get(value) or (shape, names[value]) not in trained
         }
 
     def _path_within(self, argument: int) -> str:

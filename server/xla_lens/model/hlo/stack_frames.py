@@ -1,6 +1,7 @@
 """The stack frames of an HLO module: the Python calls that made its instructions."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -156,6 +157,7 @@ def is_library_file(file: str) -> bool:
     return not is_file(file) or any(folder in path for folder in _LIBRARIES) or is_framework_file(file)
 
 
+@lru_cache(maxsize=1 << 12)
 def is_framework_file(file: str) -> bool:
     """Whether a source file belongs to JAX or a framework on top of it, whose functions their users do not change."""
     return _FRAMEWORK.search(file.replace("\\", "/")) is not None
