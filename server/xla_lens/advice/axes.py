@@ -1385,7 +1385,7 @@ _DECOMPOSING: Final = b'custom_call_target="lapack_'
 _MATRIX: Final = 2
 """The number of dimensions of a matrix, which are the last ones."""
 
-_TOP: Final = b'custom_call_target="TopK"'
+_TOP: Final = b'TopK"'
 _SORTED_PLACES: Final = lazy_pattern(rb"\([su](?:32|64)\[[0-9]+\]")
 """The shape of the places of updates, as numbers in one dimension, with what is sorted by them."""
 _REDUCTION: Final = lazy_pattern(r"/reduce_(?!window)\w+$")

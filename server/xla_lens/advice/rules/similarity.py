@@ -7,7 +7,7 @@ from operator import or_
 from typing import Final
 
 from xla_lens.advice.actions import Cost
-from xla_lens.advice.axes import Axes
+from xla_lens.advice.axes import Axes, Pairs
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.dimensions import FIRST_AXIS, Lengths
 from xla_lens.advice.facts import Effect, Facts
@@ -68,7 +68,9 @@ def _compared(
     axes = axes_of() if shapes else None
     if axes is None:
         return
-    found = {*map(_sorted, _pairs(axes, examples))}
+    # The words of a frozen model are looked up, and are no examples.
+    words = axes.looked_up - {lengths[0] for lengths in facts.tokens}
+    found = {_sorted(pairs.lengths) for pairs in _pairs(axes, examples) if words.isdisjoint(pairs.of_examples)}
     for value, shape in shapes.items():
         if _sorted(shape.lengths) in found:
             array = facts.array(value)
@@ -77,9 +79,9 @@ def _compared(
                 yield facts.divided(value, _CHUNKS)
 
 
-def _pairs(axes: Axes, examples: int) -> Iterator[Lengths]:
-    """The lengths of arrays whose rows can be computed one by one: nothing but reductions reads them, or the other
-    arrays of the same pairs. `examples` are their axes.
+def _pairs(axes: Axes, examples: int) -> Iterator[Pairs]:
+    """The arrays whose rows can be computed one by one: nothing but reductions reads them, or the other arrays of the
+    same pairs. `examples` are their axes.
     """
     returned = {lengths for result in axes.results if len(lengths := result.lengths) > 1}
     mixed = {
@@ -92,7 +94,7 @@ def _pairs(axes: Axes, examples: int) -> Iterator[Lengths]:
     }
     for pairs in axes.pairs.values():
         if pairs.of_examples not in mixed:
-            yield pairs.lengths
+            yield pairs
 
 
 def _sorted(lengths: Lengths) -> Lengths:
