@@ -76,13 +76,27 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         # a larger function, which makes other values in each layer, it frees that, too.
         is_input = [layers == 1 and any(_is_computed_again_from(facts, effect) for effect in group) for group in groups]
         most = max((len(group) for row, group in enumerate(groups) if not is_input[row]), default=0) * _MOST_INPUTS
+        is_in_line = layers == 1 and (made is None or made.is_in_line)
+        inputs |= _read_by_like(facts, groups) if is_in_line and not (made and made.stored) else set()
         for row, group in enumerate(groups):
-            if is_input[row] and len(group) > most:
+            # Without a function, nothing but its repetition tells what belongs to a layer.
+            if (is_input[row] and len(group) > most) or (is_in_line and len(group) < max(count, _FEWEST_IN_LINE)):
                 continue
             one_by_one = group if layers > 1 else _until_next_layer(group, count)
             yield from (effect for effect in one_by_one if effect.value not in inputs)
         if made and made.stored:
             yield Effect(NONE, made.stored)
+
+
+def _read_by_like(facts: Facts, groups: Iterable[Sequence[Effect]]) -> set[int]:
+    """The values that the forward pass reads to compute another one of their group: each is the input of the next
+    layer, which `jax.checkpoint` around that saves.
+    """
+    found = set[int]()
+    for group in groups:
+        names = {facts.name[effect.value] for effect in group}
+        found |= {effect.value for effect in group if any(read.name in names for read in facts.reads(effect.value))}
+    return found
 
 
 def _carried(facts: Facts, effects: Iterable[Effect]) -> Counter[Dimensions | None]:
@@ -103,11 +117,12 @@ def _carried(facts: Facts, effects: Iterable[Effect]) -> Counter[Dimensions | No
 
 class _Made(NamedTuple):
     """What `jax.checkpoint` does to the values that functions make, and the inputs of these that it stores in place of
-    some.
+    some. `is_in_line` says that no function makes a layer.
     """
 
     effects: list[Effect]
     stored: tuple[Piece, ...] = ()
+    is_in_line: bool = False
 
 
 def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
@@ -142,7 +157,8 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
             break
     freed = {effect.value for effect in left}
     kept = [effect.value for effect in effects if effect.value not in freed]
-    return _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
+    made = _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
+    return made._replace(is_in_line=call is None)
 
 
 _SHARES: Final = (MOST_OF_A_CALL, 0.6, 0.4)
@@ -183,6 +199,9 @@ def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
     """Whether a function that `jax.checkpoint` wraps is computed again from a value."""
     return any(is_computed_again(facts.op_name(read.name)) for read in facts.reads(effect.value))
 
+
+_FEWEST_IN_LINE: Final = 2
+"""How many layers there are at least where nothing but values that are alike tells of layers."""
 
 _MOST_INPUTS: Final = 4
 """How many inputs of one shape a function in a layer has at most."""
