@@ -9,6 +9,8 @@ import pytest
 from samples import analysis_of, extracted, module_of
 from xla_lens.advice.advise import advise
 from xla_lens.advice.codes import Rule
+from xla_lens.model.attribution.frames import Origins
+from xla_lens.model.hlo.stack_frames import StackFrame
 
 MIB = 1 << 20
 
@@ -37,3 +39,12 @@ def test_programs_for_gpus_get_the_advice_of_others(
     action = next((action for action in advice.actions if action.rule is rule), None)
     assert action
     assert actual_mib / 1.25 <= action.saved_needed_bytes / MIB <= actual_mib * 1.05
+
+
+def test_what_a_loop_stores_asynchronously_has_the_line_of_what_computes_it(tmp_path: Path) -> None:
+    path = extracted("spread_on_gpu", tmp_path)
+    analysis = analysis_of(path)
+    dump, origins = analysis.dump, Origins(analysis.dump, module_of(path))
+    stack = dump.value_at(dump.name_number(b"while.6"), dump.index_number(b"{2}"))
+    # The function that is scanned, not the call of `jax.lax.scan`.
+    assert origins.of_value(stack).line == StackFrame("forward.py", 634, None, "spread.<locals>.f.<locals>.body")

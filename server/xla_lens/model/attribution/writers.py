@@ -192,10 +192,13 @@ class _Search:
             case b"dynamic-slice" if self._loops:
                 self._is_slice = True
                 return of.operand(position, 0, index)
-        if opcode.endswith(b"-start"):
-            return self._own(position) or self._start(position)
-        if opcode.endswith(b"-done"):
-            return self._own(position) or of.operand(position, 0, (1, *index))
+        if opcode.endswith((b"-start", b"-done")):
+            # What a loop stores asynchronously on a GPU has the line of the loop.
+            is_of_loop = self._loops and read.line in self._loops.values()
+            writer = None if is_of_loop else self._own(position)
+            if opcode.endswith(b"-start"):
+                return writer or self._start(position) or self._own(position)
+            return writer or of.operand(position, 0, (1, *index)) or self._own(position)
         if opcode in _SAME or (self._stored and opcode in _RESHAPING):
             return of.operand(position, 0, index)
         return self._own(position) or self._of_operand(position)
