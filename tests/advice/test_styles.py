@@ -287,6 +287,8 @@ def _text(advice: Advice, rule: str) -> str:
         # Each part would be divided by its own maximum.
         # A model that does not learn has as many layers as the batch has examples.
         ("reference_of_layers", "microbatches", "Split the batch (rejected and chosen) into 4 microbatches"),
+        # The nearest of each query are searched among all rows of a database.
+        ("nearest_on_gpu", "mapped-batch", "Map over 2,500 examples (q) at a time"),
         ("replay", "microbatches", "Compute from all examples first what they are normalized by"),
         # A TPU convolves six images at a time, but only to cut them into patches.
         ("patches", "microbatches", "Split the batch (x and y) into 4 microbatches"),
@@ -350,6 +352,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         # The weights of the classes depend on how often the batch has them.
         ("balanced", "microbatches"),
         ("paths", "loop-state"),
+        # Edges look up the nodes of a graph, whose features are no logits.
+        ("nodes_of_graph", "logits"),
         # The old caches are a part of the result, too.
         ("decode_and_keep", "loop-state"),
         # The gradients of layers below need the weights, so that XLA for CPUs copies them before it writes new ones.

@@ -43,6 +43,9 @@ def logits(facts: Facts) -> Iterator[Effect]:
     if _are_mixed(facts, found):
         return
     counts = {prod(shapes[value].lengths) for value in found}
+    # The features of the nodes of a graph are no product with a table, though edges look rows of them up.
+    if facts.axes and counts.isdisjoint(facts.axes.exponentials | facts.axes.products | facts.axes.pairs.keys()):
+        return
     if facts.backward_step is None and _are_returned(facts, counts):
         return
     like = {tuple(sorted(shapes[value].lengths)) for value in found}
