@@ -632,7 +632,6 @@ class Facts:
                     is_random=bool(axes.random & axis),
                     is_trained=is_training,
                     is_summed=is_summed,
-                    has_results=bool(own),
                 )
         return None
 

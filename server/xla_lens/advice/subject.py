@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from xla_lens.blocks.blocks import Inline, Inlines, Name, Role, joined
-from xla_lens.model.attribution.parameters import told_path
+from xla_lens.model.attribution.parameters import parameter_paths, told_path
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Rows
@@ -137,6 +137,13 @@ def parts_of(size: int) -> int:
 _MOST_PARTS: Final = 8
 
 
+def across_devices(parts: int) -> str:
+    """Return the code that divides a sharded batch `x` into parts that have examples of each device: each would compute
+    every example of a part that has only those of one device.
+    """
+    return f"x.reshape(-1, {parts}, *x.shape[1:]).swapaxes(0, 1)"
+
+
 class Encoded(Struct, frozen=True):
     """The examples of a batch that a program encodes before it compares them, or computes something else from all of
     them: at `line`, None if that is unknown.
@@ -236,6 +243,14 @@ class Subject(Struct, frozen=True):
         names = (self.dump.values.name[value] for group in self.groups for value in group.values)
         instructions = (self.dump.instruction(int(name)) for name in names)
         return (told_path(instruction.op_name) for instruction in instructions if instruction)
+
+    def held_paths(self) -> Iterator[str]:
+        """Yield the paths of the arguments in whose allocations these are, most bytes first, without unknown ones: also
+        of new contents, which have the op_names of what computes them.
+        """
+        paths, allocation_of = parameter_paths(self.dump), self.dump.values.allocation
+        held = (paths.get(allocation_of.item(value)) for group in self.groups for value in group.values)
+        yield from filter(None, held)
 
     @property
     def function(self) -> Inlines:

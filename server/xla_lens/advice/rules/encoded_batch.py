@@ -9,7 +9,7 @@ from xla_lens.advice.encoders import encoded
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.microbatches import end_of_backward, has_too_few_images, with_sums
-from xla_lens.advice.subject import Subject, parts_of
+from xla_lens.advice.subject import Subject, across_devices, parts_of
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.words.numbers import counted
@@ -65,8 +65,7 @@ def _snippet(subject: Subject) -> str | None:
         return None
     parts, joined = f"x.reshape({_parts(subject)}, -1, *x.shape[1:])", "z.reshape(-1, *z.shape[2:])"
     if subject.is_sharded:
-        # Each device would compute every example of a part that has only those of one device.
-        parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
+        parts = across_devices(_parts(subject))
         joined = "z.swapaxes(0, 1).reshape(-1, *z.shape[2:])"
     notes = ["encode computes of some examples all that is of one alone", f"{joined} has all of them"]
     if is_random:

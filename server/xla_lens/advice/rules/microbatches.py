@@ -8,7 +8,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.subject import Batch, Subject, listed
+from xla_lens.advice.subject import Batch, Subject, across_devices, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.padding import round_up
@@ -230,8 +230,7 @@ def _snippet(subject: Subject) -> str:
     else:
         notes.append(f"what is a mean over the batch, or a gradient of one, is divided by {_parts(subject)}")
     if subject.is_sharded:
-        # Each device would compute every example of a part that has only those of one device.
-        parts = f"x.reshape(-1, {_parts(subject)}, *x.shape[1:]).swapaxes(0, 1)"
+        parts = across_devices(_parts(subject))
         if batch and batch.dimension == 1:
             parts = f"jnp.moveaxis(x.reshape(len(x), -1, {_parts(subject)}, *x.shape[2:]), 2, 0)"
         notes.append(f"microbatches: {parts}, some of each device")

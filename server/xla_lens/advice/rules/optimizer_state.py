@@ -125,10 +125,8 @@ def _names(subject: Subject) -> tuple[str, ...]:
     named = [*filter(None, subject.argument_names(first_moment_of))]
     copied = (told_path(group.op_name) for group in subject.groups)
     # At the peak, only the new moments may be live, in the buffers of the arguments.
-    paths, allocation_of = parameter_paths(subject.dump), subject.dump.values.allocation
-    values = (value for group in subject.groups for value in group.values)
-    held = (paths.get(allocation_of.item(value)) for value in values)
-    named = named or [*filter(None, dict.fromkeys(first_moment_of(path) for path in (*copied, *held) if path))]
+    paths = filter(None, (*copied, *subject.held_paths()))
+    named = named or [*filter(None, dict.fromkeys(map(first_moment_of, paths)))]
     return tuple(named) or tuple(filter(_NUMBERED.fullmatch, subject.argument_names(argument_of)))
 
 

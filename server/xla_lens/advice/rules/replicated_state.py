@@ -13,7 +13,7 @@ from xla_lens.advice.rules.microbatches import mostly_convolves
 from xla_lens.advice.shrunk_state import shrunk_state
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
-from xla_lens.model.attribution.parameters import parameter_paths, root_of
+from xla_lens.model.attribution.parameters import root_of
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
@@ -124,9 +124,7 @@ def _is_divisible(shape: Dimensions | None, devices: int) -> bool:
 
 def _names(subject: Subject) -> tuple[str, ...]:
     """The whole arguments that the buffers are in, most bytes first."""
-    paths, allocation_of = parameter_paths(subject.dump), subject.dump.values.allocation
-    held = (paths.get(allocation_of.item(value)) for group in subject.groups for value in group.values)
-    return tuple(dict.fromkeys(root_of(path) for path in held if path))
+    return tuple(dict.fromkeys(map(root_of, subject.held_paths())))
 
 
 def _what(subject: Subject) -> Inlines:
