@@ -227,9 +227,8 @@ def experts(is_changed: bool, layers: int = 2, groups: int = 0, tokens: int = 16
     return trained(loss, [weights] * layers, of(*shape), of(*shape))
 
 
-def two_experts(is_changed: bool) -> Compiled:
-    """Each token goes to two experts."""
-    tokens = 8192
+def two_experts(is_changed: bool, *, is_scanned: bool = False, tokens: int = 8192) -> Compiled:
+    """Each token goes to two experts, in two layers, or in as many of a scan."""
 
     def layer(weights: Any, x: Any) -> Any:
         gates, expert = lax.top_k(jax.nn.softmax(x @ weights["gate"]), 2)
@@ -249,12 +248,15 @@ def two_experts(is_changed: bool) -> Compiled:
         return x + jnp.einsum("tec,ecd->td", (dispatch * gates[..., None, None]).sum(1), outside)
 
     def loss(params: Any, x: Any, y: Any) -> Any:
-        for weights in params:
+        if is_scanned:
+            x = lax.scan(lambda x, weights: (layer(weights, x), None), x, params)[0]
+        for weights in () if is_scanned else params:
             x = layer(weights, x)
         return jnp.mean((x - y) ** 2)
 
     weights = {"gate": of(WIDTH, EXPERTS), "up": of(EXPERTS, WIDTH, 512), "down": of(EXPERTS, 512, WIDTH)}
-    return trained(loss, [weights] * 2, of(tokens, WIDTH), of(tokens, WIDTH))
+    stacked = {name: of(3, *one.shape) for name, one in weights.items()}
+    return trained(loss, stacked if is_scanned else [weights] * 2, of(tokens, WIDTH), of(tokens, WIDTH))
 
 
 def soft_experts(_: bool, tokens: int = 2048) -> Compiled:
@@ -371,6 +373,38 @@ def selective(is_changed: bool, batch: int = 4, length: int = 1024, width: int =
 
     params = dict.fromkeys(("into", "out", "poles"), of(width, states)) | {"rate": of(width, width)}
     return trained(loss, params, of(batch, length, width), of(batch, length, width))
+
+
+def states_in_layers(
+    is_changed: bool, layers: int = 3, batch: int = 2, length: int = 1024, width: int = 256, states: int = 16
+) -> Compiled:
+    """A scan over layers of a state-space model, each with an associative scan, of whose levels the loop stacks what
+    the backward pass needs.
+    """
+
+    def combine(left: Any, right: Any) -> Any:
+        return left[0] * right[0], left[1] * right[0] + right[1]
+
+    def scanned(weights: Any, state: Any, x: Any) -> Any:
+        decay = jax.nn.sigmoid(x @ weights["decay"])[..., None] * jax.nn.sigmoid(weights["poles"])
+        added = x[..., None] * (x @ weights["input"])[:, :, None, :]
+        decays, found = lax.associative_scan(combine, (decay, added), axis=1)
+        found += decays * state[:, None]
+        return found[:, -1], jnp.einsum("btwn,btn->btw", found, x @ weights["output"])
+
+    def layer(x: Any, weights: Any) -> Any:
+        state = jnp.zeros((batch, width, states))
+        if is_changed:
+            parts = x.reshape(batch, 16, -1, width).swapaxes(0, 1)
+            found = lax.scan(jax.checkpoint(partial(scanned, weights)), state, parts)[1]
+            return x + found.swapaxes(0, 1).reshape(x.shape), None
+        return x + scanned(weights, state, x)[1], None
+
+    def loss(params: Any, inputs: Any, targets: Any) -> Any:
+        return jnp.mean((lax.scan(layer, inputs, params)[0] - targets) ** 2)
+
+    columns = dict.fromkeys(("poles", "input", "output"), of(layers, width, states))
+    return trained(loss, {"decay": of(layers, width, width)} | columns, *[of(batch, length, width)] * 2)
 
 
 def blocks(is_changed: bool, batch: int = 16384, width: int = 2048, layers: int = 6) -> Compiled:
@@ -626,6 +660,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "experts_one": ("one-hot", experts, ALL),
     "experts_grouped": ("one-hot", partial(experts, groups=4), ALL),
     "experts_two": ("one-hot", two_experts, ALL),
+    "experts_scanned": ("one-hot", partial(two_experts, is_scanned=True), ALL),
+    "states_in_layers": ("associative-scan", states_in_layers, ALL),
     "preferred": ("logits", preferred, ALL),
     "preferred_alone": ("logits", partial(preferred, is_with_reference=False), ALL),
     "time_first": ("microbatches", time_first, ALL),

@@ -300,6 +300,57 @@ def physics(is_changed: bool, points: int = 16384, width: int = 128) -> Compiled
     return step, (params, of(points), of(points)), (0,)
 
 
+def residual_points(is_changed: bool, points: int = 50000, borders: int = 10000, width: int = 256) -> Compiled:
+    """A net that solves a differential equation, by points inside and values at the border. A GPU computes some
+    products of both at once, and others in parts, with a padding.
+    """
+
+    def net(params: Any, x: Any) -> Any:
+        for weights in params[:-1]:
+            x = jnp.tanh(x @ weights)
+        return (x @ params[-1])[0]
+
+    def loss(params: Any, inside: Any, border: Any, values: Any) -> Any:
+        def residual(x: Any) -> Any:
+            second = jax.hessian(net, 1)(params, x)
+            return jax.grad(net, 1)(params, x)[2] - 0.01 * (second[0, 0] + second[1, 1])
+
+        errors = jax.vmap(net, (None, 0))(params, border) - values
+        return jnp.mean(jax.vmap(residual)(inside) ** 2) + jnp.mean(errors**2)
+
+    def step(params: Any, *batch: Any) -> Any:
+        gradients = _gradients(loss, params, *batch, is_in_parts=is_changed)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    params = [of(3, width), *[of(width, width)] * 3, of(width, 1)]
+    return step, (params, of(points, 3), of(borders, 3), of(borders)), (0,)
+
+
+def adapters(is_changed: bool, layers: int = 8, length: int = 512, width: int = 512, rank: int = 16) -> Compiled:
+    """Adapters of frozen layers, of which there are as many as examples in the batch."""
+
+    def layer(x: Any, weights: Any) -> Any:
+        frozen, own = weights
+        h = jax.nn.gelu(x @ frozen["up"] + x @ own["left"] @ own["right"])
+        return x + h @ frozen["down"], None
+
+    def loss(own: Any, frozen: Any, words: Any, wanted: Any) -> Any:
+        x = lax.scan(layer, frozen["words"][words], (frozen["layers"], own))[0]
+        chances = jax.nn.log_softmax(x @ frozen["words"].T)
+        return -jnp.mean(jnp.take_along_axis(chances, wanted[..., None], -1))
+
+    def step(own: Any, frozen: Any, words: Any, wanted: Any) -> Any:
+        gradients = _gradients(
+            lambda own, *batch: loss(own, frozen, *batch), own, words, wanted, is_in_parts=is_changed
+        )
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, own, gradients)
+
+    stacked = {"up": of(layers, width, 4 * width), "down": of(layers, 4 * width, width)}
+    own = {"left": of(layers, width, rank), "right": of(layers, rank, 4 * width)}
+    words = of(layers, length, dtype=jnp.int32)
+    return step, (own, {"words": of(8000, width), "layers": stacked}, words, words), (0,)
+
+
 def baseline(is_changed: bool, batch: int = 16384, width: int = 512) -> Compiled:
     """A policy gradient with the mean return of the batch as its baseline: each microbatch has another one."""
 
@@ -381,6 +432,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "compared": ("donate", compared, ALL),
     "baseline": ("microbatches", baseline, ("cpu",)),
     "physics": ("microbatches", physics, ALL),
+    "residual_points": ("microbatches", residual_points, ALL),
+    "adapters": ("microbatches", adapters, ALL),
     "twins": ("donate", twins, ALL),
     "convolved": ("rematerialize", convolved, ("tpu",)),
     "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),

@@ -147,6 +147,8 @@ class Axes:
       than sums and maxima of them: what sorts them, gathers from them or cuts them into parts. Loops carry others.
     - `interleaved` are the numbers of elements of arrays that a reshape makes of others with rows of another length, so
       that elements move from row to row.
+    - `layered` are the lengths of inputs of which a loop reads a row in each iteration, as it does of weights that are
+      trained: the frozen weights of as many layers.
     - `results` are the arrays that the program returns.
     - `random` are the axes of arrays that it combines with random numbers, such as those of dropout, and
       `is_random_input` says that it multiplies these with matrices, as models do that make something of noise.
@@ -170,8 +172,14 @@ class Axes:
         self.of_count, self.dependent = Counter[int](), Counter[int]()
         self.parted, self.totals = Counter[int](), Counter[int]()
         self.whole, self.left = set[int](), dict[int, set[int]]()
-        self.interleaved = set[int]()
+        self.interleaved, self.layered = set[int](), set[Lengths]()
         self.beside, self.aligned = Counter[int](), Counter[int]()
+        self._end_to_end: dict[Dimension, set[Dimension]] = {}
+        """The dimensions of arrays that are end to end in a dimension of another one."""
+        self._trained_rows, self._rows_of_inputs = set[tuple[int, int]](), dict[tuple[int, int], set[Lengths]]()
+        """The loops that read a row of arrays in each iteration, by their bodies, with the numbers of rows."""
+        self._bodies = [NONE]
+        """The bodies of the loops around what is followed."""
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
         self.random, self.is_random_input = 0, False
@@ -459,17 +467,19 @@ class Axes:
         axes = known.axes if len(known.axes) == len(lengths) else (0,) * len(lengths)
         dimensions = tuple(((bits, length),) for bits, length in zip(axes, lengths, strict=True))
         is_index = known.is_data and _is_integer(shape)
-        return Array(dimensions, 0, 0, known.is_data, known.is_trained, is_index)
+        return Array(dimensions, 0, self._paired(dimensions), known.is_data, known.is_trained, is_index)
 
     def _loop(self, body: int, carried: Result) -> Result:
         """What a loop carries, once another iteration adds nothing to it."""
         carried = complete(carried)
         self._need_whole(arrays_of(carried))
+        self._bodies.append(body)
         for _ in range(_MOST_ITERATIONS):
-            after = union(carried, complete(self._computation(body, [begun(carried)])))
-            if after == carried:
-                return carried
-            carried = after
+            before = carried
+            carried = union(before, complete(self._computation(body, [begun(before)])))
+            if carried == before:
+                break
+        self._bodies.pop()
         return carried
 
     # ------------------------------------------------------------ arrays
@@ -510,7 +520,8 @@ class Axes:
         if dimensions is None:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
-        found = self._joint(dimensions, sources, is_index=_is_integer(own.shape))
+        is_regrouped = own.opcode in (b"bitcast", b"reshape")
+        found = self._joint(dimensions, sources, is_index=_is_integer(own.shape), is_regrouped=is_regrouped)
         beside = self._cut(own, operands) | self._shifted(own, text, first)
         self._mix(first, beside)
         return found._replace(joined=found.joined | beside) if beside else found
@@ -568,16 +579,25 @@ class Axes:
                 dimensions = grown(joined, lengths, is_padded=is_padding)
                 if own.opcode == b"all-gather":
                     self._gather_axes(dimensions)
+                for number in _numbers(text, b"dimensions") if own.opcode == b"concatenate" else ():
+                    ends = self._end_to_end.setdefault(dimensions[number], set())
+                    ends.update(part.dimensions[number] for part in parts if len(part.dimensions) > number)
                 # So do the examples of two batches end to end. Tiles may divide these into two dimensions.
                 for dimension in dimensions:
                     self._gather_axes((dimension,))
                 return dimensions
             case b"slice" | b"dynamic-slice" | b"reduce-scatter":
+                self._note_row(first, lengths)
                 if _is_forward(own) and not self._is_prefetching:
                     pairs = zip(first.dimensions, lengths, strict=False)
                     self._compare(first.dimensions, all_axes(one for one, length in pairs if length_of(one) > length))
                 is_of_device = any(operand.is_device for operand in operands[1:])
-                return shrunk(first.dimensions, lengths, is_padded=is_of_device, keeps_axes=self._is_prefetching)
+                return shrunk(
+                    self._taken_apart(first.dimensions, lengths),
+                    lengths,
+                    is_padded=is_of_device,
+                    keeps_axes=self._is_prefetching,
+                )
             case b"custom-call" if _SAME_CALLS.search(text):
                 return (padded if len(operands) == 1 else grown)(first.dimensions, lengths)
         return None
@@ -647,7 +667,7 @@ class Axes:
         self.totals[total(dimensions)] |= gone * is_sum
         if _is_forward(own):
             self._compare(dimensions, gone)
-        reduced = self._joint(without(kept, added & self._divided(dimensions)), arrays, added, joined)
+        reduced = self._joint(without(kept, added & self._divided(operands[0])), arrays, added, joined)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
             self.left.setdefault(total(dimensions), set()).update(map(length_of, kept))
@@ -693,11 +713,14 @@ class Axes:
         joined: int = 0,
         *,
         is_index: bool = False,
+        is_regrouped: bool = False,
     ) -> Array:
-        """An array computed from some others. What has an axis twice pairs its elements."""
+        """An array computed from some others. What has an axis twice pairs its elements, unless it is another one with
+        its elements in other dimensions.
+        """
         found = tuple(dimensions)
         seen = all_axes(found)
-        joined |= self._paired(found)
+        joined |= 0 if is_regrouped else self._paired(found, operands)
         own_added, own_joined = added, joined
         for operand in operands:
             added |= operand.added
@@ -724,19 +747,22 @@ class Axes:
             is_from_backward=any(operand.is_from_backward for operand in operands),
         )
 
-    def _paired(self, dimensions: Sequence[Dimension]) -> int:
-        """The axes that an array has twice. The parts of an axis that a reshape has divided are no pairs."""
+    def _paired(self, dimensions: Sequence[Dimension], operands: Sequence[Array] = ()) -> int:
+        """The axes that an array has twice, and what it is computed from once. The parts of an axis that a reshape has
+        divided are no pairs, even with a padding or with elements of other axes, which add less than pairs do.
+        """
         once = twice = 0
         for dimension in dimensions:
             axes = axes_of(dimension) & ~MARKS
             twice |= once & axes
             once |= axes
         factors = [factor for dimension in dimensions for factor in dimension] if twice else []
-        return reduce(
-            or_,
-            (bit for bit in bits_of(twice) if axis_length(factors, bit) > self._gathered.get(bit, 0)),
-            0,
-        )
+        return sum(bit for bit in bits_of(twice) if axis_length(factors, bit) >= 2 * self._longest(bit, operands))
+
+    def _longest(self, bit: int, operands: Iterable[Array]) -> int:
+        """The length of an axis in that of some arrays that has the most of it, at least that of the whole axis."""
+        of_operands = ([factor for dimension in operand.dimensions for factor in dimension] for operand in operands)
+        return max([self._gathered.get(bit, 0), *(axis_length(factors, bit) for factors in of_operands)])
 
     def _bitcast(self, own: InstructionText, operand: Array) -> tuple[Dimension, ...] | None:
         """The dimensions of other ones on the same bytes, by their order in memory."""
@@ -807,6 +833,28 @@ class Axes:
         ]
         return all_axes(operand.dimensions[number] for number in moved) & ~MARKS
 
+    def _note_row(self, array: Array, lengths: Lengths) -> None:
+        """Note that a loop reads one row of an array."""
+        if self._bodies[-1] == NONE or lengths[:1] != (1,) or array.lengths[:1] == (1,):
+            return
+        rows = self._bodies[-1], length_of(array.dimensions[0])
+        if array.is_trained and not array.is_data:
+            self._trained_rows.add(rows)
+        elif array.is_data and not array.is_trained:
+            self._rows_of_inputs.setdefault(rows, set()).add(array.lengths)
+        if rows in self._trained_rows:
+            self.layered |= self._rows_of_inputs.get(rows, set())
+
+    def _taken_apart(self, dimensions: Iterable[Dimension], lengths: Lengths) -> tuple[Dimension, ...]:
+        """The dimensions of an array of which a slice has some lengths. Where it is as long as one of several arrays
+        that are end to end, it is that one: a GPU computes products of several arrays with the same weights at once.
+        """
+        found = list[Dimension]()
+        for dimension, length in zip(dimensions, lengths, strict=False):
+            alike = [part for part in self._end_to_end.get(dimension, ()) if length_of(part) == length]
+            found.append(alike[0] if len(alike) == 1 else dimension)
+        return tuple(found)
+
     def _cut(self, own: InstructionText, operands: Sequence[Array]) -> int:
         """The axes of which a slice of the program has only some elements. One half of two batches in one is a whole
         batch, and each device may take its own part.
@@ -818,7 +866,7 @@ class Axes:
             return 0
         lengths = lengths_of(own.shape)
         before, after = list[Factor](), list[Factor]()
-        for dimension, length in zip(operand.dimensions, lengths, strict=False):
+        for dimension, length in zip(self._taken_apart(operand.dimensions, lengths), lengths, strict=False):
             before += dimension
             after += (first_part(dimension, length) or ()) if len(dimension) > 1 else ((axes_of(dimension), length),)
         # The parts of an axis that devices exchange may be in two dimensions.
@@ -893,7 +941,7 @@ class Axes:
                     for dimension, (_, mark) in zip(dimensions, marked, strict=True)
                 )
         summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
-        partly = self._divided(left.dimensions) | self._divided(right.dimensions)
+        partly = self._divided(left) | self._divided(right)
         product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed | mixed)
         return product._replace(reduced=0)
 
@@ -937,11 +985,11 @@ class Axes:
             if factor.is_one_hot:
                 self.one_hot_factors.add(total(factor.dimensions))
 
-    def _divided(self, dimensions: Sequence[Dimension]) -> int:
+    def _divided(self, array: Array) -> int:
         """The axes that a reshape has divided among several dimensions: a sum over one of these is a part of a sum."""
-        axes = [axes_of(dimension) for dimension in dimensions]
+        axes = [axes_of(dimension) for dimension in array.dimensions]
         twice = reduce(or_, (one & other for number, one in enumerate(axes) for other in axes[:number]), 0)
-        return twice & ~self._paired(dimensions)
+        return twice & ~(self._paired(array.dimensions) & array.joined)
 
     def _convolution(self, own: InstructionText, left: Array, right: Array, lengths: Lengths) -> Array:
         """A convolution. On TPUs, products are convolutions whose windows stand for dimensions that the two have in

@@ -51,10 +51,9 @@ class Dimensions(NamedTuple):
     def __str__(self) -> str:
         return f"{self.type}[{','.join(map(str, self.lengths))}]"
 
-    @property
-    def of_one_layer(self) -> "Dimensions":
-        """The dimensions of one layer of an array that stacks several."""
-        return Dimensions(self.type, self.lengths[1:])
+    def without(self, number: int) -> "Dimensions":
+        """The dimensions but for one of them."""
+        return Dimensions(self.type, (*self.lengths[:number], *self.lengths[number + 1 :]))
 
 
 class Effect(NamedTuple):
@@ -201,7 +200,20 @@ class Facts:
     def of_layer(self, value: int, *, is_stacked: bool) -> Dimensions | None:
         """The dimensions of an array, or of one layer of one that stacks several, without those of length 1."""
         shape = self.dimensions(value)
-        return without_ones(shape.of_one_layer if shape and is_stacked and len(shape.lengths) > 1 else shape)
+        is_stacked = is_stacked and shape is not None and len(shape.lengths) > 1
+        return without_ones(shape.without(self.stacked_dimension(value)) if shape and is_stacked else shape)
+
+    def stacked_dimension(self, value: int) -> int:
+        """The number of the dimension along which a loop stacks: the first one, but for GPUs, whose compiler numbers
+        dimensions by their order in memory.
+        """
+        derived, whole = self.origins.of_value(value).derived, self.dimensions(value)
+        part = dimensions_of(derived.stored.shape.encode()) if derived and derived.stored else None
+        if whole is None or part is None or len(part.lengths) != len(whole.lengths):
+            return 0
+        pairs = zip(whole.lengths, part.lengths, strict=True)
+        others = [number for number, (length, own) in enumerate(pairs) if own != length]
+        return others[0] if len(others) == 1 else 0
 
     def is_computed(self, value: int) -> bool:
         """Whether the program can do without a value: it is neither an argument nor a result nor a constant."""
@@ -296,11 +308,27 @@ class Facts:
         alike = [value for value in updated if self.dimensions(value) in likely]
         trained = {(self.dimensions(value), self._path_within(value)) for value in alike}
         names = {value: self._path_within(value) for value in shapes} if trained else {}
-        return {
+        found = {
             value: shape
             for value, shape in shapes.items()
             if not names.get(value) or (shape, names[value]) not in trained
         }
+        frozen = self._frozen_layers(found)
+        return {value: shape for value, shape in found.items() if shape not in frozen}
+
+    def _frozen_layers(self, inputs: Mapping[int, Dimensions]) -> set[Dimensions]:
+        """The dimensions of inputs that stack the frozen weights of as many layers as there are trained ones, such as
+        adapters.
+        """
+        of_trained = {shape.lengths[0] for shape in self._trained_shapes if len(shape.lengths) > 1}
+        likely = {
+            value: shape
+            for value, shape in inputs.items()
+            if len(shape.lengths) > 1 and shape.type in FLOATS and shape.lengths[0] in of_trained
+        }
+        # The axes of a module take long to follow.
+        axes = self._followed({}, {}) if likely else None
+        return {shape for shape in likely.values() if axes and shape.lengths in axes.layered}
 
     def _path_within(self, argument: int) -> str:
         """The path of an argument within the whole argument that it is a part of, empty if it is unknown."""
@@ -926,7 +954,7 @@ class Facts:
         dimensions = self.dimensions(value)
         if dimensions is None:
             return (self.dump.shape(value) or b"").partition(b"{")[0].decode("utf-8", "replace")
-        return str(dimensions.of_one_layer if layers > 1 else dimensions)
+        return str(dimensions.without(self.stacked_dimension(value)) if layers > 1 else dimensions)
 
     def grouped(self, effects: Iterable[Effect]) -> list[list[Effect]]:
         """Group effects on values that are alike except for the number of their layer: with the same shape of one

@@ -10,6 +10,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts, dimensions_of
 from xla_lens.advice.rule_row import RuleRow
+from xla_lens.advice.rules.rematerialize import saved
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -45,10 +46,18 @@ def associative_scan(facts: Facts) -> Iterator[Effect]:
         is_interleaved = op_name.endswith(f"/{_INTERLEAVES}") and not facts.is_backward(op_name)
         interleaved.update([line] if is_interleaved else [])
     # A pyramid, such as wavelets, only slices: its backward pass pads.
-    levels = {level for line in interleaved for level in _levels(of_line[line])}
+    levels = {_in_any_order(level) for line in interleaved for level in _levels(of_line[line])}
+    # A loop over layers stacks the levels of each.
+    stacks = {effect.value for effect in facts.found(saved) if effect.layers > 1}
     for value, shape in shapes.items():
-        if shape in levels:
+        of_layer = shape.without(facts.stacked_dimension(value)) if value in stacks else shape
+        if levels & {_in_any_order(shape), _in_any_order(of_layer)}:
             yield facts.divided(value, _CHUNKS)
+
+
+def _in_any_order(shape: Dimensions) -> Dimensions:
+    """What arrays have in common whose dimensions differ in their order alone, as those of a GPU may."""
+    return Dimensions(shape.type, tuple(sorted(shape.lengths)))
 
 
 def _moved(facts: Facts, shapes: Mapping[int, Dimensions]) -> Iterator[tuple[str, StackFrame, Dimensions]]:

@@ -98,7 +98,7 @@ def _is_of_attention(facts: Facts, value: int) -> bool:
     has_softmax = any(map(facts.has_opcode, (b"exponential", b"custom-call")))
     if shape is None or axes is None or not (axes.scores and has_softmax):
         return False
-    return not axes.weights.isdisjoint({prod(shape.lengths), prod(shape.of_one_layer.lengths)})
+    return not axes.weights.isdisjoint({prod(shape.lengths), prod(shape.without(0).lengths)})
 
 
 def _op_names(facts: Facts, value: int) -> list[str]:

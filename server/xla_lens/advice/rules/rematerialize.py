@@ -253,16 +253,18 @@ def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]
     """
     stack, start = facts.dimensions(value), facts.start[value]
     first = min((step for step in late if step >= start), default=NONE)
-    if stack is None or len(stack.lengths) < 2 or stack.lengths[0] < 2 or first == NONE:
+    layers = stack.lengths[facts.stacked_dimension(value)] if stack and stack.lengths else 0
+    if stack is None or len(stack.lengths) < 2 or layers < 2 or first == NONE:
         return
     if any(start < step < first for step in early):
         return
-    layers = stack.lengths[0]
     yield Effect(value, (Piece(first, facts.end[value], facts.size[value] // layers),), layers)
     if facts.opcode(value) == b"while":
         # A loop writes a stack in place: over the values before it in the same buffer.
         for other in reversed(on_same_bytes(facts.dump, value).tolist()):
-            if facts.start[other] < start and facts.dimensions(other) == stack:
+            shape = facts.dimensions(other)
+            # A GPU may have the dimensions in another order within the loop.
+            if facts.start[other] < start and shape and sorted(shape.lengths) == sorted(stack.lengths):
                 if facts.end[other] < start - 1:
                     return
                 start = facts.start[other]

@@ -93,7 +93,8 @@ def _pairs(axes: Axes, examples: int) -> Iterator[Pairs]:
         or count in axes.others | axes.centred
     }
     for pairs in axes.pairs.values():
-        if pairs.of_examples not in mixed:
+        # Both sides of a product of positions may be of one length, and their numbers that of the examples.
+        if pairs.axes and pairs.of_examples not in mixed:
             yield pairs
 
 
