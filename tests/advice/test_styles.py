@@ -9,8 +9,10 @@
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `keyed`, `with_rate`, `plain_net`,
   `balanced`, `advantages` and `adapted` are of `proving/traps.py`.
-- `adapters_of_frozen_layers` is `adapters` of `proving/parts.py`, and `experts_in_scanned_layers` is `experts_scanned`
-  of `proving/compared.py`, for a TPU.
+- `adapters_of_frozen_layers`, `skips_in_images`, `one_hot_labels` and `cached_decoding` are `adapters`, `skips`,
+  `one_hot_labels` and `cached` of `proving/parts.py`, and `experts_in_scanned_layers` and `message_layers` are
+  `experts_scanned` and `message_layers` of `proving/compared.py`.
+- `recommended_by_tables`: a step of Adagrad for four tables of embeddings and a net of clicks, for a TPU.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `agreement`: a step of a recurrent net of Haiku for what people hear in speech.
 - `accumulated`: a step that adds gradients to those of others.
@@ -298,6 +300,12 @@ def _text(advice: Advice, rule: str) -> str:
         ("labelled", "microbatches", "Split the batch (batch[0], batch[2], batch[3] and batch[1])"),
         # No function is a layer, and to wrap the net would save nothing.
         ("in_line", "rematerialize", "Wrap the layers at /home/user/programs/fx6.py:7 in jax.checkpoint"),
+        # XLA sorts the rows of a gradient of tables together with what is computed from the labels: nothing is divided.
+        (
+            "recommended_by_tables",
+            "microbatches",
+            "Split the batch (dense, ids, hist and clicks) into 4 microbatches and add up their gradients gradients =",
+        ),
         # The result is the batch plus something. Only the caller knows whether the batch is needed afterwards.
         ("denoised", "donate", "donate_argnames=('x',))  # if nothing uses x after the call"),
     ],
@@ -337,6 +345,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("posterior_mean", "optimizer-state"),
         # The loss of each model depends on the mean of what all predict.
         ("coupled_models", "mapped-batch"),
+        # The caches would be copied: their examples are the second dimension.
+        ("cached_decoding", "mapped-batch"),
         # All examples have the mean of all in common, which `jax.lax.pmean` computes for `jax.vmap`.
         ("consensus", "mapped-batch"),
         # A loop over the weights of clients would copy them into one array first.
@@ -602,3 +612,19 @@ def test_one_hot_arrays_of_all_layers_are_gone(tmp_path: Path) -> None:
     """Measured: 7,066 MiB. The loop over the layers stacks them for the backward pass."""
     action = _action("experts_in_scanned_layers", "one-hot", tmp_path)
     assert action.saved_needed_bytes >> 20 == 7015
+
+
+@pytest.mark.parametrize(
+    ("program", "rule", "actual_mib"),
+    [
+        # A TPU concatenates by padding, also dimensions without examples that a reshape has made of several.
+        ("skips_in_images", "microbatches", 229),
+        # The labels have their places in the sequence, which the logits behind a recurrent net have not.
+        ("one_hot_labels", "logits", 249),
+        # A layer puts what it computes and what the layer before returns end to end.
+        ("message_layers", "rematerialize", 665),
+    ],
+)
+def test_savings_that_were_measured(program: str, rule: str, actual_mib: int, tmp_path: Path) -> None:
+    action = _action(program, rule, tmp_path)
+    assert actual_mib / 1.5 <= action.saved_needed_bytes / 2**20 <= actual_mib * 1.5

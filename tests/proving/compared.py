@@ -423,6 +423,33 @@ def blocks(is_changed: bool, batch: int = 16384, width: int = 2048, layers: int 
     return trained(loss, [(of(width, width),) * 2] * layers, of(batch, width), of(batch, width))
 
 
+def message_layers(
+    is_changed: bool, nodes: int = 20000, edges: int = 200000, width: int = 128, layers: int = 3
+) -> Compiled:
+    """A graph net in a Python loop. Each layer puts features of an edge and of its nodes end to end."""
+
+    def net(x: Any, weights: Any) -> Any:
+        return jnp.tanh(jax.nn.relu(x @ weights[0]) @ weights[1])
+
+    def loss(params: Any, x: Any, features: Any, senders: Any, receivers: Any, targets: Any) -> Any:
+        def layer(h: Any, e: Any, weights: Any) -> Any:
+            e += net(jnp.concatenate([h[senders], h[receivers], e], -1), weights["edges"])
+            received = jax.ops.segment_sum(e, receivers, nodes)
+            return h + net(jnp.concatenate([h, received], -1), weights["nodes"]), e
+
+        h, e = net(x, params["in"]), net(features, params["in_edges"])
+        for weights in params["layers"]:
+            h, e = (jax.checkpoint(layer) if is_changed else layer)(h, e, weights)
+        return jnp.mean((h @ params["out"] - targets) ** 2)
+
+    square = of(width, width)
+    layer = {"edges": (of(3 * width, width), square), "nodes": (of(2 * width, width), square)}
+    params = {"in": (of(16, width), square), "in_edges": (of(8, width), square), "layers": [layer] * layers}
+    indices = of(edges, dtype=INT)
+    arguments = of(nodes, 16), of(edges, 8), indices, indices, of(nodes, 1)
+    return trained(loss, params | {"out": of(width, 1)}, *arguments)
+
+
 def residuals(is_changed: bool, words: int = 3072, batch: int = 64, length: int = 512, width: int = 512) -> Compiled:
     """Layers with residuals, called by a Python loop, and a table of words. With twice as many words as the width, the
     layers look like logits.
@@ -668,6 +695,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "private_images": ("microbatches", private_images, ALL),
     "selective": ("rematerialize", selective, ALL),
     "blocks": ("rematerialize", blocks, ("tpu",)),
+    "message_layers": ("rematerialize", message_layers, ("tpu", "gpu")),
     "residuals": ("rematerialize", residuals, ("tpu",)),
     "residuals_of_few_words": ("rematerialize", partial(residuals, words=1024), ("tpu",)),
     "triplets": ("rematerialize", triplets, ("tpu",)),

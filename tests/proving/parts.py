@@ -326,6 +326,81 @@ def residual_points(is_changed: bool, points: int = 50000, borders: int = 10000,
     return step, (params, of(points, 3), of(borders, 3), of(borders)), (0,)
 
 
+def skips(is_changed: bool, batch: int = 32, side: int = 32, width: int = 128) -> Compiled:
+    """A small U-Net with skips, whose features are normalized in groups. A TPU concatenates by padding."""
+
+    def convolved(weights: Any, x: Any) -> Any:
+        return lax.conv_general_dilated(x, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def normed(x: Any) -> Any:
+        groups = x.reshape(*x.shape[:3], 8, -1)
+        groups -= groups.mean((1, 2, 4), keepdims=True)
+        return (groups * lax.rsqrt((groups**2).mean((1, 2, 4), keepdims=True) + 1e-5)).reshape(x.shape)
+
+    def loss(params: Any, images: Any, wanted: Any) -> Any:
+        outer = jax.nn.silu(normed(convolved(params["first"], images)))
+        inner = jax.nn.silu(normed(convolved(params["down"], outer[:, ::2, ::2])))
+        back = jnp.repeat(jnp.repeat(inner, 2, 1), 2, 2)
+        joined = jax.nn.silu(convolved(params["up"], normed(jnp.concatenate([outer, back], -1))))
+        return jnp.mean((convolved(params["last"], joined) - wanted) ** 2)
+
+    def step(params: Any, *batch: Any) -> Any:
+        gradients = _gradients(loss, params, *batch, is_in_parts=is_changed)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    widths = {"first": (3, width), "down": (width, width), "up": (2 * width, width), "last": (width, 3)}
+    params = {name: of(3, 3, *pair) for name, pair in widths.items()}
+    return step, (params, *[of(batch, side, side, 3)] * 2), (0,)
+
+
+def one_hot_labels(
+    is_changed: bool, batch: int = 64, length: int = 64, width: int = 256, words: int = 10000
+) -> Compiled:
+    """A recurrent language model whose loss multiplies one-hot labels with the logarithms of chances."""
+
+    def chances(params: Any, h: Any, wanted: Any) -> Any:
+        return -jnp.sum(jax.nn.one_hot(wanted, words) * jax.nn.log_softmax(h @ params["out"]), -1)
+
+    def loss(params: Any, tokens: Any) -> Any:
+        x = params["words"][tokens[:, :-1]].swapaxes(0, 1)
+        zeros = jnp.zeros((batch, width))
+        h = lax.scan(lambda h, x: (jnp.tanh(x + h @ params["again"]),) * 2, zeros, x)[1].swapaxes(0, 1)
+        if not is_changed:
+            return jnp.mean(chances(params, h, tokens[:, 1:]))
+        rows = jax.tree.map(lambda array: array.reshape(8, -1, *array.shape[1:]), (h, tokens[:, 1:]))
+        return jnp.mean(lax.map(jax.checkpoint(lambda part: chances(params, *part)), rows))
+
+    def step(params: Any, tokens: Any) -> Any:
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, jax.grad(loss)(params, tokens))
+
+    params = {"words": of(words, width), "again": of(width, width), "out": of(width, words)}
+    return step, (params, of(batch, length + 1, dtype=jnp.int32)), (0,)
+
+
+def cached(_: bool, layers: int = 8, batch: int = 16, length: int = 1024, width: int = 512) -> Compiled:
+    """A trap: a loop decodes tokens with caches whose second dimension is that of the sequences."""
+
+    def layer(x: Any, weights_and_caches: Any) -> Any:
+        weights, keys, values, place = weights_and_caches
+        keys = lax.dynamic_update_slice_in_dim(keys, (x @ weights[0])[:, None], place, 1)
+        values = lax.dynamic_update_slice_in_dim(values, (x @ weights[1])[:, None], place, 1)
+        scores = jax.nn.softmax(jnp.einsum("bd,btd->bt", x @ weights[2], keys))
+        return x + jnp.einsum("bt,btd->bd", scores, values), (keys, values)
+
+    def decode(params: Any, keys: Any, values: Any, words: Any) -> Any:
+        def one_more(place: Any, state: Any) -> Any:
+            words, keys, values = state
+            places = jnp.full(layers, place)
+            x, (keys, values) = lax.scan(layer, params["words"][words], (params["layers"], keys, values, places))
+            return jnp.argmax(x @ params["words"].T, -1).astype(jnp.int32), keys, values
+
+        return lax.fori_loop(0, length, one_more, (words, keys, values))[0]
+
+    caches = of(layers, batch, length, width)
+    params = {"words": of(8000, width), "layers": of(layers, 3, width, width)}
+    return decode, (params, caches, caches, of(batch, dtype=jnp.int32)), ()
+
+
 def adapters(is_changed: bool, layers: int = 8, length: int = 512, width: int = 512, rank: int = 16) -> Compiled:
     """Adapters of frozen layers, of which there are as many as examples in the batch."""
 
@@ -434,6 +509,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "physics": ("microbatches", physics, ALL),
     "residual_points": ("microbatches", residual_points, ALL),
     "adapters": ("microbatches", adapters, ALL),
+    "skips": ("microbatches", skips, ALL),
+    "one_hot_labels": ("logits", one_hot_labels, ALL),
     "twins": ("donate", twins, ALL),
     "convolved": ("rematerialize", convolved, ("tpu",)),
     "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),
@@ -443,6 +520,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
 
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "pulled": ("microbatches", pulled, ALL),
+    "cached": ("mapped-batch", cached, ALL),
     "history": ("donate", history, ("cpu",)),
     "memory_bank": ("donate", memory_bank, ("cpu",)),
 }

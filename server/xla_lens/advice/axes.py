@@ -696,7 +696,8 @@ class Axes:
         if own.opcode == b"sort":
             self.others.add(total(dimensions))
         along = all_axes(dimensions[number] for number in _numbers(text, b"dimensions"))
-        joined = 0 if _is_of_scatter(own) else along
+        # Devices that exchange parts compute nothing of them.
+        joined = 0 if _is_of_scatter(own) or own.opcode == b"all-to-all" else along
         self.whole |= {total(dimensions)} if joined else set()
         if _is_forward(own):
             self._compare(dimensions, along)
@@ -1060,8 +1061,10 @@ class Axes:
             self.looked_up.update(length_of(table.dimensions[number]) for number in selected)
         # An element that is selected by its own number, as in `take_along_axis`, stays with it.
         chosen = all_axes(table.dimensions[number] for number in selected) & ~MARKS
-        is_aligned = chosen & indices.axes and (len(by) > 1 or _is_of_scatter(own))
-        joined = chosen & ~indices.axes if is_aligned else chosen
+        is_aligned, is_of_scatter = chosen & indices.axes, _is_of_scatter(own)
+        joined = chosen & ~indices.axes if is_aligned and len(by) > 1 else chosen
+        # What is computed from the same examples stays with their updates.
+        joined = 0 if is_aligned and is_of_scatter else joined
         batch = list(_others(indices.dimensions, vector))
         in_place = list[tuple[int, int]]()
         if _ALONG_AXIS in (own.op_name or ""):

@@ -210,11 +210,15 @@ def grown(dimensions: tuple[Dimension, ...], lengths: Lengths, *, is_padded: boo
 
 
 def padded(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimension, ...]:
-    """Dimensions with a padding. Factors stay as they are, because a slice follows that takes it off again."""
+    """Dimensions with a padding. Factors with axes stay as they are, because a slice follows that takes it off
+    again.
+    """
     if len(dimensions) != len(lengths):
         return plain(lengths)
     return tuple(
-        dimension if len(dimension) > 1 and length_of(dimension) < length else resized(dimension, length)
+        dimension
+        if len(dimension) > 1 and axes_of(dimension) and length_of(dimension) < length
+        else resized(dimension, length)
         for dimension, length in zip(dimensions, lengths, strict=True)
     )
 

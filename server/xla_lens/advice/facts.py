@@ -652,6 +652,9 @@ class Facts:
             is_summed = any(result.added & axis for result in others)
             if is_mixed or not all(axes_of(result.dimensions[0]) & axis for result in own):
                 continue
+            # Caches whose second dimension is that of the examples would be copied to be mapped.
+            if not is_training and self._names_across(size, 0, axes.aligned[axis]):
+                continue
             # A sum over models is no result of one of them.
             if (own and not is_summed) or (is_summed and not is_training and self._tells_training):
                 return Batch(

@@ -29,12 +29,21 @@ class _Place(NamedTuple):
     """Where a function makes an instruction, which is the same in each call of it: the innermost frame and that of the
     function, the operation, because a line may make several, and the opcode, because XLA may make several of one, such
     as a broadcast, a multiplication and a sum of a product. Between the frames, what `jax.custom_vjp` calls may depend
-    on what is differentiated.
+    on what is differentiated. A TPU concatenates arrays by padding each, by other numbers.
     """
 
     frames: Frames
     operation: str
     opcode: bytes
+    padding: bytes
+
+
+_PlaceOfRead: TypeAlias = tuple[_Place | None, int]
+"""Where a function reads something, None outside of it, and the number of the operand."""
+
+
+def _without_padding(places: Iterable[_PlaceOfRead]) -> set[_PlaceOfRead]:
+    return {(place and place._replace(padding=b""), number) for place, number in places}
 
 
 class _Content(NamedTuple):
@@ -56,7 +65,7 @@ class FunctionInputs:
 
     def __init__(self, reads: "ForwardReads", function: str, values: Iterable[int]) -> None:
         self._reads, self._writers, self._function = reads, reads.writers, function
-        self._inputs = set[tuple[_Place | None, int]]()
+        self._inputs = set[_PlaceOfRead]()
         """The places of the instructions that read the inputs of the function, and the numbers of the operands."""
         self._is_complete = True
         firsts = [*values]
@@ -65,10 +74,24 @@ class FunctionInputs:
         behind = [row for value in firsts for row in reads.behind_elements(value)]
         self._search([*positions, *(Position(row, (), reads.callers(row)) for row in behind)])
 
-    def is_kept(self, value: int) -> bool:
-        """Whether the forward pass reads a value of the function as an input of it, or outside of it."""
-        reads = ((self._place(row), number) for row, number in self._reads.of(value))
-        return self._is_complete and any(place is None or (place, number) in self._inputs for place, number in reads)
+    def kept(self, values: Iterable[int], others: Iterable[int]) -> set[int]:
+        """Those of some values of the function that the forward pass reads as inputs of it, or outside of it.
+
+        What a TPU concatenates is told apart by its padding only if a call reads what another one returns, one of
+        these values or of some others: what is called once and computed again at once has all of it then.
+        """
+        if not self._is_complete:
+            return set()
+        inputs, reads_of = self._inputs, {value: self._places_of_reads(value) for value in values}
+        if not any(reads & inputs for reads in (*reads_of.values(), *map(self._places_of_reads, others))):
+            inputs = _without_padding(inputs)
+            reads_of = {value: _without_padding(reads) for value, reads in reads_of.items()}
+        return {
+            value for value, reads in reads_of.items() if any(place is None for place, _ in reads) or reads & inputs
+        }
+
+    def _places_of_reads(self, value: int) -> set[_PlaceOfRead]:
+        return {(self._place(row), number) for row, number in self._reads.of(value)}
 
     def unstored(self, values: Iterable[int], kept: Iterable[int]) -> dict[int, int]:
         """The inputs of the function that fusions compute element by element from some values, and that no buffer
@@ -135,7 +158,11 @@ class FunctionInputs:
         depths = [depth for depth, frame in enumerate(read.frames, 1) if frame.function == self._function]
         operation = read.metadata.get("op_name", "").rpartition("/")[2]
         frames = read.frames[: depths[-1]] if depths else ()
-        return _Place((frames[0], frames[-1]), operation, read.own.opcode) if frames else None
+        own = read.own
+        padding = _PADDING.search(own.text, own.operands_end, own.end) if own.opcode == b"pad" else None
+        if not frames:
+            return None
+        return _Place((frames[0], frames[-1]), operation, own.opcode, padding[0] if padding else b"")
 
     def _search(self, waiting: list[Position]) -> None:
         """Follow some positions back through the function to its inputs."""
@@ -288,6 +315,8 @@ PRODUCTS: Final = frozenset((b"convolution", b"dot"))
 
 _PRECISION: Final = lazy_pattern(rb"operand_precision=|algorithm=")
 """What HLO adds to a product that is to be computed with more precision than usual."""
+
+_PADDING: Final = lazy_pattern(rb"padding=[-0-9_x]+")
 
 _SMALL_PART: Final = 64
 """The results of a function are at least this part of the values from which it computes inputs."""

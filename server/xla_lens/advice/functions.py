@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -174,7 +174,20 @@ class Functions:
             is_around = name.endswith(f".{CALL}") and name_of(name) in self._around_modules
             if (single and everywhere.total() == products > 1) or is_around:
                 models.add(name)
-        return _CalledOnce(once, models)
+        models |= self._transformed
+        return _CalledOnce(once | self._transformed, models)
+
+    @cached_property
+    def _transformed(self) -> set[str | None]:
+        """The functions that Haiku transforms: it calls them, and what they call are its modules."""
+        pairs = (pair for calls, _ in self._forward_calls(PRODUCTS) for pair in pairwise(calls))
+        return {
+            inner.function
+            for inner, outer in pairs
+            if _CHECKPOINTS[_HAIKU] in outer.file
+            and name_of(outer.function or "") == _APPLIED_BY_HAIKU
+            and _CHECKPOINTS[_HAIKU] not in inner.file
+        }
 
     @cached_property
     def _around_modules(self) -> set[str]:
@@ -220,6 +233,12 @@ class Functions:
         """The functions that a loop is in, for a result of it, for a buffer that it takes to stack values in, or for
         what its iterations carry; none for other values.
         """
+        return {frame.function for frames in self.calls_of_loop(value) for frame in frames}
+
+    def calls_of_loop(self, value: int) -> list[Frames]:
+        """The call stacks of the loops that a value is a result of, a buffer to stack values in, or what iterations
+        carry.
+        """
         facts, writers = self._facts, self._origins.writers
         names = (facts.name[value], *(read.name for read in facts.reads(value)))
         loops = (name for name in names if facts.dump.opcode(name) == b"while")
@@ -227,7 +246,7 @@ class Functions:
         if writers and facts.opcode(value) == b"parameter":
             row = writers.module.row_of(facts.dump.names[facts.name[value]])
             stacks += [writers.read(loop).frames for loop in writers.loops_around(row)[:1]] if row != NONE else []
-        return {frame.function for frames in stacks for frame in frames}
+        return stacks
 
     def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
         """The functions that return a value: the forward pass reads it outside of them."""
@@ -299,6 +318,9 @@ def _callers(origin: Origin, *, has_lambdas: bool = False) -> dict[str, StackFra
 
 
 _HAIKU: Final = "haiku.remat"
+
+_APPLIED_BY_HAIKU: Final = "apply_fn"
+"""The function of Haiku that calls what it transforms."""
 
 _CHECKPOINTS: Final = {
     "equinox.filter_checkpoint": "/equinox/",

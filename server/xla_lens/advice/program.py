@@ -14,6 +14,7 @@ from xla_lens.advice.functions import Functions
 from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
 from xla_lens.model.attribution.parameters import says_nothing
+from xla_lens.model.hlo.stack_frames import StackFrame, is_framework_file
 from xla_lens.syntax.columns import NONE
 from xla_lens.text.patterns import lazy_pattern
 
@@ -32,6 +33,7 @@ class Program:
         effects = [effect for effect in effects if not effect.is_aside]
         functions, owned = facts.kept(Functions), [effect for effect in effects if effect.value in sizes]
         call = functions.call(owned, sizes, is_part=is_part)
+        owned.sort(key=lambda effect: -sizes[effect.value])
         return Subject(
             facts.dump,
             self._groups(effects, sizes),
@@ -48,12 +50,19 @@ class Program:
             is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),
             is_unrolled=is_part and functions.are_unrolled(owned),
             is_looped=any(effect.layers > 1 for effect in owned),
+            loop=next(filter(None, map(self._line_of_loop, owned)), None),
             is_random=any(is_random(facts.origins.of_value(effect.source_value).op_name) for effect in owned),
             donated=self._donated_for(effects),
             averages=facts.kept(Averages).donated({effect.value for effect in effects}),
             has_moments=self._have_moments(effects),
             updated=self._updated,
         )
+
+    def _line_of_loop(self, effect: Effect) -> StackFrame | None:
+        """The line of the program whose loop stacks what an effect is about, None without one."""
+        calls = self._facts.kept(Functions).calls_of_loop(effect.value) if effect.layers > 1 else ()
+        frames = (frame for stack in calls for frame in stack)
+        return next((frame for frame in frames if not is_framework_file(frame.file)), None)
 
     @cached_property
     def _updated(self) -> frozenset[int]:

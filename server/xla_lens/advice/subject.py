@@ -195,10 +195,11 @@ class Subject(Struct, frozen=True):
     says that `checkpoint` is around what computes most of the buffers already, with a policy that saves them,
     `is_training` that it has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop,
     which may be around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and
-    `is_random` that some hold random numbers. The work of the program is divided among `devices`. `donated` are the
-    names of arguments that have to be donated for it, and `averages` those that are donated together with what they are
-    averages of, and frozen ones beside what is donated. `updated` are the allocations of the arguments that the program
-    returns anew and that are not donated. `has_moments` says that some of the buffers are of an optimizer's state.
+    `is_random` that some hold random numbers. `loop` is the line of that loop, None if it is unknown. The work of the
+    program is divided among `devices`. `donated` are the names of arguments that have to be donated for it, and
+    `averages` those that are donated together with what they are averages of, and frozen ones beside what is donated.
+    `updated` are the allocations of the arguments that the program returns anew and that are not donated. `has_moments`
+    says that some of the buffers are of an optimizer's state.
     """
 
     dump: DumpSet
@@ -216,6 +217,7 @@ class Subject(Struct, frozen=True):
     is_training: bool = False
     is_unrolled: bool = False
     is_looped: bool = False
+    loop: StackFrame | None = None
     is_random: bool = False
     donated: tuple[str, ...] = ()
     averages: tuple[Average, ...] = ()
@@ -269,6 +271,13 @@ class Subject(Struct, frozen=True):
         """The line of the largest buffers for the end of a noun: `` at model.py:7``. Empty if it is unknown."""
         line = self.groups[0].line if self.groups else None
         return (" at ", _place(line)) if line else ()
+
+    @property
+    def of_loop(self) -> Inlines:
+        """The loop that stacks the buffers for the end of a noun: `` of the loop at model.py:7``, or else the function
+        that they come from.
+        """
+        return (" of the loop at ", _place(self.loop)) if self.loop else self.in_function
 
     @property
     def in_function(self) -> Inlines:

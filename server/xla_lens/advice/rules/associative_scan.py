@@ -98,7 +98,8 @@ def _with_length(shape: Dimensions, axis: int, length: int) -> Dimensions:
 
 
 def _what(subject: Subject) -> Inlines:
-    return (f"Compute the associative scan in {_CHUNKS} chunks", *subject.in_function, ", from its inputs on")
+    beside = ", each with what it scans and what reads the states"
+    return (f"Compute the associative scan in {_CHUNKS} chunks", *subject.in_function, beside)
 
 
 def _snippet(_subject: Subject) -> str:

@@ -1,7 +1,9 @@
 """`logits`: the logits of all positions are live together."""
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import reduce
 from math import prod
+from operator import and_
 from typing import Final
 
 from xla_lens.advice.actions import Cost
@@ -72,9 +74,10 @@ def _are_mixed(facts: Facts, found: Iterable[int]) -> bool:
     """Whether the forward pass computes some of the logits from others of several tokens, as where it divides them by
     the deviation of all. Attention and the like mix tokens before all of them.
     """
-    arrays = (array for value in found if (array := facts.array(value)))
-    mixed = {(array.added | array.joined) & array.axes for array in arrays if _is_forward(array)}
-    return len(mixed) > 1
+    arrays = [array for value in found if (array := facts.array(value)) and _is_forward(array)]
+    # A loss has the places of its labels in the sequence, the logits behind a recurrent net may have lost theirs.
+    axes = reduce(and_, (array.axes for array in arrays), ~0)
+    return len({(array.added | array.joined) & axes for array in arrays}) > 1
 
 
 def _is_forward(array: Array) -> bool:

@@ -75,6 +75,7 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     trained = [value for value in computed_with if not facts.is_returned_unchanged(value)]
     end = end_of_backward(facts, begin)
     yield with_sums(facts, trained, 0, end)
+    yield from _copies_in_loop(facts, trained)
     # What is updated as soon as its gradient is known waits for the gradients of the last part.
     for output in () if found.is_updated else facts.updated:
         if begin < facts.start[output] < end:
@@ -96,6 +97,15 @@ def with_sums(facts: Facts, trained: Sequence[int], start: int, end: int) -> Eff
     rows = sum(max(0, 2 * _size_by_rows(facts, value) - facts.size[value]) for value in tables)
     copies = [Piece(start, end, more)] if (more := rows - _vmem_bytes(facts)) > 0 else []
     return Effect(NONE, (*_sums(facts, trained, start, end), *copies))
+
+
+def _copies_in_loop(facts: Facts, trained: Iterable[int]) -> Iterator[Effect]:
+    """Yield the copies of tables that are among those of `with_sums`: a loop over parts has them in place of these."""
+    tables = trained if facts.has_op_name(_LOOKUP) else ()
+    sizes = {facts.op_name(facts.name[value]): size for value in tables if (size := _size_by_rows(facts, value))}
+    for value in facts.candidates if sizes else ():
+        if facts.is_computed(value) and sizes.get(facts.origins.of_value(value).op_name) == facts.size[value]:
+            yield Effect(value, is_aside=True)
 
 
 def _sums(facts: Facts, trained: Iterable[int], start: int, end: int) -> Iterator[Piece]:

@@ -132,7 +132,10 @@ def _what(subject: Subject) -> Inlines:
 def _snippet(subject: Subject) -> str | None:
     if _has(subject, _BY_ROW):
         columns = _minor_lengths(subject.dump, subject.groups[0].values[0])[0]
-        return f"rows = [table[:, column][indices] for column in range({columns})]"
+        return (
+            f"columns = [table[:, column][indices] for column in range({columns})]"
+            "  # stay apart, or in jnp.stack(columns); with axis=-1, they would be padded again"
+        )
     if _is_of_matrices(subject):
         return "product = (a[:, :, None] * b[None]).sum(1)  # a, b: the long dimension last"
     return None

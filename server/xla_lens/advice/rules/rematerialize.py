@@ -144,21 +144,29 @@ def _made_within(facts: Facts, effects: list[Effect]) -> _Made | None:
             if call is None:
                 function = functions.part_of_pass(effect)
             else:
-                frames = facts.origins.of_value(effect.source_value).frames
-                function = call.function if any(frame.function == call.function for frame in frames) else None
+                function = call.function if _is_made_by(facts, effect, call.function) else None
             if function is not None:
                 by_function.setdefault(function, []).append(effect)
         if not by_function:
             # Either nothing tells what makes the values, or functions that only make what others read.
             return None if left is effects else _Made([])
         before, inputs = left, {name: _inputs(reads, name, made) for name, made in by_function.items()}
-        left = [each for name, made in by_function.items() for each in made if not inputs[name].is_kept(each.value)]
+        others = {name: [each.value for each in effects if _is_made_by(facts, each, name)] for name in by_function}
+        kept = {
+            name: inputs[name].kept([each.value for each in made], others[name]) for name, made in by_function.items()
+        }
+        left = [each for name, made in by_function.items() for each in made if each.value not in kept[name]]
         if len(left) == len(before):
             break
     freed = {effect.value for effect in left}
-    kept = [effect.value for effect in effects if effect.value not in freed]
-    made = _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], kept)
+    stored = [effect.value for effect in effects if effect.value not in freed]
+    made = _with_inputs_stored(facts, [(inputs[name], made) for name, made in by_function.items()], stored)
     return made._replace(is_in_line=call is None)
+
+
+def _is_made_by(facts: Facts, effect: Effect, function: str) -> bool:
+    """Whether a function makes the content of a value."""
+    return any(frame.function == function for frame in facts.origins.of_value(effect.source_value).frames)
 
 
 _SHARES: Final = (MOST_OF_A_CALL, 0.6, 0.4)

@@ -60,7 +60,7 @@ def _what(subject: Subject) -> Inlines:
     count = _segment_count(steps)
     if count == 1:
         return ("Scan in segments", *subject.in_function, ", each in jax.checkpoint")
-    return (f"Scan the {steps:,} steps in {count} segments", *subject.in_function, ", each in jax.checkpoint")
+    return (f"Scan the {steps:,} steps", *subject.of_loop, f" in {count} segments, each in jax.checkpoint")
 
 
 def _snippet(subject: Subject) -> str:

@@ -110,7 +110,7 @@ def _what(subject: Subject) -> Inlines:
 def _snippet(subject: Subject) -> str:
     if subject.is_training:
         code = (
-            "sums = jax.lax.map(jax.checkpoint(sums_of_rows), chunks)  # add them up, then compute the loss of all rows"
+            "sums = jax.lax.map(jax.checkpoint(sums_of_rows), chunks)  # add them up; what needs all rows comes after"
         )
     else:
         code = "found = jax.lax.map(of_rows, chunks)  # of each row; add up what is summed over rows"
