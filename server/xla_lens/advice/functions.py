@@ -214,12 +214,20 @@ class Functions:
         if module is None:
             return
         sources = module.sources
-        is_wanted = np.array([*map(is_forward, sources.op_names)], np.bool_)[sources.op_name]
-        if opcodes:
-            is_wanted &= _have_opcodes(sources, opcodes)
+        is_wanted = self._are_forward & _have_opcodes(sources, opcodes) if opcodes else self._are_forward
         ids, counts = np.unique(sources.stack_frame_id[is_wanted], return_counts=True)
         for frame_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
             yield module.stack(frame_id), count
+
+    @cached_property
+    def _are_forward(self) -> Mask:
+        """Whether each instruction of the module is one of the forward pass, by its op_name."""
+        sources = self._origins.module.sources if self._origins.module else None
+        return (
+            np.array([*map(is_forward, sources.op_names)], np.bool_)[sources.op_name]
+            if sources
+            else np.zeros(0, np.bool_)
+        )
 
     @cached_property
     def _outside(self) -> frozenset[str | None]:
