@@ -10,7 +10,7 @@ from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.dimensions import FIRST_AXIS, OF_LEFT, OF_RIGHT, Dimension, regrouped
 
-_BATCH, _FEATURES = FIRST_AXIS, 2 * FIRST_AXIS
+_BATCH, _FEATURES, _OTHERS = FIRST_AXIS, 2 * FIRST_AXIS, 4 * FIRST_AXIS
 
 
 def _of_layers(layers: int, end: str) -> Axes:
@@ -64,6 +64,33 @@ def test_a_kernel_for_a_softmax_and_a_product_does_not_join_the_batch() -> None:
     assert not axes.joined & _BATCH
     other = _of_layers(2, kernel.replace("online-softmax", "jit(f)/pallas_call"))
     assert other.joined & _BATCH
+
+
+@pytest.mark.parametrize(
+    ("part", "joins"),
+    [
+        # A GPU computes the products of two batches at once, and takes them apart again.
+        ("[0:8], [0:16]", False),
+        ("[8:12], [0:16]", False),
+        # Examples in the places of others.
+        ("[1:9], [0:16]", True),
+        ("[0:4], [0:16]", True),
+    ],
+)
+def test_a_slice_of_arrays_end_to_end_is_one_of_them_at_its_place_alone(part: str, joins: bool) -> None:
+    first, end = part.partition(",")[0].strip("[]").split(":")
+    shape = f"f32[{int(end) - int(first)},16]{{1,0}}"
+    text = (
+        "HloModule f\n\nENTRY %main {\n  %x = f32[8,16]{1,0} parameter(0)\n  %y = f32[4,16]{1,0} parameter(1)\n"
+        "  %both = f32[12,16]{1,0} concatenate(%x, %y), dimensions={0}\n"
+        f'  ROOT %part = {shape} slice(%both), slice={{{part}}}, metadata={{op_name="jit(f)/dot_general"}}\n}}\n\n'
+    )
+    x, y = (Parameter((axis, _FEATURES), is_data=True, is_trained=False) for axis in (_BATCH, _OTHERS))
+    axes = Axes(module_of_text(text.encode()), {(0,): x, (1,): y}, {_BATCH: 8, _OTHERS: 4, _FEATURES: 16})
+    (result,) = axes.results
+    assert bool(axes.joined & (_BATCH | _OTHERS)) is joins
+    if not joins:
+        assert result.axes & ~_FEATURES == (_BATCH if first == "0" else _OTHERS)
 
 
 def test_a_kernel_for_several_heads_does_not_join_the_batch() -> None:

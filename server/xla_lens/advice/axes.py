@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import prod
 from operator import or_
 from typing import Final, NamedTuple
@@ -174,8 +174,8 @@ class Axes:
         self.whole, self.left = set[int](), dict[int, set[int]]()
         self.interleaved, self.layered = set[int](), set[Lengths]()
         self.beside, self.aligned = Counter[int](), Counter[int]()
-        self._end_to_end: dict[Dimension, set[Dimension]] = {}
-        """The dimensions of arrays that are end to end in a dimension of another one."""
+        self._end_to_end: dict[Dimension, set[tuple[int, Dimension]]] = {}
+        """The dimensions of arrays that are end to end in a dimension of another one, with their first places in it."""
         self._trained_rows, self._rows_of_inputs = set[tuple[int, int]](), dict[tuple[int, int], set[Lengths]]()
         """The loops that read a row of arrays in each iteration, by their bodies, with the numbers of rows."""
         self._bodies = [NONE]
@@ -580,8 +580,7 @@ class Axes:
                 if own.opcode == b"all-gather":
                     self._gather_axes(dimensions)
                 for number in _numbers(text, b"dimensions") if own.opcode == b"concatenate" else ():
-                    ends = self._end_to_end.setdefault(dimensions[number], set())
-                    ends.update(part.dimensions[number] for part in parts if len(part.dimensions) > number)
+                    self._note_ends(dimensions[number], [part.dimensions[number] for part in parts])
                 # So do the examples of two batches end to end. Tiles may divide these into two dimensions.
                 for dimension in dimensions:
                     self._gather_axes((dimension,))
@@ -593,7 +592,7 @@ class Axes:
                     self._compare(first.dimensions, all_axes(one for one, length in pairs if length_of(one) > length))
                 is_of_device = any(operand.is_device for operand in operands[1:])
                 return shrunk(
-                    self._taken_apart(first.dimensions, lengths),
+                    self._taken_apart(first.dimensions, text, lengths),
                     lengths,
                     is_padded=is_of_device,
                     keeps_axes=self._is_prefetching,
@@ -846,15 +845,39 @@ class Axes:
         if rows in self._trained_rows:
             self.layered |= self._rows_of_inputs.get(rows, set())
 
-    def _taken_apart(self, dimensions: Iterable[Dimension], lengths: Lengths) -> tuple[Dimension, ...]:
-        """The dimensions of an array of which a slice has some lengths. Where it is as long as one of several arrays
-        that are end to end, it is that one: a GPU computes products of several arrays with the same weights at once.
+    def _note_ends(self, dimension: Dimension, parts: Sequence[Dimension]) -> None:
+        """Note which dimensions are end to end in another one."""
+        starts = accumulate(map(length_of, parts), initial=0)
+        self._end_to_end.setdefault(dimension, set()).update(zip(starts, parts, strict=False))
+
+    def _taken_apart(self, dimensions: tuple[Dimension, ...], text: bytes, lengths: Lengths) -> tuple[Dimension, ...]:
+        """The dimensions of an array of which an instruction slices parts of some lengths. Where a part is one of
+        several arrays that are end to end, it is that one: a GPU computes products of several arrays with the same
+        weights at once.
         """
-        found = list[Dimension]()
-        for dimension, length in zip(dimensions, lengths, strict=False):
-            alike = [part for part in self._end_to_end.get(dimension, ()) if length_of(part) == length]
-            found.append(alike[0] if len(alike) == 1 else dimension)
+        found = list(dimensions)
+        for number, (start, end) in self._slices_of_ends(dimensions, text):
+            parts = [part for place, part in self._end_to_end[found[number]] if place == start]
+            alike = [part for part in parts if length_of(part) == end - start == lengths[number]]
+            found[number] = alike[0] if len(alike) == 1 else found[number]
         return tuple(found)
+
+    def _slices_of_ends(self, dimensions: Sequence[Dimension], text: bytes) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield the numbers of dimensions in which arrays are end to end, with the ranges that are sliced of these."""
+        ranges = _SLICES.search(text) if self._end_to_end else None
+        for number, (start, end) in enumerate(_RANGE.findall(ranges[1]) if ranges else ()):
+            if number < len(dimensions) and dimensions[number] in self._end_to_end:
+                yield number, (integer(start), integer(end))
+
+    def _shifted_ends(self, dimensions: Sequence[Dimension], text: bytes) -> int:
+        """The axes of arrays that are end to end of which a slice begins or ends within one: its elements get to the
+        places of others.
+        """
+        found = 0
+        for number, (start, end) in self._slices_of_ends(dimensions, text):
+            whole, places = dimensions[number], [place for place, _ in self._end_to_end[dimensions[number]]]
+            found |= axes_of(whole) * bool({start, end} - {*places, length_of(whole)})
+        return found & ~MARKS
 
     def _cut(self, own: InstructionText, operands: Sequence[Array]) -> int:
         """The axes of which a slice of the program has only some elements. One half of two batches in one is a whole
@@ -865,14 +888,15 @@ class Axes:
         operand, *others = operands
         if any(other.is_device for other in others):
             return 0
-        lengths = lengths_of(own.shape)
+        text, lengths = own.text[own.operands_end : own.end], lengths_of(own.shape)
         before, after = list[Factor](), list[Factor]()
-        for dimension, length in zip(self._taken_apart(operand.dimensions, lengths), lengths, strict=False):
+        for dimension, length in zip(self._taken_apart(operand.dimensions, text, lengths), lengths, strict=False):
             before += dimension
             after += (first_part(dimension, length) or ()) if len(dimension) > 1 else ((axes_of(dimension), length),)
         # The parts of an axis that devices exchange may be in two dimensions.
         pairs = ((bit, axis_length(before, bit), axis_length(after, bit)) for bit in bits_of(operand.axes))
-        return sum(bit for bit, whole, left in pairs if left < min(whole, self._lengths.get(bit, whole)))
+        parts = sum(bit for bit, whole, left in pairs if left < min(whole, self._lengths.get(bit, whole)))
+        return parts | self._shifted_ends(operand.dimensions, text)
 
     # ------------------------------------------------------------ products
 
@@ -1442,6 +1466,8 @@ _SORTED_PLACES: Final = lazy_pattern(rb"\([su](?:32|64)\[[0-9]+\]")
 _REDUCTION: Final = lazy_pattern(r"/reduce_(?!window)\w+$")
 """The end of the op_names of reductions along whole dimensions."""
 
+_SLICES: Final = lazy_pattern(rb"\bslice=\{([^}]*)\}")
+_RANGE: Final = lazy_pattern(rb"\[(\d+):(\d+)")
 _PADDING: Final = lazy_pattern(rb"\bpadding=([-0-9_x]+)")
 """The elements before and after those of each dimension, negative if some are cut off."""
 
