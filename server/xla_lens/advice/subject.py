@@ -268,8 +268,10 @@ class Subject(Struct, frozen=True):
 
     @property
     def at_line(self) -> Inlines:
-        """The line of the largest buffers for the end of a noun: `` at model.py:7``. Empty if it is unknown."""
-        line = self.groups[0].line if self.groups else None
+        """The line of the loop that stacks the buffers, or else of the largest ones, for the end of a noun: `` at
+        model.py:7``. Empty if it is unknown.
+        """
+        line = self.loop or (self.groups[0].line if self.groups else None)
         return (" at ", _place(line)) if line else ()
 
     @property
