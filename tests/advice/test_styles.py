@@ -9,9 +9,9 @@
 - `checkpointed`, `wrapped`, `adversarial`, `strided`, `translation`, `sharpness`, `private`, `linked`,
   `private_sequences`, `with_policy`, `denoised`, `smoothed`, `every_fourth`, `keyed`, `with_rate`, `plain_net`,
   `balanced`, `advantages` and `adapted` are of `proving/traps.py`.
-- `adapters_of_frozen_layers`, `skips_in_images`, `one_hot_labels` and `cached_decoding` are `adapters`, `skips`,
-  `one_hot_labels` and `cached` of `proving/parts.py`, and `experts_in_scanned_layers` and `message_layers` are
-  `experts_scanned` and `message_layers` of `proving/compared.py`.
+- `adapters_of_frozen_layers`, `skips_in_images`, `one_hot_labels`, `cached_decoding` and `mixed_up` are `adapters`,
+  `skips`, `one_hot_labels`, `cached` and `mixed_up` of `proving/parts.py`, and `experts_in_scanned_layers` and
+  `message_layers` are `experts_scanned` and `message_layers` of `proving/compared.py`.
 - `recommended_by_tables`: a step of Adagrad for four tables of embeddings and a net of clicks, for a TPU.
 - `states`: the step of a module of Flax NNX with dropout, which also has counts and keys of random numbers.
 - `agreement`: a step of a recurrent net of Haiku for what people hear in speech.
@@ -601,6 +601,13 @@ def test_both_caches_of_a_loop_are_carried(tmp_path: Path) -> None:
     assert action.saved_needed_bytes == 512 << 20
 
 
+def test_examples_may_be_mixed_before_a_net_gets_them(tmp_path: Path) -> None:
+    """The parts are of what mixup makes of all examples. Weights of classes by their counts are nothing like it."""
+    (action,) = (each for each in _advice("mixed_up", tmp_path).actions if each.rule == "microbatches")
+    assert plain_text(action.what).endswith(". Mix the examples first, as for mixup, and split what comes of that")
+    assert "normalized" not in plain_text(action.what)
+
+
 def test_frozen_layers_are_no_examples(tmp_path: Path) -> None:
     """Measured: 1,179 MiB. There are as many layers, whose adapters are trained, as sequences."""
     action = _action("adapters_of_frozen_layers", "microbatches", tmp_path)
@@ -621,6 +628,7 @@ def test_one_hot_arrays_of_all_layers_are_gone(tmp_path: Path) -> None:
         ("skips_in_images", "microbatches", 229),
         # The labels have their places in the sequence, which the logits behind a recurrent net have not.
         ("one_hot_labels", "logits", 249),
+        ("mixed_up", "microbatches", 487),
         # A layer puts what it computes and what the layer before returns end to end.
         ("message_layers", "rematerialize", 665),
     ],

@@ -353,6 +353,27 @@ def skips(is_changed: bool, batch: int = 32, side: int = 32, width: int = 128) -
     return step, (params, *[of(batch, side, side, 3)] * 2), (0,)
 
 
+def mixed_up(is_changed: bool, batch: int = 8192, width: int = 512, classes: int = 100) -> Compiled:
+    """Mixup: each example is mixed with another one, by a permutation, before a net gets it."""
+
+    def loss(params: Any, x: Any, labels: Any, others: Any, share: Any) -> Any:
+        for weights in params["layers"]:
+            x += jax.nn.gelu(x @ weights[0]) @ weights[1]
+        chances = jax.nn.log_softmax(x @ params["out"])
+        one, other = (jnp.take_along_axis(chances, each[:, None], 1)[:, 0] for each in (labels, others))
+        return -jnp.mean(share * one + (1 - share) * other)
+
+    def step(params: Any, x: Any, labels: Any, share: Any, key: Any) -> Any:
+        order = jax.random.permutation(key, batch)
+        mixed = share[:, None] * x + (1 - share[:, None]) * x[order]
+        gradients = _gradients(loss, params, mixed, labels, labels[order], share, is_in_parts=is_changed)
+        return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradients)
+
+    params = {"layers": [(of(width, 4 * width), of(4 * width, width))] * 3, "out": of(width, classes)}
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    return step, (params, of(batch, width), of(batch, dtype=jnp.int32), of(batch), key), (0,)
+
+
 def one_hot_labels(
     is_changed: bool, batch: int = 64, length: int = 64, width: int = 256, words: int = 10000
 ) -> Compiled:
@@ -511,6 +532,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "adapters": ("microbatches", adapters, ALL),
     "skips": ("microbatches", skips, ALL),
     "one_hot_labels": ("logits", one_hot_labels, ALL),
+    "mixed_up": ("microbatches", mixed_up, ALL),
     "twins": ("donate", twins, ALL),
     "convolved": ("rematerialize", convolved, ("tpu",)),
     "convolved_normed": ("rematerialize", partial(convolved, is_normed=True), ("tpu",)),

@@ -14,14 +14,16 @@ class Array(NamedTuple):
     from.
 
     `added` are the axes that sums have added up, `joined` those whose elements were mixed otherwise; both are sets of
-    bits. `recent` are those of both for which that was in the same iteration of the innermost loop, or outside of
-    loops: what a loop computes is complete when it has ended. `is_trained` says that it depends on arguments that the
-    program returns anew. `is_index` says that it is computed from integer arguments without any floating-point number,
-    `is_device` that it depends on the device that computes it, `is_drawn` that it is computed from random numbers.
-    `is_one_hot` says that it is zero but where numbers equal those of elements, as in one-hot vectors. Of a mask that a
-    TPU packs, `packed` is the dimension whose elements are the bits of each number; empty for all else. `reduced` are
-    the marks of the dimensions of products of positions along which the forward pass has reduced what it depends on.
-    `is_from_backward` says that it depends on what the backward pass has computed.
+    bits. Of the latter, `joined_within` are those for which that was more than to move elements of what depends on no
+    weights that are trained: mixup moves images before a net computes something of them. `recent` are those of both for
+    which that was in the same iteration of the innermost loop, or outside of loops: what a loop computes is complete
+    when it has ended. `is_trained` says that it depends on arguments that the program returns anew. `is_index` says
+    that it is computed from integer arguments without any floating-point number, `is_device` that it depends on the
+    device that computes it, `is_drawn` that it is computed from random numbers. `is_one_hot` says that it is zero but
+    where numbers equal those of elements, as in one-hot vectors. Of a mask that a TPU packs, `packed` is the dimension
+    whose elements are the bits of each number; empty for all else. `reduced` are the marks of the dimensions of
+    products of positions along which the forward pass has reduced what it depends on. `is_from_backward` says that it
+    depends on what the backward pass has computed.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -37,6 +39,7 @@ class Array(NamedTuple):
     recent: int = 0
     reduced: int = 0
     is_from_backward: bool = False
+    joined_within: int = 0
 
     @property
     def axes(self) -> int:
@@ -105,6 +108,7 @@ def union(one: Result, other: Result) -> Result:
             one.recent | other.recent,
             one.reduced | other.reduced,
             one.is_from_backward or other.is_from_backward,
+            one.joined_within | other.joined_within,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one
@@ -126,6 +130,12 @@ def begun(result: Result) -> Result:
     if len(marks - {0}) > 1:
         return result
     return result._replace(dimensions=without(result.dimensions, OF_FACTORS), reduced=0)
+
+
+def joined_with(array: Array, axes: int) -> Array:
+    """Return an array whose elements along some more axes were moved to the places of others."""
+    joined, joined_within = array.joined | axes, array.joined_within | axes * array.is_trained
+    return array._replace(joined=joined, joined_within=joined_within) if axes else array
 
 
 def drawn(result: Result) -> Result:
@@ -175,14 +185,16 @@ def unknown(shape: bytes, operands: Sequence[Result], *, joins: bool = False) ->
 def unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) -> Array:
     """Return an array that depends on operands in an unknown way, as in `unknown`."""
     axes = reduce(or_, (array.axes for array in operands), 0) if joins else 0
+    is_trained = any(array.is_trained for array in operands)
     return Array(
         tuple(((axes, length),) for length in lengths),
         reduce(or_, (array.added for array in operands), 0),
         reduce(or_, (array.joined for array in operands), axes),
         any(array.is_data for array in operands),
-        any(array.is_trained for array in operands),
+        is_trained,
         is_drawn=any(array.is_drawn for array in operands),
         recent=reduce(or_, (array.recent for array in operands), axes),
         reduced=reduce(or_, (array.reduced for array in operands), 0),
         is_from_backward=any(array.is_from_backward for array in operands),
+        joined_within=reduce(or_, (array.joined_within for array in operands), axes * is_trained),
     )

@@ -31,6 +31,7 @@ from xla_lens.advice.arrays import (
     elements_of,
     from_backward,
     is_like,
+    joined_with,
     lengths_of,
     union,
     unknown,
@@ -114,6 +115,8 @@ class Axes:
     - `normalized` are the axes by whose sums, or the roots of these, the program divides. `normalized_trained` are
       those of sums of what depends on arguments that it returns anew.
     - `joined` are the axes whose elements depend on each other in another way.
+    - `joined_within` are those for which that is more than to move elements of what depends on no weights that are
+      trained, and `moved` those along which the program moves such elements, as mixup does.
     - `looked_up` are the lengths of dimensions of which integer arguments select elements, such as the vocabulary.
     - `scores` are the numbers of elements of products of two positions, `exponentials` those of exponentials, and
       `weights` those of the weights of averages over positions. `learned_scores` are the sorted lengths of products of
@@ -158,7 +161,7 @@ class Axes:
     def __init__(
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
-        self.added = self.joined = self.normalized = self.normalized_trained = self._added_early = 0
+        self.added = self.joined = self.joined_within = self.normalized = self.normalized_trained = 0
         self.trained_sums = self.products_apart = self.updated = self.of_own_weights = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
@@ -167,7 +170,7 @@ class Axes:
         self.pairs, self.centred = dict[int, Pairs](), set[int]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
-        self.products, self.others = set[int](), set[int]()
+        self.products, self.others, self.moved = set[int](), set[int](), 0
         self.with_weights = dict[int, set[bytes]]()
         self.of_count, self.dependent = Counter[int](), Counter[int]()
         self.parted, self.totals = Counter[int](), Counter[int]()
@@ -182,7 +185,7 @@ class Axes:
         """The bodies of the loops around what is followed."""
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
-        self.random, self.is_random_input = 0, False
+        self.random, self.is_random_input, self._added_early = 0, False, 0
         self._gathered = dict(lengths)
         """The length of each axis on all devices together, as far as arrays with it are gathered, or of several arrays
         end to end.
@@ -286,6 +289,7 @@ class Axes:
             if not array.is_from_backward:
                 self._added_early |= axes & array.added
             self.joined |= axes & array.joined
+            self.joined_within |= axes & array.joined_within
         known = _Known(self._number(result), self.reductions)
         self.reductions = before
         # A parameter depends on the caller, and `async-update` on the instruction that has started the operation.
@@ -524,7 +528,7 @@ class Axes:
         found = self._joint(dimensions, sources, is_index=_is_integer(own.shape), is_regrouped=is_regrouped)
         beside = self._cut(own, operands) | self._shifted(own, text, first)
         self._mix(first, beside)
-        return found._replace(joined=found.joined | beside) if beside else found
+        return joined_with(found, beside)
 
     def _is_undifferentiated(self, own: InstructionText) -> bool:
         """Whether op_names tell that the program does not differentiate an instruction."""
@@ -638,7 +642,7 @@ class Axes:
         # The elements of the other axes are anywhere in the rest.
         inside = reduce(or_, (operand.axes for operand in operands), 0) & ~all_axes(mapped)
         rest = (((inside, length),) for length in lengths[count:])
-        return self._joint((*mapped, *rest), operands, joined=inside)
+        return self._joint((*mapped, *rest), operands, joined=inside, is_sum=True)
 
     def _solution(self, matrix: Array, right: Array, *, is_left: bool) -> Array:
         """The solution of triangular systems of equations. Columns do not depend on each other, nor do rows if the
@@ -649,7 +653,7 @@ class Axes:
         for number, dimension in enumerate(matrix.dimensions[:-_MATRIX]):
             dimensions[number] = together(dimensions[number], dimension)
         solved = len(dimensions) - (_MATRIX if is_left else 1)
-        return self._joint(dimensions, (matrix, right), joined=axes_of(dimensions[solved]) | matrix.axes)
+        return self._joint(dimensions, (matrix, right), joined=axes_of(dimensions[solved]) | matrix.axes, is_sum=True)
 
     def _reduced(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """What is left of arrays that are reduced along some dimensions: the first half of the operands."""
@@ -666,7 +670,7 @@ class Axes:
         self.totals[total(dimensions)] |= gone * is_sum
         if _is_forward(own):
             self._compare(dimensions, gone)
-        reduced = self._joint(without(kept, added & self._divided(operands[0])), arrays, added, joined)
+        reduced = self._joint(without(kept, added & self._divided(operands[0])), arrays, added, joined, is_sum=True)
         if _is_forward(own):
             self.reductions[total(dimensions)] += 1
             self.left.setdefault(total(dimensions), set()).update(map(length_of, kept))
@@ -714,9 +718,11 @@ class Axes:
         *,
         is_index: bool = False,
         is_regrouped: bool = False,
+        is_sum: bool = False,
     ) -> Array:
         """An array computed from some others. What has an axis twice pairs its elements, unless it is another one with
-        its elements in other dimensions.
+        its elements in other dimensions. `is_sum` says that it has sums, or
+        the like, of elements of others.
         """
         found = tuple(dimensions)
         seen = all_axes(found)
@@ -730,8 +736,14 @@ class Axes:
         is_trained = any(operand.is_trained for operand in operands)
         # A loss that is no sum over the batch depends on all of it: a root, or a logarithm of one.
         if is_trained and total(found) == 1:
-            added, joined = 0, joined | added
+            added, joined, own_joined = 0, joined | added, own_joined | added
+        joined_within = (
+            reduce(or_, (operand.joined_within for operand in operands), own_joined * (is_trained or is_sum)) & ~MARKS
+        )
         self.joined |= joined & seen
+        self.joined_within |= joined_within & seen
+        if own_joined:
+            self._note_moved(own_joined, is_trained=is_trained or is_sum)
         return Array(
             found,
             added,
@@ -745,6 +757,7 @@ class Axes:
             recent=recent,
             reduced=reduce(or_, (operand.reduced for operand in operands), 0),
             is_from_backward=any(operand.is_from_backward for operand in operands),
+            joined_within=joined_within,
         )
 
     def _paired(self, dimensions: Sequence[Dimension], operands: Sequence[Array] = ()) -> int:
@@ -815,7 +828,15 @@ class Axes:
     def _mix(self, array: Array, axes: int) -> None:
         """Note that elements of an array along some axes, if there are any, get to the places of others."""
         self.joined |= axes
+        self.joined_within |= axes * array.is_trained
+        self._note_moved(axes, is_trained=array.is_trained)
         self.whole |= {total(array.dimensions)} if axes else set()
+
+    def _note_moved(self, axes: int, *, is_trained: bool) -> None:
+        """Note along which axes the program moves elements before weights that are trained meet them. A loop takes
+        parts of arrays one after another.
+        """
+        self.moved |= axes * (not is_trained and self._bodies[-1] == NONE) & ~MARKS
 
     def _shifted(self, own: InstructionText, text: bytes, operand: Array) -> int:
         """The axes along which a padding of the program moves elements to the places of others, at once or by a slice
@@ -952,6 +973,7 @@ class Axes:
                 # A layer gets a sum over the examples, which is no statistic. Its gradient may have no axis of them.
                 mixed |= gone * (not factor.is_from_backward) & ~MARKS
         self.joined |= mixed
+        self.joined_within |= mixed
         if _is_forward(own) and (left.is_data or right.is_data):
             self._note_product(own, left, right, parts, total(dimensions))
         shared = all_axes(parts.both) | MARKS
@@ -967,7 +989,7 @@ class Axes:
                 )
         summed = all_axes([*parts.left_over, *parts.right_over]) & ~MARKS
         partly = self._divided(left) | self._divided(right)
-        product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed | mixed)
+        product = self._joint(without(dimensions, summed & partly), (left, right), joined=summed | mixed, is_sum=True)
         return product._replace(reduced=0)
 
     def _note_scores(
@@ -1073,7 +1095,7 @@ class Axes:
                 parts.left_free.append(found[name])
         self._mix(left, beside)
         result = self._of_parts(own, left, right, parts, [(found[name], marks[name]) for name in labels[2]])
-        return result._replace(joined=result.joined | beside)
+        return joined_with(result, beside)
 
     # ------------------------------------------------------------ elements by number
 
@@ -1147,7 +1169,9 @@ class Axes:
             if each > 1 and not rest:
                 dimensions = [(*(factor for place in places for factor in place), (0, each))]
                 spread = 0
-        scattered = self._joint(dimensions, (table, indices, updates), joined=spread)
+        # Updates of two labels of each example are in the rows of these.
+        is_sum = {self._lengths.get(bit) for bit in bits_of(spread)}.isdisjoint(map(length_of, dimensions))
+        scattered = self._joint(dimensions, (table, indices, updates), joined=spread, is_sum=is_sum)
         return (scattered,) * count if own.shape.startswith(b"(") else scattered
 
     def _of_windows(self, own: InstructionText, text: bytes, operand: Array) -> Result:
@@ -1174,7 +1198,7 @@ class Axes:
                 self.whole |= set() if is_beside else {total(operand.dimensions)}
             is_gone = size > 1 and is_beside
             dimensions.append(((0, lengths[number]),) if is_gone else resized(dimension, lengths[number]))
-        found = self._joint(dimensions, [operand], added, joined)
+        found = self._joint(dimensions, [operand], added, joined, is_sum=True)
         return (found,) * elements if own.shape.startswith(b"(") else found
 
 

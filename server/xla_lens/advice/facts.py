@@ -475,8 +475,10 @@ class Facts:
             )
             # A result with the shape of an input is its gradient.
             is_differentiated = any(result.axes & axis and result.lengths in inputs for result in axes.results)
+            # Before a loop that takes the batch in parts, examples may only be moved into these.
+            joined = axes.joined if self.trains_in_loop else axes.joined_within
             # What only the backward pass divides is no normalization.
-            mixed = axes.joined | axes.added & ~axes.normalized | axes.added_late & axes.normalized_trained
+            mixed = joined | axes.added & ~axes.normalized | axes.added_late & axes.normalized_trained
             if is_summed and not is_differentiated and not mixed & axis:
                 states = self._states(axis)
                 if self._have_own_weights(axes, axis, size, states):
@@ -487,7 +489,7 @@ class Facts:
                 numbers = self._axis_of_numbers(size, number)
                 of_numbers = axes.added & numbers
                 # They may be weights that are divided by their maximum.
-                divided = of_numbers & axes.normalized & ~axes.normalized_trained | axes.joined & numbers
+                divided = of_numbers & axes.normalized & ~axes.normalized_trained | axes.joined_within & numbers
                 is_divided = is_divided or bool(divided)
                 # What is subtracted from them may be their mean.
                 is_normalized = is_normalized or bool(of_numbers & ~axes.normalized)
@@ -516,6 +518,7 @@ class Facts:
                     ),
                     statistics=tuple(name for name, is_added in others.items() if is_added),
                     decided=tuple(name for name, is_added in others.items() if not is_added),
+                    is_mixed=bool(axes.moved & axis),
                     across=across,
                 )
         return None

@@ -67,6 +67,9 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         # XLA gives copies of a weight its name, such as one with padding.
         if op_name in names or not (is_told or facts.axes_of_array(value) & axis):
             continue
+        # What mixes the examples comes before the parts.
+        if found.is_mixed and (array := facts.array(value)) and array.is_data and not array.is_trained:
+            continue
         # Devices gather weights.
         if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
             left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
@@ -189,6 +192,8 @@ def _what(subject: Subject) -> Inlines:
     if batch and batch.is_divided:
         normalizing = "what they are normalized by, such as a mean and a deviation, a maximum or the number of targets"
         slightly += f". Compute from all examples first {normalizing}: else the numbers change"
+    if batch and batch.is_mixed:
+        slightly += ". Mix the examples first, as for mixup, and split what comes of that"
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
     added = "their results" if batch and batch.is_trained else "their gradients"
     if batch and batch.has_gradients and not batch.is_trained:
