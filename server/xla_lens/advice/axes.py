@@ -161,7 +161,7 @@ class Axes:
     def __init__(
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
-        self.added = self.joined = self.joined_within = self.normalized = self.normalized_trained = 0
+        self.added = self.joined = self.joined_within = self.moved = self.normalized = self.normalized_trained = 0
         self.trained_sums = self.products_apart = self.updated = self.of_own_weights = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
@@ -170,7 +170,7 @@ class Axes:
         self.pairs, self.centred = dict[int, Pairs](), set[int]()
         self.one_hot, self.one_hot_factors = dict[int, int](), set[int]()
         self.reductions, self.summed = Counter[int](), Counter[int]()
-        self.products, self.others, self.moved = set[int](), set[int](), 0
+        self.products, self.others = set[int](), set[int]()
         self.with_weights = dict[int, set[bytes]]()
         self.of_count, self.dependent = Counter[int](), Counter[int]()
         self.parted, self.totals = Counter[int](), Counter[int]()
@@ -721,8 +721,8 @@ class Axes:
         is_sum: bool = False,
     ) -> Array:
         """An array computed from some others. What has an axis twice pairs its elements, unless it is another one with
-        its elements in other dimensions. `is_sum` says that it has sums, or
-        the like, of elements of others.
+        its elements in other dimensions. `is_sum` says that it is computed from several elements of
+        others, as sums are.
         """
         found = tuple(dimensions)
         seen = all_axes(found)
@@ -1107,10 +1107,10 @@ class Axes:
             self.looked_up.update(length_of(table.dimensions[number]) for number in selected)
         # An element that is selected by its own number, as in `take_along_axis`, stays with it.
         chosen = all_axes(table.dimensions[number] for number in selected) & ~MARKS
-        is_aligned, is_of_scatter = chosen & indices.axes, _is_of_scatter(own)
-        joined = chosen & ~indices.axes if is_aligned and len(by) > 1 else chosen
-        # What is computed from the same examples stays with their updates.
-        joined = 0 if is_aligned and is_of_scatter else joined
+        joined = chosen & ~indices.axes if len(by) > 1 else chosen
+        if chosen & indices.axes and _is_of_scatter(own):
+            # What is computed from the same examples stays with their updates.
+            joined = 0
         batch = list(_others(indices.dimensions, vector))
         in_place = list[tuple[int, int]]()
         if _ALONG_AXIS in (own.op_name or ""):

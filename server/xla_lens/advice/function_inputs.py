@@ -77,8 +77,9 @@ class FunctionInputs:
     def kept(self, values: Iterable[int], others: Iterable[int]) -> set[int]:
         """Those of some values of the function that the forward pass reads as inputs of it, or outside of it.
 
-        What a TPU concatenates is told apart by its padding only if a call reads what another one returns, one of
-        these values or of some others: what is called once and computed again at once has all of it then.
+        A TPU concatenates arrays by padding each. Only the padding tells an input from what the function makes itself,
+        and it counts if one of these values or of some others shows that a call reads what another call returns. A
+        function that is called once is computed again as a whole, with all of what it concatenates.
         """
         if not self._is_complete:
             return set()

@@ -80,9 +80,9 @@ class Batch(Struct, frozen=True):
     gradients with each other, `has_gradients_within` that the loss has gradients in it, `has_results` that it returns
     something for each, `is_summed` that what a program without a backward pass computes of each is added up, and
     `is_apart` that only a part of it computes something of each. `statistics` are the names of arguments that are
-    updated with sums or means over the batch, `is_mixed` says that examples are mixed before a model computes something
-    of them, as by mixup, `decided` are those of which such sums decide what changes, and `across`
-    those of arguments that have the examples as another dimension, by the number of that.
+    updated with sums or means over the batch, `decided` those of which such sums decide what changes, and `across`
+    those of arguments that have the examples as another dimension, by the number of that. `is_mixed` says that the
+    program mixes the examples before a model computes something of them, as mixup does.
     """
 
     names: tuple[str, ...]

@@ -10,7 +10,7 @@ from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts, dimensions_of
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.rules.rematerialize import saved
+from xla_lens.advice.rules.rematerialize import stacked
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.hlo.stack_frames import StackFrame
@@ -48,7 +48,7 @@ def associative_scan(facts: Facts) -> Iterator[Effect]:
     # A pyramid, such as wavelets, only slices: its backward pass pads.
     levels = {_in_any_order(level) for line in interleaved for level in _levels(of_line[line])}
     # A loop over layers stacks the levels of each.
-    stacks = {effect.value for effect in facts.found(saved) if effect.layers > 1}
+    stacks = stacked(facts)
     for value, shape in shapes.items():
         of_layer = shape.without(facts.stacked_dimension(value)) if value in stacks else shape
         if levels & {_in_any_order(shape), _in_any_order(of_layer)}:

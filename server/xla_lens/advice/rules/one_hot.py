@@ -7,7 +7,7 @@ from typing import Final
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
-from xla_lens.advice.rules.rematerialize import saved
+from xla_lens.advice.rules.rematerialize import stacked
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines, Name, Role
 
@@ -31,7 +31,7 @@ def one_hot(facts: Facts) -> Iterator[Effect]:
     vectors = max((count for count in axes.one_hot if count < smallest and smallest % count == 0), default=smallest)
     counts = (factors | sources | {vectors}) - axes.products
     # A loop over layers stacks those of each.
-    stacks = {effect.value for effect in facts.found(saved) if effect.layers > 1}
+    stacks = stacked(facts)
     for value, shape in facts.computed.items():
         of_layer = facts.of_layer(value, is_stacked=value in stacks)
         if counts & {prod(shape.lengths), prod(of_layer.lengths) if of_layer else 0}:

@@ -255,6 +255,11 @@ def saved(facts: Facts) -> Iterator[Effect]:
             yield Effect(value, pieces)
 
 
+def stacked(facts: Facts) -> set[int]:
+    """The values in which a loop stacks what several layers save."""
+    return {effect.value for effect in facts.found(saved) if effect.layers > 1}
+
+
 def _stacked(facts: Facts, value: int, early: Iterable[int], late: Iterable[int]) -> Iterator[Effect]:
     """What a loop of the forward pass stacks, or a copy of it, that another loop of the backward pass reads. `early`
     are the steps of reads in the forward pass, `late` those in the backward pass.
