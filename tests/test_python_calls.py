@@ -31,8 +31,8 @@ def _calls(*arguments: str) -> int:
 @pytest.mark.parametrize(
     ("command", "most_per_megabyte"),
     [
-        ("check", 33_000),
-        ("report --part totals,peak", 20_000),
+        ("check", 20_000),
+        ("report --part totals,peak", 12_000),
         ("report", 400_000),
         ("report --output-format json", 450_000),
         ("advise", 220_000),

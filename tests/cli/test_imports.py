@@ -49,6 +49,12 @@ def test_a_report_as_text_needs_neither_json_nor_maps_nor_the_patterns_of_messag
     assert not modules & {"xla_lens.report.report_json", "hashlib", "xla_lens.memory_map.page", "xla_lens.syntax.oom"}
 
 
+def test_a_check_as_text_needs_no_format_of_ci_systems() -> None:
+    modules = imported("check", SPLIT)
+    assert modules >= _ENGINE
+    assert not modules & {"hashlib", "xml", "http", "ssl"}
+
+
 @pytest.mark.parametrize("output_format", ["text", "json"])
 def test_a_report_of_one_set_needs_neither_processes_nor_masked_arrays(output_format: str) -> None:
     modules = imported("report", SPLIT, "--output-format", output_format)

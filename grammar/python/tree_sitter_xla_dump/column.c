@@ -9,8 +9,9 @@ Rows rows_of(int width, size_t cell_size) {
   return rows;
 }
 
-bool grow_rows(Rows *rows) {
-  size_t capacity = rows->capacity + rows->capacity / 2 + 16;
+bool grow_rows(Rows *rows) { return reserve_rows(rows, rows->capacity + rows->capacity / 2 + 16); }
+
+bool reserve_rows(Rows *rows, size_t capacity) {
   for (int i = 0; i < rows->width && !rows->is_out_of_memory; i++) {
     void *grown = realloc(rows->columns[i], capacity * rows->sizes[i]);
     if (grown) rows->columns[i] = grown;

@@ -27,6 +27,9 @@ Rows rows_of(int width, size_t cell_size);
 // Makes room for more rows than the capacity.
 bool grow_rows(Rows *rows);
 
+// Makes room for so many rows. Where their number is known, this leaves no freed memory behind, as growing does.
+bool reserve_rows(Rows *rows, size_t capacity);
+
 void free_rows(Rows *rows);
 
 // The columns as a tuple of pairs, a bytes object and the size of its cells. Frees the rows, even if this fails. Raises MemoryError if

@@ -314,7 +314,9 @@ PyObject *read_quotes(PyObject *Py_UNUSED(self), PyObject *args) {
   quotes.sizes[PARAMETER] = WIDE;
   const uint8_t *start = spans.data.buf;
   Py_BEGIN_ALLOW_THREADS
+  reserve_rows(&quotes, (size_t)count_of(&spans));
   while (known.slot_count / 2 < (size_t)count_of(&names) && !known.is_out_of_memory) grow_numbers(&known);
+  array_reserve(&known.texts, (uint32_t)count_of(&names));
   for (Py_ssize_t i = 0; i < count_of(&names); i++) number_of(&known, span_of(&names, i));
   for (Py_ssize_t i = 0; i < count_of(&spans); i++) {
     Text text = span_of(&spans, i);

@@ -158,7 +158,7 @@ def _returned(facts: Facts, writers: Writers) -> dict[int, Position]:
     # A loop may return its results as they are.
     whole, is_tuple = Position(root, ()), own.opcode == b"tuple"
     places = range(own.shape.count(b"["))
-    indices = np.array([dump.index_number(b"{%d}" % place) for place in places], np.int64)
+    indices = dump.index_numbers(map(b"{%d}".__mod__, places))
     values = dump.values_at(np.full(len(indices), name), indices).tolist()
     elements = ((writers.operand(whole, place, ()) if is_tuple else Position(root, (place,))) for place in places)
     found = zip(values, elements, strict=True)

@@ -235,7 +235,7 @@ def _places_of_outputs(dump: DumpSet, writers: Writers) -> dict[int, int]:
     if root == NONE or writers.read(root).own.opcode != b"tuple" or not writers.read(root).operands:
         return {}
     places = range(len(writers.read(root).operands))
-    indices = np.array([dump.index_number(b"{%d}" % place) for place in places], np.int64)
+    indices = dump.index_numbers(map(b"{%d}".__mod__, places))
     values = dump.values_at(np.full(len(indices), dump.name_number(module.name(root))), indices).tolist()
     return {value: place for place, value in enumerate(values) if value != NONE}
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from xla_lens.blocks.terminal import Style, StyledText, Terminal
-from xla_lens.cli.ci import ci_report
 from xla_lens.cli.json_output import print_json
 from xla_lens.cli.sets import find_dumps
 from xla_lens.cli.terminal import find_terminal, print_pieces
@@ -25,6 +24,9 @@ def run_check(options: argparse.Namespace) -> int:
     findings: list[Finding] = []
     ci = None
     if options.output_format in set(CiFormat):
+        # Imports ssl, http and email, for which other formats do not have to wait.
+        from xla_lens.cli.ci import ci_report
+
         ci = ci_report(options)
     dumps = find_dumps(options.paths)
     for loaded in dumps.load(is_checked=True):

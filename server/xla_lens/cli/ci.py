@@ -26,10 +26,8 @@ from xla_lens.report.options import CiFormat
 from xla_lens.text.paths import mapped
 
 
-def ci_report(options: argparse.Namespace) -> "CiReport | None":
-    """Return the report to fill; None if the output has another format."""
-    if options.output_format not in set(CiFormat):
-        return None
+def ci_report(options: argparse.Namespace) -> "CiReport":
+    """Return the report to fill. `options.output_format` is one of `CiFormat`."""
     here = Path(os.path.realpath(os.getcwd()))
     root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     return CiReport(CiFormat(options.output_format), root, options.path_mapping)

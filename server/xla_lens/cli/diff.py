@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from xla_lens.blocks.blocks import Outline
-from xla_lens.cli.ci import CiReport, ci_report
 from xla_lens.cli.json_output import print_json
 from xla_lens.cli.output import CannotRun, print_error, print_unfiltered
 from xla_lens.cli.report import print_outlines, report_of
@@ -34,6 +34,9 @@ from xla_lens.report.options import CiFormat, Part, ReportOptions
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.words.sources import frame_text
 
+if TYPE_CHECKING:
+    from xla_lens.cli.ci import CiReport
+
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
@@ -51,9 +54,14 @@ def run_diff(arguments: argparse.Namespace) -> int:
     pairs, only_old, only_new = _paired(_modules(arguments.old, is_shown=False), _modules(arguments.new, is_shown=True))
     limits = {LimitedNumber.NEEDED: arguments.max_memory_increase, LimitedNumber.PEAK: arguments.max_peak_increase}
     problems: list[str] = []
-    ci = ci_report(arguments)
-    if ci and not any(limits.values()):
-        raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-memory-increase LIMIT")
+    ci = None
+    if arguments.output_format in set(CiFormat):
+        if not any(limits.values()):
+            raise CannotRun(f"--output-format {arguments.output_format} needs a limit; add --max-memory-increase LIMIT")
+        # Imports ssl, http and email, for which other formats do not have to wait.
+        from xla_lens.cli.ci import ci_report
+
+        ci = ci_report(arguments)
     diffs = _checked((_diff(*pair, options) for pair in pairs), limits, problems, ci)
     if ci:
         deque(diffs, maxlen=0)
@@ -73,7 +81,10 @@ def run_diff(arguments: argparse.Namespace) -> int:
 
 
 def _checked(
-    diffs: Iterable[Diff], limits: Mapping[LimitedNumber, Iterable[Increase]], problems: list[str], ci: CiReport | None
+    diffs: Iterable[Diff],
+    limits: Mapping[LimitedNumber, Iterable[Increase]],
+    problems: list[str],
+    ci: "CiReport | None",
 ) -> Iterator[Diff]:
     """Pass comparisons on, and collect a line for each file that cannot be read and each limit that they violate."""
     for compared in diffs:

@@ -146,12 +146,15 @@ def _cells(size_bytes: int) -> type[np.signedinteger]:
 
 def _offsets_after(data: bytes, byte: bytes, zeros: int = 0) -> Offsets:
     """The offset behind each occurrence of a byte, after some zeros."""
-    array, cells = np.frombuffer(data, np.uint8), _cells(len(data))
-    parts = [np.zeros(zeros, cells)]
-    for start in range(0, len(data), _CHUNK):
+    array, starts = np.frombuffer(data, np.uint8), range(0, len(data), _CHUNK)
+    # Counted first: a list of parts would be in memory beside the table that is made of it.
+    count = zeros + sum(data.count(byte, start, start + _CHUNK) for start in starts)
+    offsets, end = np.zeros(count, _cells(len(data))), zeros
+    for start in starts:
         found = np.flatnonzero(array[start : start + _CHUNK] == ord(byte))
-        parts.append((found + (start + 1)).astype(cells))
-    return np.concatenate(parts)
+        offsets[end : end + len(found)] = found + (start + 1)
+        end += len(found)
+    return offsets
 
 
 def without_repetitions(rows: Offsets) -> Offsets:

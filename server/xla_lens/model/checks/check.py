@@ -42,6 +42,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     value_tables.sizes_hold_shapes,
     value_tables.uses_match_operands,
     value_tables.operands_are_one_value,
+    value_tables.operands_have_no_gaps,
     value_tables.quotes_of_an_instruction_agree,
     allocations.parameters_are_numbered,
     allocations.header_shapes_match_values,

@@ -161,10 +161,7 @@ def uses_match_operands(dump: DumpSet, context: Context) -> Findings:
     uses = dump.uses
     if not len(uses):
         return
-    # What takes most memory comes first, while few other columns exist, and leaves as much for the columns below.
-    _ = dump.position_map
     quotes = dump.quotes
-    release_memory()
     is_quoted, count = quotes.operand_count[uses.name] != NONE, np.maximum(quotes.operand_count, 0)
     first = count.cumsum() - count
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
@@ -175,8 +172,8 @@ def uses_match_operands(dump: DumpSet, context: Context) -> Findings:
 
 
 def operands_are_one_value(dump: DumpSet, context: Context) -> Findings:
-    """An operand of an instruction is one value, and the operands before it are values, too. This also tells wrong uses
-    by instructions that the dump does not quote, such as tuples.
+    """An operand of an instruction is one value. This also tells wrong uses by instructions that the dump does not
+    quote, such as tuples.
     """
     uses = dump.uses
     is_known = context.free(values=context.value_of(uses), names=uses.name)
@@ -189,6 +186,11 @@ def operands_are_one_value(dump: DumpSet, context: Context) -> Findings:
         (uses, other, Relation.OTHER_OCCURRENCE),
     )
     yield from context.found(uses, other != NONE, Problem.SHARED_OPERAND, *facts, related=related)
+
+
+def operands_have_no_gaps(dump: DumpSet, context: Context) -> Findings:
+    """The operands before an operand are values, too."""
+    uses = dump.uses
     # A use that is missing because of another finding, or that of a view, leaves a gap.
     is_whole = context.is_whole(dump.used) and not np.any(context.values) and not np.any(context.names)
     if is_whole and not np.any(views_in_live_ranges(dump)):
@@ -254,11 +256,16 @@ def quotes_of_an_instruction_agree(dump: DumpSet, context: Context) -> Findings:
 
 def shapes_match_instructions(dump: DumpSet, context: Context) -> Findings:
     """A value has the shape that its instruction has at its index."""
-    slices, used, quote = dump.slices, dump.used_values, dump.first_quote[dump.slices.name]
+    # What takes most memory comes first, while few other columns exist, and leaves as much for the columns below.
+    first_quote = dump.first_quote
+    release_memory()
+    quotes = dump.quotes
+    release_memory()
+    slices, used, quote = dump.slices, dump.used_values, first_quote[dump.slices.name]
     known = np.flatnonzero((quote != NONE) & context.free(values=dump.value_of_slice, names=slices.name))
     if not len(known) or dump.used is None:
         return
-    shapes = dump.used.document.data, dump.quotes.shape_start, dump.quotes.shape_end
+    shapes = dump.used.document.data, quotes.shape_start, quotes.shape_end
     related = used, quote, Relation.QUOTED_INSTRUCTION
     yield from wrong_shapes(context, (known, slices.name[known]), shapes, "its instruction", related)
 

@@ -105,8 +105,7 @@ class ModuleGraph:
         indices, count = self.dump.indices, np.int64(len(self.dump.indices))
         keys, which = np.unique(np.maximum(outer, 0) * count + np.maximum(inner, 0), return_inverse=True)
         paths = ((indices[number].strip(b"{}") for number in divmod(int(key), len(indices))) for key in keys)
-        joined = (self.dump.index_number(b"{%s}" % b",".join(filter(None, path))) for path in paths)
-        numbers = np.fromiter(joined, np.int64, len(keys))
+        numbers = self.dump.index_numbers(b"{%s}" % b",".join(filter(None, path)) for path in paths)
         return np.where((outer == NONE) | (inner == NONE), NONE, numbers[which])
 
     @cached_property
@@ -163,8 +162,8 @@ class ModuleGraph:
         """
         parts = [index.strip(b"{}").partition(b",") for index in self.dump.indices]
         first = [integer(number) if number else NONE for number, _, _ in parts]
-        rest = [self.dump.index_number(b"{%s}" % behind) if number else NONE for number, _, behind in parts]
-        return np.array(first, np.int64), np.array(rest, np.int64)
+        rest = self.dump.index_numbers(b"{%s}" % behind if number else b"" for number, _, behind in parts)
+        return np.array(first, np.int64), rest
 
     def subshape_count(self) -> Column:
         """Return the number of indices of the shape of each instruction, 0 if the shape is unknown."""
@@ -191,7 +190,7 @@ class ModuleGraph:
         tuples = np.flatnonzero(is_known & (np.frombuffer(data, np.uint8)[np.maximum(start, 0)] == ord("(")))
         of_tuple, first = number_texts(data, start[tuples], end[tuples])
         shapes = (data[begin:stop] for begin, stop in cells(start[tuples[first]], end[tuples[first]]))
-        indices = [[], [EMPTY_INDEX], *([*map(self.dump.index_number, subshape_spans(shape))] for shape in shapes)]
+        indices = [[], [EMPTY_INDEX], *(self.dump.index_numbers(subshape_spans(shape)).tolist() for shape in shapes)]
         number = is_known.astype(np.int32)
         number[tuples] = 2 + of_tuple
         return number, indices

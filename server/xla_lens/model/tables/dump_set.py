@@ -4,8 +4,9 @@ Values, names and indices are numbered across all files. The buffer assignment a
 its id; all other parts identify it by a position, which is a name and an index. Missing numbers are NONE.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from msgspec import Struct
@@ -273,6 +274,10 @@ class DumpSet(Struct, frozen=True, eq=False, dict=True):
     def index_number(self, index: bytes) -> int:
         """Return the number of an index such as ``{0,1}``, NONE if the set lacks it."""
         return self._index_numbers.get(index, NONE)
+
+    def index_numbers(self, indices: Iterable[bytes]) -> Column:
+        """Return the number of each of some indices, NONE for those that the set lacks."""
+        return np.fromiter(map(self._index_numbers.get, indices, repeat(NONE)), np.int64)
 
     def label(self, name: int, index: int) -> str:
         """Return a name and index as XLA prints them: ``fusion.5{0}``."""

@@ -106,6 +106,14 @@ def without_layout(shape: bytes) -> bytes:
 _LAYOUT: Final = lazy_pattern(rb"\{[^{}]*\}|/\*[^*]*+\*/")
 
 
+def without_comments(text: bytes) -> bytes:
+    """Return the text of shapes without blanks and comments (`/*index=5*/`), which have no meaning."""
+    return _BLANKS.sub(b"", text)
+
+
+_BLANKS: Final = lazy_pattern(rb"\s++|/\*[^*]*+\*/")
+
+
 def is_entry_shape(printed: bytes, shape: bytes) -> bool:
     """Whether `entry_computation_layout` may print the shape of a parameter or of the result in this way.
 
