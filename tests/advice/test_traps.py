@@ -33,7 +33,13 @@ _SPLIT = "Split the batch ({}) into 4 microbatches and add up their gradients"
     ("program", "advised"),
     [
         # One graph, whose edges exchange messages.
-        ("trap_graph", {}),
+        (
+            "trap_graph",
+            {
+                "messages": "Sum the messages of 2,048 edges (batch[1]) at a time, in jax.checkpoint in loss"
+                " (called at traps.py:30)"
+            },
+        ),
         # A loss compares all examples with each other: in a product, or by differences.
         (
             "trap_contrastive",

@@ -351,6 +351,15 @@ class Facts:
             if (number, length) in places and not is_bias
         )
 
+    @property
+    def axes_of_indices(self) -> list[int]:
+        """The axes, each as a bit, of integer arguments with one or two numbers for each of their elements, such as the
+        nodes from which and to which edges lead.
+        """
+        places = {(0, lengths[0], False) for lengths in self.tokens if lengths[1:] in ((), (_ENDS,))}
+        places |= {(1, lengths[1], False) for lengths in self.tokens if len(lengths) > 1 and lengths[0] == _ENDS}
+        return [bit for place, bit in self._axis_bits.items() if place in places]
+
     def axis_of_examples(self, count: int) -> int:
         """The axes, as bits, of inputs with a number of examples, such as images and their labels. Among them may be
         those of a bias as long as that.
@@ -1029,6 +1038,9 @@ NNX_STATE: Final = ".states["
 """A part of the paths that `nnx.jit` gives to the states of its arguments."""
 
 _PARTITIONS: Final = lazy_pattern(rb"num_partitions=(\d{1,9})")
+_ENDS: Final = 2
+"""The number of the ends of an edge."""
+
 _MATRIX: Final = 2
 """The rank of the arrays of one layer."""
 

@@ -11,6 +11,7 @@ from xla_lens.advice.averages import Averages
 from xla_lens.advice.encoders import encoded
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.functions import Functions
+from xla_lens.advice.messages import messages
 from xla_lens.advice.op_names import KEPT_BY_POLICY, common_name, is_backward, is_in_checkpoint, is_random, unmarked
 from xla_lens.advice.subject import Buffers, Framework, Subject
 from xla_lens.model.attribution.parameters import says_nothing
@@ -45,6 +46,7 @@ class Program:
             self.optimizer,
             facts.mapped or facts.apart,
             facts.kept(encoded),
+            facts.kept(messages),
             is_wrapped=is_part and self._are_wrapped(owned, sizes),
             devices=facts.partitions,
             is_training=facts.backward_step is not None or facts.has_op_name(_TRANSPOSED),

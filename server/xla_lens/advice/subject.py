@@ -165,6 +165,18 @@ class Encoded(Struct, frozen=True):
         return (_place(self.line), " computes something") if self.line else ("something is computed",)
 
 
+class Messages(Struct, frozen=True):
+    """The edges of a graph whose messages nodes add up. `values` are what is computed of each edge alone in the forward
+    and the backward pass, `states` what edges pass on from one part of the program to another one, which needs that of
+    all, and `sums` those of messages in the nodes. All are rows of `DumpSet.values`.
+    """
+
+    batch: Batch
+    values: Rows
+    states: Rows
+    sums: Rows
+
+
 class Average(Struct, frozen=True):
     """An argument that is an average of another one, such as a weight, both as rows of `DumpSet.values`, and the names
     of the trees that they are in: ``ema`` and ``params``. If `is_frozen`, it is none, but has the same place in a tree,
@@ -193,15 +205,15 @@ class Subject(Struct, frozen=True):
     is unknown. `checkpoint` wraps what computes them. `jit` is what compiles a program of JAX, such as ``nnx.jit``, and
     `program` the name of the function that it compiles. `batch` is its batch, None if it has none or that is unknown.
     `optimizer` is the function of Optax that makes its optimizer, None if that is unknown. `mapped` is the batch that a
-    part of the program can be mapped over, and `encoded` what it encodes before it compares the examples. `is_wrapped`
-    says that `checkpoint` is around what computes most of the buffers already, with a policy that saves them,
-    `is_training` that it has a backward pass, `is_unrolled` that the buffers are of several layers in a Python loop,
-    which may be around the function or in it, `is_looped` that a loop such as `jax.lax.scan` stacks them, and
-    `is_random` that some hold random numbers. `loop` is the line of that loop, None if it is unknown. The work of the
-    program is divided among `devices`. `donated` are the names of arguments that have to be donated for it, and
-    `averages` those that are donated together with what they are averages of, and frozen ones beside what is donated.
-    `updated` are the allocations of the arguments that the program returns anew and that are not donated. `has_moments`
-    says that some of the buffers are of an optimizer's state.
+    part of the program can be mapped over, `encoded` what it encodes before it compares the examples, and `messages`
+    what the edges of a graph send to its nodes. `is_wrapped` says that `checkpoint` is around what computes most of the
+    buffers already, with a policy that saves them, `is_training` that it has a backward pass, `is_unrolled` that the
+    buffers are of several layers in a Python loop, which may be around the function or in it, `is_looped` that a loop
+    such as `jax.lax.scan` stacks them, and `is_random` that some hold random numbers. `loop` is the line of that loop,
+    None if it is unknown. The work of the program is divided among `devices`. `donated` are the names of arguments that
+    have to be donated for it, and `averages` those that are donated together with what they are averages of, and frozen
+    ones beside what is donated. `updated` are the allocations of the arguments that the program returns anew and that
+    are not donated. `has_moments` says that some of the buffers are of an optimizer's state.
     """
 
     dump: DumpSet
@@ -214,6 +226,7 @@ class Subject(Struct, frozen=True):
     optimizer: str | None
     mapped: Batch | None = None
     encoded: Encoded | None = None
+    messages: Messages | None = None
     is_wrapped: bool = False
     devices: int = 1
     is_training: bool = False
