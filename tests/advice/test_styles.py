@@ -324,6 +324,8 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("quantized", "rematerialize"),
         # A sequence has no examples: what is padded moves its elements.
         ("one_sequence", "microbatches"),
+        # Where a shot is depends on its number.
+        ("shots", "microbatches"),
         # Each replica has weights of its own.
         ("replicas", "microbatches"),
         # Each example trains a row of a table.
@@ -445,6 +447,7 @@ def test_what_is_not_advised(program: str, rule: str, tmp_path: Path) -> None:
         "recurrent_spread",
         "scored",
         "sharpness",
+        "shots",
         "smoothed",
         "stencil",
         "sure",

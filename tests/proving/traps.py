@@ -948,6 +948,25 @@ def advantages(batch: int = 4096, width: int = 256) -> Made:
     return trained(loss, params, of(batch, width), of(batch, dtype=INT), of(batch), of(batch))
 
 
+def shots(shots: int = 8, points: int = 128, steps: int = 100) -> Made:
+    """A wave equation whose speeds are fitted to what receivers recorded of several shots. Each is where its number
+    says.
+    """
+
+    def loss(speeds: Any, sources: Any, recorded: Any) -> Any:
+        def step(state: Any, amplitudes: Any) -> Any:
+            now, before = state
+            around = sum(jnp.roll(now, by, axis) for by in (-1, 1) for axis in (-1, -2)) - 4 * now
+            after = 2 * now - before + speeds**2 * around
+            after = after.at[jnp.arange(shots), 10, jnp.arange(shots) * 8 + 4].add(amplitudes)
+            return (after, now), after[:, 5]
+
+        still = jnp.zeros((shots, points, points))
+        return jnp.sum((lax.scan(step, (still, still), sources.T)[1] - recorded) ** 2)
+
+    return trained(loss, of(points, points), of(shots, steps), of(steps, shots, points))
+
+
 def balanced(batch: int = 8192, width: int = 512, classes: int = 10) -> Made:
     """A loss with weights for the classes, by how often the batch has each of them."""
 
@@ -1055,6 +1074,7 @@ class Trap(NamedTuple):
 
 
 TRAPS: dict[str, Trap] = {
+    "shots": Trap(shots, ("microbatches", "mapped-batch", "encoded-batch")),
     "graph": Trap(graph, ("microbatches", "padded-dimension")),
     "stacked_graph": Trap(stacked_graph, ("microbatches", "padded-dimension")),
     "contrastive": Trap(contrastive, ("microbatches", "attention-scores")),

@@ -476,6 +476,8 @@ class Facts:
         for size in sizes:
             # A frozen model has dimensions, too, but no gradient sums over them.
             axis = self._axis_bits.get((number, size, is_of_numbers), 0) & axes.trained_sums
+            if number and self._have_first(size) and self.axis(size) & ~axes.aligned[axis]:
+                continue
             # A sum over chains of a sampler has the dimensions of no weight.
             is_summed = any(
                 result.is_trained and result.lengths and (result.added | result.joined) & ~result.axes & axis
@@ -531,6 +533,13 @@ class Facts:
                     across=across,
                 )
         return None
+
+    def _have_first(self, size: int) -> bool:
+        """Whether an input has a number of elements first, and in no other dimension: examples, perhaps, which the
+        program combines with others by places of its own.
+        """
+        lengths = (shape.lengths for shape in self._shapes_of_inputs.values())
+        return any(first == size and len(rest) and size not in rest for first, *rest in lengths)
 
     @cached_property
     def _statistics(self) -> dict[str, bool]:

@@ -244,6 +244,17 @@ class Subject(Struct, frozen=True):
         """Whether the program is for several devices."""
         return self.devices > 1
 
+    def within_modules(self, loop: str) -> tuple[str, ...]:
+        """What code with a `loop`, ``scan`` or ``map``, and `jax.checkpoint` needs within a module of a library whose
+        modules make their parameters when they are called. Empty for other libraries.
+        """
+        if self.checkpoint == "haiku.remat":
+            return (f"within haiku.transform, with haiku.{loop} and haiku.remat",)
+        if self.checkpoint == "flax.linen.remat":
+            scan = 'flax.linen.scan(…, variable_broadcast="params", split_rngs={"params": False})'
+            return (f"within a module, with {scan} and flax.linen.remat",)
+        return ()
+
     def argument_names(self, name_of: Callable[[str], str]) -> tuple[str, ...]:
         """The names, by their paths, of the arguments whose buffers these are, most bytes first; empty if they are
         unknown.

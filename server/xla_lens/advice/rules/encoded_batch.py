@@ -68,6 +68,7 @@ def _snippet(subject: Subject) -> str | None:
         parts = across_devices(_parts(subject))
         joined = "z.swapaxes(0, 1).reshape(-1, *z.shape[2:])"
     notes = ["encode computes of some examples all that is of one alone", f"{joined} has all of them"]
+    notes += subject.within_modules("map")
     if is_random:
         notes.append("each part with a key of its own")
     return f"z = jax.lax.map(jax.checkpoint(encode), {parts})  # {'; '.join(notes)}"

@@ -190,8 +190,8 @@ def _snippet(subject: Subject) -> str:
     of = "positions" if subject.is_sharded else "sequences, or of positions if no loss needs others"
     if not subject.is_training:
         return f"results = jax.lax.map(results_of, chunks)  # of {of}; then put them together or add them up"
-    notes = f"of {of}; what needs all losses, such as a sum, comes after"
-    return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # {notes}"
+    notes = (f"of {of}", "what needs all losses, such as a sum, comes after", *subject.within_modules("map"))
+    return f"losses = jax.lax.map(jax.checkpoint(loss_of), chunks)  # {'; '.join(notes)}"
 
 
 ROW: Final = RuleRow(

@@ -53,6 +53,7 @@ def _snippet(subject: Subject) -> str:
     if subject.messages and subject.messages.states:
         passed = "passed"
         notes.append("passed is what the edges have for later, such as their state for the next layer")
+    notes += subject.within_modules("scan")
     return f"sums, {passed} = jax.lax.scan(jax.checkpoint(add_messages), zeros, parts)  # {'; '.join(notes)}"
 
 

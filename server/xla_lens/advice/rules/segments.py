@@ -65,10 +65,8 @@ def _what(subject: Subject) -> Inlines:
 
 def _snippet(subject: Subject) -> str:
     code = "carry, ys = jax.lax.scan(jax.checkpoint(lambda carry, xs: jax.lax.scan(step, carry, xs)), carry, segments)"
-    # Modules make their parameters within these.
-    library = next((name for name in ("flax.linen", "haiku") if subject.checkpoint == f"{name}.remat"), None)
-    within = f"with {library}.scan and {library}.remat within a module; " if library else ""
-    return f"{code}  # {within}both with reverse=True if the scan has it"
+    notes = (*subject.within_modules("scan"), "both with reverse=True if the scan has it")
+    return f"{code}  # {'; '.join(notes)}"
 
 
 ROW: Final = RuleRow(rule=Rule.SEGMENTS, find=segments, what=_what, snippet=_snippet, cost=Cost.COMPUTE)
