@@ -102,6 +102,11 @@ def test_programs_that_look_alike_get_no_such_advice(program: str, tmp_path: Pat
         ),
         # The gradient of a convolution of each example is one in groups.
         ("private_images", Rule.MICROBATCHES, "Split the batch (images and labels) into 4 microbatches"),
+        # For a TPU, with filters that are zero but for those of the example.
+        ("private_strides", Rule.MICROBATCHES, "Split the batch (labels and images) into 4 microbatches"),
+        # Convolutions of each feature: a TPU divides the positions, and cuDNN computes the gradients in groups.
+        ("convolved_states", Rule.MICROBATCHES, "Split the batch (batch[0]) into 4 microbatches"),
+        ("convolved_states_gpu", Rule.MICROBATCHES, "Split the batch (batch[0]) into 4 microbatches"),
         # To wrap the function around a loop would not free what the loop saves.
         ("trained_through", Rule.REMATERIALIZE, "Wrap the step of the loop at forward.py:161 in jax.checkpoint"),
     ],

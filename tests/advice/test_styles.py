@@ -324,6 +324,9 @@ def test_advice(program: str, rule: str, text: str, tmp_path: Path) -> None:
         ("quantized", "rematerialize"),
         # A sequence has no examples: what is padded moves its elements.
         ("one_sequence", "microbatches"),
+        # The rows of a field are no examples.
+        ("fitted_field", "microbatches"),
+        ("fitted_field", "encoded-batch"),
         # Where a shot is depends on its number.
         ("shots", "microbatches"),
         # Each replica has weights of its own.

@@ -7,6 +7,7 @@ Each function returns what to compile, its arguments, and the numbers of those t
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -591,6 +592,88 @@ def private_images(is_changed: bool, batch: int = 512) -> Compiled:
     return step, (params, of(batch, 32, 32, 3), of(batch, dtype=INT), of(2, dtype=jnp.uint32)), (0,)
 
 
+def convolved_states(
+    is_changed: bool, batch: int = 8, length: int = 1024, width: int = 512, layers: int = 4, words: int = 4096
+) -> Compiled:
+    """A language model whose layers convolve each feature with its last values, which a TPU computes for parts of the
+    positions.
+    """
+
+    def layer(x: Any, weights: Any) -> Any:
+        y = lax.conv_general_dilated(
+            x @ weights["in"],
+            weights["kernel"],
+            (1,),
+            [(3, 0)],
+            dimension_numbers=("NWC", "WIO", "NWC"),
+            feature_group_count=2 * width,
+        )
+        gate, value = jnp.split(jax.nn.silu(y), 2, -1)
+        return x + (gate * value) @ weights["out"]
+
+    def loss(params: Any, tokens: Any) -> Any:
+        x = params["embed"][tokens[:, :-1]]
+        for weights in params["layers"]:
+            x = layer(x, weights)
+        chosen = jnp.take_along_axis(jax.nn.log_softmax(x @ params["head"]), tokens[:, 1:, None], -1)
+        return -jnp.mean(chosen)
+
+    one = {"in": of(width, 2 * width), "kernel": of(4, 1, 2 * width), "out": of(width, width)}
+    params = {"embed": of(words, width), "layers": [one] * layers, "head": of(width, words)}
+    step, arguments, donated = trained(loss, params, of(batch, length + 1, dtype=INT))
+    if not is_changed:
+        return step, arguments, donated
+
+    def accumulated(params: Any, tokens: Any) -> Any:
+        def add(sums: Any, part: Any) -> Any:
+            value, gradients = jax.value_and_grad(loss)(params, part)
+            return jax.tree.map(jnp.add, sums, (gradients, value)), None
+
+        zeros = jax.tree.map(jnp.zeros_like, params), jnp.zeros(())
+        gradients, value = lax.scan(add, zeros, tokens.reshape(4, -1, *tokens.shape[1:]))[0]
+        return jax.tree.map(lambda p, g: p - 1e-3 * g / 4, params, gradients), value / 4
+
+    return accumulated, arguments, donated
+
+
+def private_strides(is_changed: bool, batch: int = 64) -> Compiled:
+    """DP-SGD of a convolutional net with normalization of groups. A TPU computes the gradients of single examples with
+    filters that are zero but for those of the example.
+    """
+    widths = 3, 64, 128, 256, 512
+
+    def loss(params: Any, image: Any, label: Any) -> Any:
+        x = image[None]
+        for kernel in params["kernels"]:
+            x = lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW"))
+            groups = x.reshape(16, -1)
+            groups = (groups - groups.mean(-1, keepdims=True)) * lax.rsqrt(groups.var(-1, keepdims=True) + 1e-5)
+            x = jax.nn.relu(groups.reshape(x.shape))
+        return -jax.nn.log_softmax(x.mean((2, 3))[0] @ params["head"])[label]
+
+    def clipped(params: Any, image: Any, label: Any) -> Any:
+        gradients = jax.grad(loss)(params, image, label)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
+        return jax.tree.map(lambda g: g / jnp.maximum(1.0, norm), gradients)
+
+    def total(params: Any, images: Any, labels: Any) -> Any:
+        return jax.tree.map(lambda g: jnp.sum(g, 0), jax.vmap(clipped, (None, 0, 0))(params, images, labels))
+
+    def step(params: Any, images: Any, labels: Any, key: Any) -> Any:
+        if is_changed:
+            parts = images.reshape(4, -1, *images.shape[1:]), labels.reshape(4, -1)
+            zeros = jax.tree.map(jnp.zeros_like, params)
+            gradients = lax.scan(
+                lambda sums, part: (jax.tree.map(jnp.add, sums, total(params, *part)), None), zeros, parts
+            )[0]
+        else:
+            gradients = total(params, images, labels)
+        return jax.tree.map(lambda p, g: p - 1e-3 * (g + jax.random.normal(key, g.shape)) / batch, params, gradients)
+
+    params = {"kernels": [of(o, i, 3, 3) for i, o in pairwise(widths)], "head": of(widths[-1], 10)}
+    return step, (params, of(batch, 3, 32, 32), of(batch, dtype=INT), of(2, dtype=jnp.uint32)), (0,)
+
+
 def image_pairs(_: bool, batch: int = 2048) -> Compiled:
     """A trap: the rows of an image are no batch, though the examples of the batch are compared with each other."""
 
@@ -693,6 +776,8 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "preferred_alone": ("logits", partial(preferred, is_with_reference=False), ALL),
     "time_first": ("microbatches", time_first, ALL),
     "private_images": ("microbatches", private_images, ALL),
+    "private_strides": ("microbatches", private_strides, ALL),
+    "convolved_states": ("microbatches", convolved_states, ALL),
     "selective": ("rematerialize", selective, ALL),
     "blocks": ("rematerialize", blocks, ("tpu",)),
     "message_layers": ("rematerialize", message_layers, ("tpu", "gpu")),

@@ -967,6 +967,23 @@ def shots(shots: int = 8, points: int = 128, steps: int = 100) -> Made:
     return trained(loss, of(points, points), of(shots, steps), of(steps, shots, points))
 
 
+def fitted_field(points: int = 512, steps: int = 32) -> Made:
+    """A field that is fitted to what becomes of it, in a spectral method. The rows of the target are no examples."""
+
+    def loss(field: Any, target: Any) -> Any:
+        numbers = jnp.fft.fftfreq(points, 1 / points)
+        squares = numbers[:, None] ** 2 + numbers**2
+
+        def step(waves: Any, _: Any) -> Any:
+            now = jnp.fft.ifft2(waves).real
+            return waves + 1e-3 * (jnp.fft.fft2(now * jnp.tanh(now)) - squares * waves), None
+
+        waves = lax.scan(step, jnp.fft.fft2(field), None, steps)[0]
+        return jnp.mean((jnp.fft.ifft2(waves).real - target) ** 2)
+
+    return trained(loss, of(points, points), of(points, points))
+
+
 def balanced(batch: int = 8192, width: int = 512, classes: int = 10) -> Made:
     """A loss with weights for the classes, by how often the batch has each of them."""
 
@@ -1075,6 +1092,7 @@ class Trap(NamedTuple):
 
 TRAPS: dict[str, Trap] = {
     "shots": Trap(shots, ("microbatches", "mapped-batch", "encoded-batch")),
+    "fitted_field": Trap(fitted_field, ("microbatches", "mapped-batch", "encoded-batch")),
     "graph": Trap(graph, ("microbatches", "padded-dimension")),
     "stacked_graph": Trap(stacked_graph, ("microbatches", "padded-dimension")),
     "contrastive": Trap(contrastive, ("microbatches", "attention-scores")),

@@ -1046,29 +1046,20 @@ class Axes:
         match = _LABELS.search(text)
         arrays = left.dimensions, right.dimensions, lengths
         labels = [name.decode() for name in match.groups()] if match else []
-        is_unknown = False
-        if labels and (gradient := _GRADIENT_OF_CUDNN.search(text)):
-            labels = _labels_of_gradient(gradient[1], labels)
-            is_unknown = any(next(iter(_numbers(text, attribute)), 1) > 1 for attribute, _ in _GROUPS)
-        if is_unknown or list(map(len, labels)) != list(map(len, arrays)):
+        gradient = _GRADIENT_OF_CUDNN.search(text)
+        kind = gradient[1] if gradient else b""
+        if labels and gradient:
+            labels = _labels_of_gradient(kind, labels)
+        if list(map(len, labels)) != list(map(len, arrays)):
             return unknown_array(lengths, (left, right), joins=True)
         one, other = dict(zip(labels[0], arrays[0], strict=True)), dict(zip(labels[1], arrays[1], strict=True))
         window, found = _window(text), {"b": one["b"], "f": other["o"]}
         dilations, strides = window.get(b"lhs_dilate", []), window.get(b"stride", [])
         marks = dict.fromkeys(labels[2], 0) | {"b": OF_LEFT, "f": OF_RIGHT}
         parts = _Parts([], [one["b"]], [other["o"]], [one["f"]], [other["i"]])
-        for attribute, name in _GROUPS:
-            groups = next(iter(_numbers(text, attribute)), 1)
-            if groups > 1:
-                # Each group is a convolution of its own, such as that of an example of which `vmap` takes the gradient.
-                whole = one[name], other["o"]
-                inside = (regrouped((dimension,), (groups, length_of(dimension) // groups)) for dimension in whole)
-                (group, left_part), (same, right_part) = inside
-                shared = together(group, same)
-                found |= {"b": left_part} if name == "b" else {}
-                found["f"] = tuple(factor for factor in (*shared, *right_part) if factor[1] != 1) or ((0, 1),)
-                left_free, left_over = (left_part, one["f"]) if name == "b" else (one["b"], left_part)
-                parts = _Parts([shared], [left_free], [right_part], [left_over], [other["i"]])
+        if in_groups := _in_groups(own, kind, one, other):
+            parts, of_groups = in_groups
+            found |= of_groups
         after_by_name, beside = dict(zip(labels[2], lengths, strict=True)), 0
         for number, name in enumerate(sorted({*labels[2]} - {*"bf"})):
             here, there, after = one[name], other[name], after_by_name[name]
@@ -1296,6 +1287,44 @@ def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
 
 def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
     return (left, right), (right, left)
+
+
+def _in_groups(
+    own: InstructionText, kind: bytes, one: Mapping[str, Dimension], other: Mapping[str, Dimension]
+) -> tuple["_Parts", dict[str, Dimension]] | None:
+    """The parts of the factors of a convolution in groups, and the dimensions of its result, by their labels; None if
+    it has no groups. Each group is a convolution of its own, such as that of an example of which `vmap` takes the
+    gradient. `kind` is that of a gradient that cuDNN computes, empty for others.
+    """
+    text, found = own.text[own.operands_end : own.end], None
+    for attribute, divided in _GROUPS:
+        groups, inputs = next(iter(_numbers(text, attribute)), 1), other["i"]
+        if divided == "f" and groups == 1 and _is_masked(own, one["f"], inputs, other["o"]):
+            groups, inputs = length_of(one["f"]), ((0, 1),)
+        if groups > 1:
+            # In the gradient of a kernel, the features are where a batch is else, and in that of an image, the groups
+            # are among what is summed over.
+            name, of_image = "b" if kind == b"Filter" else divided, kind == b"Input"
+            whole = one[name], inputs if of_image else other["o"]
+            (group, left_part), (same, right_part) = (
+                regrouped((dimension,), (groups, length_of(dimension) // groups)) for dimension in whole
+            )
+            shared = together(group, same)
+            left_free, left_over = (left_part, one["f"]) if name == "b" else (one["b"], left_part)
+            right_free, right_over = (other["o"], right_part) if of_image else (right_part, inputs)
+            features = tuple(factor for factor in (*shared, *right_free) if factor[1] != 1) or ((0, 1),)
+            dimensions = {"f": features} | ({"b": left_part} if name == "b" else {})
+            found = _Parts([shared], [left_free], [right_free], [left_over], [right_over]), dimensions
+    return found
+
+
+def _is_masked(own: InstructionText, features: Dimension, inputs: Dimension, outputs: Dimension) -> bool:
+    """Whether a convolution is that of groups, one for each of the examples over which `jax.vmap` maps: a TPU may
+    compute all of them at once, with filters that are zero but for the inputs whose number is that of the group.
+    """
+    of_examples = axes_of(features) & axes_of(outputs[:1]) & ~MARKS
+    is_counted = axes_of(inputs) & COUNTED and length_of(inputs) == length_of(features) > 1
+    return bool(of_examples and is_counted) and _MAPPED in (own.op_name or "")
 
 
 def _is_of_scatter(own: InstructionText) -> bool:

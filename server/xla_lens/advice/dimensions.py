@@ -6,7 +6,7 @@ dimension of 8,192 elements are two factors, the major one first. A later reshap
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
-from itertools import accumulate, pairwise, zip_longest
+from itertools import accumulate, islice, pairwise, takewhile, zip_longest
 from math import prod
 from operator import mul, or_
 from typing import Final, TypeAlias
@@ -223,6 +223,24 @@ def padded(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimensi
     )
 
 
+def _regrouped_within(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimension, ...]:
+    """Dimensions with other lengths, where those of a padding are unknown: between those that stay, each has all axes
+    of what is there.
+    """
+    pairs = [*map(length_of, dimensions)], lengths
+    first = sum(1 for _ in takewhile(_are_equal, zip(*pairs, strict=False)))
+    most = min(len(dimensions), len(lengths)) - first
+    last = sum(1 for _ in takewhile(_are_equal, islice(zip(*map(reversed, pairs), strict=False), most)))
+    axes = all_axes(dimensions[first : len(dimensions) - last])
+    inner = lengths[first : len(lengths) - last]
+    found = tuple(((axes if length > 1 else 0, length),) for length in inner)
+    return (*dimensions[:first], *found, *dimensions[len(dimensions) - last :])
+
+
+def _are_equal(pair: tuple[int, int]) -> bool:
+    return pair[0] == pair[1]
+
+
 @lru_cache(maxsize=1 << 12)
 def is_interleaved(before: Lengths, after: Lengths) -> bool:
     """Return whether other lengths of the same elements move parts of one row to another: 512 rows of 1,025 elements
@@ -239,8 +257,7 @@ def regrouped(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dime
     """The dimensions of the same elements, the major one first in both, with other lengths."""
     factors = [factor for dimension in dimensions for factor in dimension if factor[1] != 1]
     if prod(length for _, length in factors) != prod(lengths) or 0 in lengths:
-        axes = all_axes(dimensions)
-        return tuple(((axes if length > 1 else 0, length),) for length in lengths)
+        return _regrouped_within(dimensions, lengths)
     factors.reverse()
     found = list[Dimension]()
     for number, length in enumerate(lengths, 1):

@@ -5,7 +5,9 @@ from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
+from xla_lens.advice.arrays import Array
 from xla_lens.advice.codes import Rule
+from xla_lens.advice.dimensions import MARKS
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Batch, Subject, across_devices, listed
@@ -22,6 +24,9 @@ _FEWEST_IMAGES: Final = 8
 """The fewest examples of a part in which a TPU convolves. It moves positions of fewer ones into the batch, and then
 keeps larger values for the backward pass (`findings/tpu_small_batches.sh`).
 """
+
+_RANK_OF_KERNEL: Final = 4
+"""The rank of a kernel for images. That for sequences has less."""
 
 _CONVOLUTION: Final = lazy_pattern(r"/conv_general_dilated\b")
 _CONVOLUTION_IN_LOOP: Final = lazy_pattern(r"/while/.*/conv_general_dilated\b")
@@ -43,37 +48,15 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         return
     if has_too_few_images(facts, found.size, found.microbatches):
         return
-    axis = facts.axis(found.size, found.dimension)
-    returned, batch = facts.returned, found.size
-    arguments = facts.shapes_of_arguments
-    place = slice(found.dimension, found.dimension + 1)
-    weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[place] != (batch,)]
-    weights += [lengths[1:] for lengths in weights]
-    alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
-    shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
-    computed = {value: shape for value, shape in shapes.items() if facts.is_computed(value)}
-    kept = [value for value, shape in arguments.items() if shape in returned]
-    names = {facts.op_name(facts.name[value]) for value in kept}
-    for value, shape in computed.items():
-        op_name = facts.op_name(facts.name[value]) or facts.origins.of_value(value).op_name or ""
-        # A batch may have the dimensions of a weight.
-        is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
-        is_forward = batch in shape.lengths[: found.dimension + 1] and not is_gradient
-        is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
-        # What is the same for all examples stays as it is: a graph whose nodes are the batch, or a bias of positions.
-        # Random numbers for each example have its axis only as a length.
-        has_batch = facts.axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
-        is_told = (is_forward or not is_weight) and has_batch
-        # XLA gives copies of a weight its name, such as one with padding.
-        if op_name in names or not (is_told or facts.axes_of_array(value) & axis):
-            continue
-        # What mixes the examples comes before the parts.
-        if found.is_mixed and (array := facts.array(value)) and array.is_data and not array.is_trained:
-            continue
-        # Devices gather weights.
-        if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
-            left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
-            yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
+    values, owned = [*_of_examples(facts, found)], facts.owned
+    # A model may compute all without the examples, as long as these, such as a field that is fitted to another one.
+    apart = sum(owned.get(value, 0) for value in values if _is_without_examples(facts.array(value)))
+    if 2 * apart > sum(owned.get(value, 0) for value in values):
+        return
+    for value in values:
+        left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
+        yield Effect(value, (Piece(facts.start[value], facts.end[value], left),))
+    kept = [value for value, shape in facts.shapes_of_arguments.items() if shape in facts.returned]
     computed_with = [value for value in kept if facts.is_computed_with(value, begin)]
     trained = [value for value in computed_with if not facts.is_returned_unchanged(value)]
     end = end_of_backward(facts, begin)
@@ -83,6 +66,45 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     for output in () if found.is_updated else facts.updated:
         if begin < facts.start[output] < end:
             yield Effect(output, (facts.piece(output, end + 1, facts.end[output]),), is_aside=True)
+
+
+def _of_examples(facts: Facts, found: Batch) -> Iterator[int]:
+    """Yield what the program computes of the examples of a batch."""
+    axes, axis = facts.axes, facts.axis(found.size, found.dimension)
+    assert axes is not None
+    returned, batch = facts.returned, found.size
+    arguments = facts.shapes_of_arguments
+    place = slice(found.dimension, found.dimension + 1)
+    weights = [shape.lengths for shape in arguments.values() if shape in returned or shape.lengths[place] != (batch,)]
+    weights += [lengths[1:] for lengths in weights]
+    alike, sizes = set(map(_sorted, weights)), set(map(prod, weights))
+    shapes = {value: shape for value in facts.candidates if (shape := facts.dimensions(value))}
+    computed = {value: shape for value, shape in shapes.items() if facts.is_computed(value)}
+    names = {facts.op_name(facts.name[value]) for value, shape in arguments.items() if shape in returned}
+    for value, shape in computed.items():
+        op_name = facts.op_name(facts.name[value]) or facts.origins.of_value(value).op_name or ""
+        # A batch may have the dimensions of a weight.
+        is_gradient = facts.is_backward(op_name) or op_name.endswith("convert_element_type")
+        is_forward = batch in shape.lengths[: found.dimension + 1] and not is_gradient
+        is_weight = _sorted(shape.lengths) in alike or (prod(shape.lengths) in sizes and batch not in shape.lengths)
+        # What is the same for all examples stays as it is: a graph whose nodes are the batch, or a bias of positions.
+        # Random numbers for each example have its axis only as a length.
+        has_batch = axes.of_count[prod(shape.lengths)] & axis or batch in shape.lengths or found.is_random
+        is_told = (is_forward or not is_weight) and has_batch
+        # XLA gives copies of a weight its name, such as one with padding.
+        if op_name in names or not (is_told or facts.axes_of_array(value) & axis):
+            continue
+        # What mixes the examples comes before the parts.
+        if found.is_mixed and (array := facts.array(value)) and array.is_data and not array.is_trained:
+            continue
+        # Devices gather weights.
+        if not (facts.is_sharded and batch not in shape.lengths and facts.is_of_weights(value)):
+            yield value
+
+
+def _is_without_examples(array: Array | None) -> bool:
+    """Whether an array is computed without the examples, as far as is known."""
+    return array is not None and (array.is_data or array.is_trained) and not (array.axes & ~MARKS or array.is_drawn)
 
 
 def end_of_backward(facts: Facts, begin: int) -> int:
@@ -126,7 +148,9 @@ def _sums(facts: Facts, trained: Iterable[int], start: int, end: int) -> Iterato
 def has_too_few_images(facts: Facts, size: int, parts: int) -> bool:
     """Whether a TPU would convolve fewer images in one of several parts than it keeps apart, and all of them do not."""
     becomes_few = size // parts < _FEWEST_IMAGES <= size
-    return facts.dump.backend is Backend.TPU and becomes_few and mostly_convolves(facts)
+    # It does so with images, not with sequences.
+    has_kernels = any(len(shape.lengths) >= _RANK_OF_KERNEL for shape in facts.shapes_of_arguments.values())
+    return facts.dump.backend is Backend.TPU and becomes_few and has_kernels and mostly_convolves(facts)
 
 
 def mostly_convolves(facts: Facts) -> bool:
