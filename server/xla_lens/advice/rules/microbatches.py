@@ -48,10 +48,10 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
         return
     if has_too_few_images(facts, found.size, found.microbatches):
         return
-    values, owned = [*_of_examples(facts, found)], facts.owned
+    values = [*_of_examples(facts, found)]
+    owned = {value: facts.owned[value] for value in values if value in facts.owned}
     # A model may compute all without the examples, as long as these, such as a field that is fitted to another one.
-    apart = sum(owned.get(value, 0) for value in values if _is_without_examples(facts.array(value)))
-    if 2 * apart > sum(owned.get(value, 0) for value in values):
+    if 2 * sum(size for value, size in owned.items() if _is_without_examples(facts.array(value))) > sum(owned.values()):
         return
     for value in values:
         left = int(facts.size[value] * _part_left(facts.dump.shape(value) or b"", found))
