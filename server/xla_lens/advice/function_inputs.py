@@ -302,12 +302,12 @@ def _computes(read: ReadInstruction) -> bool:
     results of products, with their op_names.
     """
     opcode = read.own.opcode
-    is_of_product = opcode in _MOVING and read.metadata.get("op_name", "").endswith(_PRODUCTS_OF_JAX)
+    is_of_product = opcode in _MOVING and read.metadata.get("op_name", "").endswith(PRODUCTS_OF_JAX)
     return read.has_source and opcode != b"copy" and not is_of_product
 
 
 _MOVING: Final = frozenset(b"bitcast concatenate dynamic-slice pad reshape select slice transpose".split())
-_PRODUCTS_OF_JAX: Final = ("/dot_general", "/conv_general_dilated")
+PRODUCTS_OF_JAX: Final = ("/dot_general", "/conv_general_dilated")
 
 _MOST_STEPS: Final = 5000
 """Maximum number of instructions of a function that are followed back from what it makes."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from xla_lens.advice.facts import Effect, Facts
-from xla_lens.advice.function_inputs import PRODUCTS, ForwardReads
+from xla_lens.advice.function_inputs import PRODUCTS, PRODUCTS_OF_JAX, ForwardReads
 from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
@@ -155,7 +155,7 @@ class Functions:
         """
         lines_of = dict[str, dict[Frames, Counter[StackFrame]]]()
         products = 0
-        for calls, count in self._forward_calls(PRODUCTS):
+        for calls, count in self._forward_calls(are_products=True):
             products += count
             # Of a function that calls itself, the outermost call counts.
             depths = {frame.function: depth for depth, frame in enumerate(calls) if frame.function}
@@ -180,7 +180,7 @@ class Functions:
     @cached_property
     def _transformed(self) -> set[str | None]:
         """The functions that Haiku transforms: it calls them, and what they call are its modules."""
-        pairs = (pair for calls, _ in self._forward_calls(PRODUCTS) for pair in pairwise(calls))
+        pairs = (pair for calls, _ in self._forward_calls(are_products=True) for pair in pairwise(calls))
         return {
             inner.function
             for inner, outer in pairs
@@ -198,7 +198,7 @@ class Functions:
         if module is None:
             return set()
         sources, numbers, several = module.sources, dict[tuple[str, str], set[str]](), set[tuple[str, str]]()
-        rows, counts = np.unique(sources.op_name[_have_opcodes(sources, PRODUCTS)], return_counts=True)
+        rows, counts = np.unique(sources.op_name[_are_products(sources)], return_counts=True)
         for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
             if path := _IN_MODULE.search(sources.op_names[row]):
                 classes = path[1], path[2]
@@ -206,15 +206,15 @@ class Functions:
                 several |= {classes} if count > 1 else set()
         return {classes[0] for classes, found in numbers.items() if len(found) > 1 and classes not in several}
 
-    def _forward_calls(self, opcodes: Collection[bytes] = ()) -> Iterator[tuple[Frames, int]]:
+    def _forward_calls(self, *, are_products: bool = False) -> Iterator[tuple[Frames, int]]:
         """Yield the different calls that made instructions of the forward pass, empty where they are unknown, with the
-        number of the instructions: of all, or of those with some opcodes.
+        number of the instructions: of all, or of products.
         """
         module = self._origins.module
         if module is None:
             return
         sources = module.sources
-        is_wanted = self._are_forward & _have_opcodes(sources, opcodes) if opcodes else self._are_forward
+        is_wanted = self._are_forward & _are_products(sources) if are_products else self._are_forward
         ids, counts = np.unique(sources.stack_frame_id[is_wanted], return_counts=True)
         for frame_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
             yield module.stack(frame_id), count
@@ -297,10 +297,13 @@ class Functions:
         )
 
 
-def _have_opcodes(sources: Sources, opcodes: Collection[bytes]) -> Mask:
-    """Whether each instruction has one of some opcodes."""
-    is_wanted: Mask = np.isin(sources.opcode, [row for row, each in enumerate(sources.opcodes) if each in opcodes])
-    return is_wanted
+def _are_products(sources: Sources) -> Mask:
+    """Whether each instruction is a product: one of XLA, or a call of a library, such as cuDNN."""
+    names = np.array([name.endswith(PRODUCTS_OF_JAX) for name in sources.op_names], np.bool_)
+    opcodes = np.array([opcode in PRODUCTS for opcode in sources.opcodes], np.bool_)
+    calls = np.array([opcode == b"custom-call" for opcode in sources.opcodes], np.bool_)
+    are_products: Mask = opcodes[sources.opcode] | (calls[sources.opcode] & names[sources.op_name])
+    return are_products
 
 
 def _are_repeated(places: Counter[tuple[Frames, str | None]]) -> bool:
