@@ -157,7 +157,7 @@ def _text(advice: Advice, rule: str) -> str:
         # The hidden state of each sequence comes in and goes out.
         ("carried_states", "microbatches", "Split the batch (x, y and state)"),
         # The module with the loop over the layers is the whole net, in whose loop XLA finds all products.
-        ("hazards", "rematerialize", "Wrap the layers at /home/user/programs/fx16.py:12 in flax.linen.remat"),
+        ("hazards", "rematerialize", "Wrap the layers that contain /home/user/programs/fx16.py:12 in flax.linen.remat"),
         # The loop writes into buffers that it begins with.
         ("agreement", "rematerialize", "Wrap the step of the loop at /home/user/programs/b1.py:44 in haiku.remat"),
         # The step is computed from products of gradients of examples.
@@ -255,7 +255,7 @@ def _text(advice: Advice, rule: str) -> str:
             "the number of targets: else the numbers change",
         ),
         # The layers are in a Python loop within a net, which is called once.
-        ("plain_net", "rematerialize", "Wrap the layers at traps.py:861 in jax.checkpoint"),
+        ("plain_net", "rematerialize", "Wrap the layers that contain traps.py:861 in jax.checkpoint"),
         # All that matters is computed in layers, and all else in the loss around them. The module also has a call of
         # another function of this name.
         ("experts_two", "rematerialize", "Wrap layer of compared.py:179 (called at compared.py:190)"),
@@ -299,7 +299,7 @@ def _text(advice: Advice, rule: str) -> str:
         # All batches that go through the net together are split.
         ("labelled", "microbatches", "Split the batch (batch[0], batch[2], batch[3] and batch[1])"),
         # No function is a layer, and to wrap the net would save nothing.
-        ("in_line", "rematerialize", "Wrap the layers at /home/user/programs/fx6.py:7 in jax.checkpoint"),
+        ("in_line", "rematerialize", "Wrap the layers that contain /home/user/programs/fx6.py:7 in jax.checkpoint"),
         # XLA sorts the rows of a gradient of tables together with what is computed from the labels: nothing is divided.
         (
             "recommended_by_tables",

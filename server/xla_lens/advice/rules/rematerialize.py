@@ -297,7 +297,11 @@ _EINSUM: Final = lazy_pattern(r"\b([a-z]+),([a-z]+)->([a-z]+)\b")
 
 
 def _what(subject: Subject) -> Inlines:
-    function = subject.function or ("the step of the loop" if subject.is_looped else "the layers", *subject.at_line)
+    line = subject.at_line
+    if not subject.is_looped:
+        # It may be any line of theirs, not one that calls them.
+        line = (" that contain ", *line[1:]) if line else ()
+    function = subject.function or ("the step of the loop" if subject.is_looped else "the layers", *line)
     # A function may be a layer, or have a loop over several.
     is_class = subject.checkpoint in (*_OF_CLASSES, *_OF_METHODS)
     alone = ", each layer by itself" * (subject.is_unrolled and subject.call is not None and not is_class)
