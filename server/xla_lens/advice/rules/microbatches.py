@@ -4,19 +4,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final
 
+import numpy as np
+
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.arrays import Array
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.dimensions import MARKS
-from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.dimensions import MARKS, Lengths
+from xla_lens.advice.facts import Effect, Facts, dimensions_of
+from xla_lens.advice.op_names import is_backward
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.subject import Batch, Subject, across_devices, listed
 from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.memory.padding import round_up
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.quotes import QuoteParts, read_quotes
 from xla_lens.syntax.hlo.shapes import parse_shape
+from xla_lens.syntax.texts import number_texts
 from xla_lens.text.patterns import lazy_pattern
 from xla_lens.words.numbers import enumerated
 
@@ -60,7 +66,8 @@ def microbatches(facts: Facts) -> Iterator[Effect]:
     computed_with = [value for value in kept if facts.is_computed_with(value, begin)]
     trained = [value for value in computed_with if not facts.is_returned_unchanged(value)]
     end = end_of_backward(facts, begin)
-    yield with_sums(facts, trained, 0, end)
+    sums = with_sums(facts, trained, 0, end)
+    yield sums._replace(pieces=(*sums.pieces, Piece(0, end, _converted_bytes(facts, found, begin))))
     yield from _copies_in_loop(facts, trained)
     # What is updated as soon as its gradient is known waits for the gradients of the last part.
     for output in () if found.is_updated else facts.updated:
@@ -131,6 +138,37 @@ def _copies_in_loop(facts: Facts, trained: Iterable[int]) -> Iterator[Effect]:
     for value in facts.candidates if sizes else ():
         if facts.is_computed(value) and sizes.get(facts.origins.of_value(value).op_name) == facts.size[value]:
             yield Effect(value, is_aside=True)
+
+
+def _converted_bytes(facts: Facts, found: Batch, begin: int) -> int:
+    """The bytes of weights that a TPU converts to bfloat16 before products: all of them before a loop over parts, which
+    does not change them, in place of each before its product.
+    """
+    module = facts.origins.module
+    if module is None or facts.dump.backend is not Backend.TPU:
+        return 0
+    axis, converted = facts.axis(found.size, found.dimension), _converted_lengths(module)
+    weights = (
+        value
+        for value, shape in facts.shapes_of_arguments.items()
+        if shape.type == "f32" and len(shape.lengths) > 1 and facts.is_computed_with(value, begin)
+        # A loop over layers converts the weights of one.
+        if {shape.lengths, shape.lengths[1:]} & converted and not facts.axes_of_array(value) & axis
+    )
+    return sum(facts.size[value] for value in weights) // 2
+
+
+def _converted_lengths(module: HloModule) -> set[Lengths]:
+    """The lengths of what the forward pass converts to bfloat16."""
+    sources, table = module.sources, module.columns.instructions
+    is_convert = np.array([opcode == b"convert" for opcode in sources.opcodes], np.bool_)
+    is_forward = np.array([not is_backward(op_name) for op_name in sources.op_names], np.bool_)
+    rows = np.flatnonzero(is_convert[sources.opcode] & is_forward[sources.op_name])
+    quotes = read_quotes(module.data, table.start[rows], table.end[rows], QuoteParts.HEADS)
+    start, end = np.maximum(quotes.shape_start, 0), np.maximum(quotes.shape_end, 0)
+    _, first = number_texts(module.data, start, end)
+    shapes = (dimensions_of(module.data[start.item(row) : end.item(row)]) for row in first.tolist())
+    return {shape.lengths for shape in shapes if shape and shape.type == "bf16"}
 
 
 def _sums(facts: Facts, trained: Iterable[int], start: int, end: int) -> Iterator[Piece]:
