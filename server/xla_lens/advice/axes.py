@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, permutations
 from math import prod
 from operator import or_
 from typing import Final, NamedTuple
@@ -153,6 +153,7 @@ class Axes:
     - `layered` are the lengths of inputs of which a loop reads a row in each iteration, as it does of weights that are
       trained: the frozen weights of as many layers.
     - `results` are the arrays that the program returns.
+    - `numbered` are the axes of arrays that it combines with what it computes from the numbers of the elements.
     - `random` are the axes of arrays that it combines with random numbers, such as those of dropout, and
       `is_random_input` says that it multiplies these with matrices, as models do that make something of noise.
     - `is_complete` is False if the module is too long, or if a part of it is missing.
@@ -185,7 +186,7 @@ class Axes:
         """The bodies of the loops around what is followed."""
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
-        self.random, self.is_random_input, self._added_early = 0, False, 0
+        self.random, self.is_random_input, self.numbered, self._added_early = 0, False, 0, 0
         self._gathered = dict(lengths)
         """The length of each axis on all devices together, as far as arrays with it are gathered, or of several arrays
         end to end.
@@ -619,6 +620,7 @@ class Axes:
         dimensions = padded(merged([operand.dimensions for operand in like], is_loose=True) if like else (), lengths)
         if own.opcode in _ELEMENTWISE and len(like) > 1 and _is_forward(own):
             dimensions = _with_pairs_marked(dimensions, like)
+            self.numbered |= 0 if _is_integer(own.shape) else _numbered(like)
         joining = others if own.opcode in _ELEMENTWISE or is_reducing else operands
         if joining is operands:
             self._need_whole(operands)
@@ -867,9 +869,13 @@ class Axes:
             self.layered |= self._rows_of_inputs.get(rows, set())
 
     def _note_ends(self, dimension: Dimension, parts: Sequence[Dimension]) -> None:
-        """Note which dimensions are end to end in another one."""
-        starts = accumulate(map(length_of, parts), initial=0)
-        self._end_to_end.setdefault(dimension, set()).update(zip(starts, parts, strict=False))
+        """Note which dimensions are end to end in another one, which is longer than that of one array. One whose parts
+        change places is as long.
+        """
+        longest = max((self._lengths.get(bit, 0) for bit in bits_of(axes_of(dimension) & ~MARKS)), default=0)
+        if length_of(dimension) > longest:
+            starts = accumulate(map(length_of, parts), initial=0)
+            self._end_to_end.setdefault(dimension, set()).update(zip(starts, parts, strict=False))
 
     def _taken_apart(self, dimensions: tuple[Dimension, ...], text: bytes, lengths: Lengths) -> tuple[Dimension, ...]:
         """The dimensions of an array of which an instruction slices parts of some lengths. Where a part is one of
@@ -1287,6 +1293,16 @@ def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
 
 def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
     return (left, right), (right, left)
+
+
+def _numbered(arrays: Sequence[Array]) -> int:
+    """The axes of arrays that are combined with others that depend on nothing but the numbers of their elements."""
+    found = 0
+    for one, other in permutations(arrays, 2):
+        if other.is_data and not (one.is_data or one.is_trained or one.is_drawn or other.is_drawn):
+            pairs = zip(one.dimensions, other.dimensions, strict=False)
+            found |= all_axes(there for here, there in pairs if here == ((COUNTED, length_of(there)),))
+    return found & ~MARKS
 
 
 def _in_groups(

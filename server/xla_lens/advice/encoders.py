@@ -43,6 +43,8 @@ class _Encoders:
 
     def __init__(self, facts: Facts, axes: Axes, size: int) -> None:
         self._facts, self._axes, self._size, self._axis = facts, axes, size, facts.axis(size)
+        self._others = sum(facts.axis(lengths[0]) for lengths in {*facts.tokens} if lengths[0] != size)
+        """The axes of others that are compared with the examples, such as words or items."""
         self._encoding, self._mixed, self._comparing = set[_Calls](), set[_Calls](), set[Read]()
         arrays = {value: array for value in self._large if (array := facts.array(value)) and array.axes & self._axis}
         calls = {value: _calls(facts.origins.of_value(value)) for value in arrays}
@@ -78,8 +80,12 @@ class _Encoders:
         return (*{*self._facts.computed, *placed[sizes[placed] >= max(1, least)].tolist()},)
 
     def _is_mixed(self, array: Array) -> bool:
-        """Whether an array is computed from several examples, or has an element for each pair of them."""
-        is_of_pairs = sum(bool(axes_of(dimension) & self._axis) for dimension in array.dimensions) > 1
+        """Whether an array is computed from several examples, or has an element for each pair of them, or of one and
+        another input.
+        """
+        dimensions = [axes_of(dimension) for dimension in array.dimensions]
+        is_of_pairs = sum(bool(axes & self._axis) for axes in dimensions) > 1
+        is_of_pairs |= any(axes & self._others and not axes & self._axis for axes in dimensions)
         return is_of_pairs or bool((array.added | array.joined) & self._axis)
 
     def _is_encoding(self, calls: _Calls) -> bool:

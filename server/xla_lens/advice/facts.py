@@ -530,6 +530,7 @@ class Facts:
                     statistics=tuple(name for name, is_added in others.items() if is_added),
                     decided=tuple(name for name, is_added in others.items() if not is_added),
                     is_mixed=bool(axes.moved & axis),
+                    is_numbered=bool(axes.numbered & (axis | numbers)),
                     across=across,
                 )
         return None

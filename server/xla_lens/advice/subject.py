@@ -82,7 +82,8 @@ class Batch(Struct, frozen=True):
     `is_apart` that only a part of it computes something of each. `statistics` are the names of arguments that are
     updated with sums or means over the batch, `decided` those of which such sums decide what changes, and `across`
     those of arguments that have the examples as another dimension, by the number of that. `is_mixed` says that the
-    program mixes the examples before a model computes something of them, as mixup does.
+    program mixes the examples before a model computes something of them, as mixup does, and `is_numbered` that it
+    computes with their numbers, such as weights by their age.
     """
 
     names: tuple[str, ...]
@@ -103,6 +104,7 @@ class Batch(Struct, frozen=True):
     decided: tuple[str, ...] = ()
     across: tuple[tuple[int, tuple[str, ...]], ...] = ()
     is_mixed: bool = False
+    is_numbered: bool = False
 
     @property
     def told(self) -> Inlines:

@@ -256,6 +256,10 @@ def _what(subject: Subject) -> Inlines:
         slightly += f". Compute from all examples first {normalizing}: else the numbers change"
     if batch and batch.is_mixed:
         slightly += ". Mix the examples first, as for mixup, and split what comes of that"
+    if batch and batch.is_numbered:
+        slightly += (
+            ". Split the numbers of the examples, too, with which the program computes, such as those of an arange"
+        )
     in_turn = ", one model after the other" if batch and batch.is_updated else ""
     added = "their results" if batch and batch.is_trained else "their gradients"
     if batch and batch.has_gradients and not batch.is_trained:
