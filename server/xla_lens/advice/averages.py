@@ -112,11 +112,14 @@ class Averages:
 
     def _is_read_forward(self, argument: int) -> bool:
         """Whether the forward pass of what is differentiated reads an argument or a copy of it. It reads no moments.
-        Some fusions have no op_name.
+        Some fusions have no op_name, and those of a GPU that transpose an argument have its own.
         """
         facts, begin = self._facts, self._facts.backward_step or 0
-        reads = ((read.step, facts.op_name(read.name)) for read in facts.reads_of_content(argument))
-        return any(is_forward(op_name) or (op_name is None and 0 <= step < begin) for step, op_name in reads)
+        own, reads = facts.op_name(facts.name[argument]), [*facts.reads_of_content(argument)]
+        transposed = (read.name for read in reads if own is not None and facts.op_name(read.name) == own)
+        reads += [read for name in transposed for made in facts.defined_by(name) for read in facts.reads(made)]
+        steps = ((read.step, facts.op_name(read.name)) for read in reads)
+        return any(is_forward(op_name) or (op_name is None and 0 <= step < begin) for step, op_name in steps)
 
 
 def _common_end(path: Sequence[str], other: Sequence[str]) -> int:
