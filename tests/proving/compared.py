@@ -674,6 +674,26 @@ def private_strides(is_changed: bool, batch: int = 64) -> Compiled:
     return step, (params, of(batch, 3, 32, 32), of(batch, dtype=INT), of(2, dtype=jnp.uint32)), (0,)
 
 
+def diffused(is_changed: bool, points: int = 512, steps: int = 128) -> Compiled:
+    """A field of conductivities that is fitted to how heat spreads. Each step is linear in the temperatures, which only
+    `jax.checkpoint` around it saves.
+    """
+
+    def loss(field: Any, heat: Any, target: Any) -> Any:
+        conductivity = jnp.exp(field)
+
+        def step(heat: Any, _: Any) -> Any:
+            down = (conductivity[1:] + conductivity[:-1]) * (heat[1:] - heat[:-1])
+            across = (conductivity[:, 1:] + conductivity[:, :-1]) * (heat[:, 1:] - heat[:, :-1])
+            heat += 0.05 * (jnp.pad(down, ((0, 1), (0, 0))) - jnp.pad(down, ((1, 0), (0, 0))))
+            return heat + 0.05 * (jnp.pad(across, ((0, 0), (0, 1))) - jnp.pad(across, ((0, 0), (1, 0)))), None
+
+        return jnp.mean((lax.scan(jax.checkpoint(step) if is_changed else step, heat, None, steps)[0] - target) ** 2)
+
+    field = of(points, points)
+    return trained(loss, field, field, field)
+
+
 def image_pairs(_: bool, batch: int = 2048) -> Compiled:
     """A trap: the rows of an image are no batch, though the examples of the batch are compared with each other."""
 
@@ -778,6 +798,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "private_images": ("microbatches", private_images, ALL),
     "private_strides": ("microbatches", private_strides, ALL),
     "convolved_states": ("microbatches", convolved_states, ALL),
+    "diffused": ("rematerialize", diffused, ALL),
     "selective": ("rematerialize", selective, ALL),
     "blocks": ("rematerialize", blocks, ("tpu",)),
     "message_layers": ("rematerialize", message_layers, ("tpu", "gpu")),

@@ -299,11 +299,14 @@ class Functions:
 
 def _are_products(sources: Sources) -> Mask:
     """Whether each instruction is a product: one of XLA, or a call of a library, such as cuDNN."""
-    names = np.array([name.endswith(PRODUCTS_OF_JAX) for name in sources.op_names], np.bool_)
-    opcodes = np.array([opcode in PRODUCTS for opcode in sources.opcodes], np.bool_)
-    calls = np.array([opcode == b"custom-call" for opcode in sources.opcodes], np.bool_)
-    are_products: Mask = opcodes[sources.opcode] | (calls[sources.opcode] & names[sources.op_name])
-    return are_products
+    are_products, are_calls = (
+        np.array([opcode in opcodes for opcode in sources.opcodes], np.bool_)[sources.opcode]
+        for opcodes in (PRODUCTS, (b"custom-call",))
+    )
+    names = np.unique(sources.op_name[are_calls]).tolist()
+    of_products = [name for name in names if sources.op_names[name].endswith(PRODUCTS_OF_JAX)]
+    found: Mask = are_products | (are_calls & np.isin(sources.op_name, of_products))
+    return found
 
 
 def _are_repeated(places: Counter[tuple[Frames, str | None]]) -> bool:

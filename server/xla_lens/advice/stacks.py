@@ -95,6 +95,19 @@ def stores_carried(writers: Writers, position: Position) -> bool:
     return any(len(each.index) == 1 and not each.callers and is_parameter(writers, each.row) for each in found)
 
 
+def carried_anew(facts: Facts, writers: Writers, loop: int) -> Iterator[int]:
+    """Yield the results of a loop, by its row, that its body computes anew from what it carries: neither stacks nor
+    what it passes on.
+    """
+    root = _root_of_body(writers, loop)
+    for element in range(len(writers.read(root).operands)) if root != NONE else ():
+        position = Position(root, (element,))
+        is_passed_on = is_carried(writers, position, element) or _stored(writers, root, element) is not None
+        value = NONE if is_passed_on else value_of(facts, writers, Position(loop, (element,)))
+        if value != NONE:
+            yield value
+
+
 def is_carried(writers: Writers, position: Position | None, element: int) -> bool:
     """Whether a position in the body of a loop is what the loop carries as an element."""
     begin = computed(writers, position)

@@ -162,8 +162,10 @@ def _converted_lengths(module: HloModule) -> set[Lengths]:
     """The lengths of what the forward pass converts to bfloat16."""
     sources, table = module.sources, module.columns.instructions
     is_convert = np.array([opcode == b"convert" for opcode in sources.opcodes], np.bool_)
-    is_forward = np.array([not is_backward(op_name) for op_name in sources.op_names], np.bool_)
-    rows = np.flatnonzero(is_convert[sources.opcode] & is_forward[sources.op_name])
+    rows = np.flatnonzero(is_convert[sources.opcode])
+    names = np.unique(sources.op_name[rows]).tolist()
+    backward = [name for name in names if is_backward(sources.op_names[name])]
+    rows = rows[~np.isin(sources.op_name[rows], backward)]
     quotes = read_quotes(module.data, table.start[rows], table.end[rows], QuoteParts.HEADS)
     start, end = np.maximum(quotes.shape_start, 0), np.maximum(quotes.shape_end, 0)
     _, first = number_texts(module.data, start, end)

@@ -20,13 +20,13 @@ from typing import Final, NamedTuple
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Dimensions, Effect, Facts
+from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
 from xla_lens.advice.functions import MOST_OF_A_CALL, Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
-from xla_lens.advice.stacks import stores_carried
+from xla_lens.advice.stacks import carried_anew, row_of, stores_carried
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.alive import on_same_bytes
@@ -72,6 +72,8 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             like = (row for row, shape in enumerate(of_layer) if shape in carried)
             smallest = sorted(like, key=sizes.__getitem__)[:1]
             inputs = {effect.value for row in smallest for effect in groups[row][: carried[of_layer[row]]]}
+        if layers > 1 and not inputs:
+            yield from _stored_carry(facts, effects, layers)
         # What a function is computed again from is its input: `jax.checkpoint` around it is there already. Only around
         # a larger function, which makes other values in each layer, it frees that, too.
         is_input = [layers == 1 and any(_is_computed_again_from(facts, effect) for effect in group) for group in groups]
@@ -86,6 +88,25 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             yield from (effect for effect in one_by_one if effect.value not in inputs)
         if made and made.stored:
             yield Effect(NONE, made.stored)
+
+
+def _stored_carry(facts: Facts, effects: Iterable[Effect], layers: int) -> Iterator[Effect]:
+    """Yield what `jax.checkpoint` around the step of a loop saves and the loop does not: what each iteration begins
+    with. The backward pass of steps that are linear in it does not need it.
+    """
+    writers = facts.origins.writers
+    ends = {effect.source_value: effect.value for effect in effects if facts.opcode(effect.source_value) == b"while"}
+    if writers is None or not ends:
+        return
+    last = max(ends, key=facts.size.__getitem__)
+    values = [*carried_anew(facts, writers, row_of(facts, writers, last))]
+    sizes = [int(facts.dump.values.size_bytes[value]) for value in values if _is_floating(facts, value)]
+    yield Effect(NONE, (Piece(facts.start[last], facts.end[last], layers * max(sizes, default=0)),), layers)
+
+
+def _is_floating(facts: Facts, value: int) -> bool:
+    shape = facts.dimensions(value)
+    return shape is not None and (shape.type in FLOATS or shape.type.startswith("c"))
 
 
 def _read_by_like(facts: Facts, groups: Iterable[Sequence[Effect]]) -> set[int]:
