@@ -285,7 +285,10 @@ class Axes:
                 self.parted[count] |= self._parted(array.dimensions)
                 if axes & OF_FACTORS == OF_FACTORS and _is_forward(own):
                     self._note_pairs(array, count)
-                self._note_neighbors(array)
+                # XLA puts updates and their indices end to end to scatter all of them to one table.
+                is_of_scatter = own.opcode == b"concatenate" and own.op_name is None
+                if not (is_of_scatter and (array.is_index or array.is_from_backward)):
+                    self._note_neighbors(array)
             self.added |= axes & array.added
             if not array.is_from_backward:
                 self._added_early |= axes & array.added
@@ -525,6 +528,8 @@ class Axes:
         if dimensions is None:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
+        if own.opcode == b"concatenate" and own.op_name is None and all(one.is_from_backward for one in sources):
+            sources = _apart(sources)
         is_regrouped = own.opcode in (b"bitcast", b"reshape")
         found = self._joint(dimensions, sources, is_index=_is_integer(own.shape), is_regrouped=is_regrouped)
         beside = self._cut(own, operands) | self._shifted(own, text, first)
@@ -1293,6 +1298,18 @@ def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
 
 def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
     return (left, right), (right, left)
+
+
+def _apart(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays that XLA puts end to end to add all of them up with one scatter, such as the gradients of the rows of a
+    table that two inputs select. What one of them was computed from joins no axis of another one.
+    """
+    axes = reduce(or_, (array.axes for array in arrays), 0)
+    kept = ((array, ~axes | array.axes) for array in arrays)
+    return [
+        array._replace(added=array.added & own, joined=array.joined & own, joined_within=array.joined_within & own)
+        for array, own in kept
+    ]
 
 
 def _numbered(arrays: Sequence[Array]) -> int:
