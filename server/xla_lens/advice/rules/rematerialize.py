@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import FLOATS, Dimensions, Effect, Facts
+from xla_lens.advice.facts import Dimensions, Effect, Facts
 from xla_lens.advice.function_inputs import ForwardReads, FunctionInputs, position_of
 from xla_lens.advice.functions import MOST_OF_A_CALL, Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
@@ -100,13 +100,13 @@ def _stored_carry(facts: Facts, effects: Iterable[Effect], layers: int) -> Itera
         return
     last = max(ends, key=facts.size.__getitem__)
     values = [*carried_anew(facts, writers, row_of(facts, writers, last))]
-    sizes = [int(facts.dump.values.size_bytes[value]) for value in values if _is_floating(facts, value)]
-    yield Effect(NONE, (Piece(facts.start[last], facts.end[last], layers * max(sizes, default=0)),), layers)
-
-
-def _is_floating(facts: Facts, value: int) -> bool:
-    shape = facts.dimensions(value)
-    return shape is not None and (shape.type in FLOATS or shape.type.startswith("c"))
+    shapes = {
+        value: shape for value in values if (shape := facts.dimensions(value)) and shape.type.startswith(_NUMBERS)
+    }
+    # Where it also carries others, such as the results of the stages of a pipeline, each iteration changes only some.
+    if len({*shapes.values()}) == 1:
+        size_bytes = sum(int(facts.dump.values.size_bytes[value]) for value in shapes)
+        yield Effect(NONE, (Piece(facts.start[last], facts.end[last], layers * size_bytes),), layers)
 
 
 def _read_by_like(facts: Facts, groups: Iterable[Sequence[Effect]]) -> set[int]:
@@ -228,6 +228,9 @@ def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
     """Whether a function that `jax.checkpoint` wraps is computed again from a value."""
     return any(is_computed_again(facts.op_name(read.name)) for read in facts.reads(effect.value))
 
+
+_NUMBERS: Final = ("f", "bf", "c")
+"""How the types of floating-point and complex numbers begin, which have gradients."""
 
 _FEWEST_IN_LINE: Final = 2
 """How many layers there are at least where nothing but values that are alike tells of layers."""
