@@ -193,6 +193,10 @@ class FunctionInputs:
             if each in passed:
                 continue
             passed.add(each)
+            # In a damaged module, the path of an element may get longer and longer.
+            if len(passed) > _MOST_STEPS:
+                self._is_complete = False
+                return
             read = writers.read(each.row)
             if before := taken_from(writers, each):
                 waiting.append(before)
