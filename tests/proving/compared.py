@@ -560,14 +560,8 @@ def conv(x: Any, kernel: Any) -> Any:
     return jax.nn.relu(lax.conv_general_dilated(x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
 
 
-def private_images(is_changed: bool, batch: int = 512) -> Compiled:
-    """DP-SGD of a convolutional net, whose gradients of single examples are convolutions in groups."""
-
-    def loss(params: Any, image: Any, label: Any) -> Any:
-        x = image[None]
-        for kernel in params["kernels"]:
-            x = conv(x, kernel)
-        return -jax.nn.log_softmax(x.reshape(-1) @ params["head"])[label]
+def private_step(is_changed: bool, loss: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of DP-SGD: the gradient of each image is clipped, and noise is added to their sum."""
 
     def clipped(params: Any, image: Any, label: Any) -> Any:
         gradients = jax.grad(loss)(params, image, label)
@@ -586,10 +580,25 @@ def private_images(is_changed: bool, batch: int = 512) -> Compiled:
             )[0]
         else:
             gradients = total(params, images, labels)
-        return jax.tree.map(lambda p, g: p - 1e-3 * (g + jax.random.normal(key, g.shape)) / batch, params, gradients)
+        return jax.tree.map(
+            lambda p, g: p - 1e-3 * (g + jax.random.normal(key, g.shape)) / len(images), params, gradients
+        )
+
+    return step
+
+
+def private_images(is_changed: bool, batch: int = 512) -> Compiled:
+    """DP-SGD of a convolutional net, whose gradients of single examples are convolutions in groups."""
+
+    def loss(params: Any, image: Any, label: Any) -> Any:
+        x = image[None]
+        for kernel in params["kernels"]:
+            x = conv(x, kernel)
+        return -jax.nn.log_softmax(x.reshape(-1) @ params["head"])[label]
 
     params = {"kernels": [of(3, 3, 3, 32), of(3, 3, 32, 64)], "head": of(4096, 10)}
-    return step, (params, of(batch, 32, 32, 3), of(batch, dtype=INT), of(2, dtype=jnp.uint32)), (0,)
+    arguments = params, of(batch, 32, 32, 3), of(batch, dtype=INT), of(2, dtype=jnp.uint32)
+    return private_step(is_changed, loss), arguments, (0,)
 
 
 def convolved_states(
@@ -651,27 +660,9 @@ def private_strides(is_changed: bool, batch: int = 64) -> Compiled:
             x = jax.nn.relu(groups.reshape(x.shape))
         return -jax.nn.log_softmax(x.mean((2, 3))[0] @ params["head"])[label]
 
-    def clipped(params: Any, image: Any, label: Any) -> Any:
-        gradients = jax.grad(loss)(params, image, label)
-        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(gradients)))
-        return jax.tree.map(lambda g: g / jnp.maximum(1.0, norm), gradients)
-
-    def total(params: Any, images: Any, labels: Any) -> Any:
-        return jax.tree.map(lambda g: jnp.sum(g, 0), jax.vmap(clipped, (None, 0, 0))(params, images, labels))
-
-    def step(params: Any, images: Any, labels: Any, key: Any) -> Any:
-        if is_changed:
-            parts = images.reshape(4, -1, *images.shape[1:]), labels.reshape(4, -1)
-            zeros = jax.tree.map(jnp.zeros_like, params)
-            gradients = lax.scan(
-                lambda sums, part: (jax.tree.map(jnp.add, sums, total(params, *part)), None), zeros, parts
-            )[0]
-        else:
-            gradients = total(params, images, labels)
-        return jax.tree.map(lambda p, g: p - 1e-3 * (g + jax.random.normal(key, g.shape)) / batch, params, gradients)
-
     params = {"kernels": [of(o, i, 3, 3) for i, o in pairwise(widths)], "head": of(widths[-1], 10)}
-    return step, (params, of(batch, 3, 32, 32), of(batch, dtype=INT), of(2, dtype=jnp.uint32)), (0,)
+    arguments = params, of(batch, 3, 32, 32), of(batch, dtype=INT), of(2, dtype=jnp.uint32)
+    return private_step(is_changed, loss), arguments, (0,)
 
 
 def diffused(is_changed: bool, points: int = 512, steps: int = 128) -> Compiled:

@@ -12,6 +12,8 @@ Rows rows_of(int width, size_t cell_size) {
 bool grow_rows(Rows *rows) { return reserve_rows(rows, rows->capacity + rows->capacity / 2 + 16); }
 
 bool reserve_rows(Rows *rows, size_t capacity) {
+  // For no bytes, `realloc` may return NULL.
+  if (capacity <= rows->capacity) return true;
   for (int i = 0; i < rows->width && !rows->is_out_of_memory; i++) {
     void *grown = realloc(rows->columns[i], capacity * rows->sizes[i]);
     if (grown) rows->columns[i] = grown;

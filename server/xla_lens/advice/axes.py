@@ -286,8 +286,7 @@ class Axes:
                 if axes & OF_FACTORS == OF_FACTORS and _is_forward(own):
                     self._note_pairs(array, count)
                 # XLA puts updates and their indices end to end to scatter all of them to one table.
-                is_of_scatter = own.opcode == b"concatenate" and own.op_name is None
-                if not (is_of_scatter and (array.is_index or array.is_from_backward)):
+                if not (_is_joined_by_xla(own) and (array.is_index or array.is_from_backward)):
                     self._note_neighbors(array)
             self.added |= axes & array.added
             if not array.is_from_backward:
@@ -528,7 +527,7 @@ class Axes:
         if dimensions is None:
             return self._of_elements(own, operands)
         sources = operands[: _SOURCES.get(own.opcode, len(operands))]
-        if own.opcode == b"concatenate" and own.op_name is None and all(one.is_from_backward for one in sources):
+        if _is_joined_by_xla(own) and all(one.is_from_backward for one in sources):
             sources = _apart(sources)
         is_regrouped = own.opcode in (b"bitcast", b"reshape")
         found = self._joint(dimensions, sources, is_index=_is_integer(own.shape), is_regrouped=is_regrouped)
@@ -585,8 +584,7 @@ class Axes:
                 parts = operands[: _SOURCES.get(own.opcode, len(operands))]
                 joined = merged([part.dimensions for part in parts], is_loose=True)
                 # What XLA adds by itself is a padding, such as that of a reduce-scatter of parts that are no multiples.
-                is_padding = own.op_name is None and own.opcode == b"concatenate"
-                dimensions = grown(joined, lengths, is_padded=is_padding)
+                dimensions = grown(joined, lengths, is_padded=_is_joined_by_xla(own))
                 if own.opcode == b"all-gather":
                     self._gather_axes(dimensions)
                 for number in _numbers(text, b"dimensions") if own.opcode == b"concatenate" else ():
@@ -1298,6 +1296,11 @@ def _is_one_hot(own: InstructionText, operands: Sequence[Array]) -> bool:
 
 def _both(left: Array, right: Array) -> tuple[tuple[Array, Array], ...]:
     return (left, right), (right, left)
+
+
+def _is_joined_by_xla(own: InstructionText) -> bool:
+    """Whether XLA, not the program, puts arrays end to end."""
+    return own.opcode == b"concatenate" and own.op_name is None
 
 
 def _apart(arrays: Sequence[Array]) -> list[Array]:

@@ -224,8 +224,8 @@ def padded(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimensi
 
 
 def _regrouped_within(dimensions: tuple[Dimension, ...], lengths: Lengths) -> tuple[Dimension, ...]:
-    """Dimensions with other lengths, where those of a padding are unknown: between those that stay, each has all axes
-    of what is there.
+    """The dimensions of other lengths where a padding hides how the elements are divided. The first and the last
+    dimensions that have their old lengths stay. Each of those between has the axes of all that were there.
     """
     pairs = [*map(length_of, dimensions)], lengths
     first = sum(1 for _ in takewhile(_are_equal, zip(*pairs, strict=False)))
