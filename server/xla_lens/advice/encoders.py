@@ -5,7 +5,7 @@ encoders of contrastive learning, for example.
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from xla_lens.advice.arrays import Array, counted_dimensions
+from xla_lens.advice.arrays import Array
 from xla_lens.advice.axes import Axes
 from xla_lens.advice.dimensions import axes_of
 from xla_lens.advice.facts import MUCH_SMALLER, Dimensions, Facts, Read
@@ -98,8 +98,7 @@ class _Encoders:
         """
         array, shape = self._facts.array(value), self._facts.computed[value]
         if array is None or not array.is_data:
-            # What is computed from the numbers of elements, such as frequencies, is no filling.
-            return shape in shapes and not (array and counted_dimensions(array))
+            return shape in shapes and self._facts.fills(value)
         is_encoding = self._is_encoding(_calls(self._facts.origins.of_value(value)))
         return array.is_drawn and shape.lengths[0] == self._size and is_encoding
 

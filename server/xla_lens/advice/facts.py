@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from xla_lens.advice.arrays import Array
+from xla_lens.advice.arrays import Array, counted_dimensions
 from xla_lens.advice.axes import Axes, Parameter
 from xla_lens.advice.dimensions import FIRST_AXIS, axes_of
 from xla_lens.advice.op_names import GRADIENT_WITHIN, folded, is_backward, is_differentiated, is_forward, is_marked
@@ -433,6 +433,13 @@ class Facts:
             return None
         path = index_path(self.dump, self.dump.values.index.item(value))
         return self.axes.array(self.origins.module.row_of(self.dump.names[self.name[value]]), path)
+
+    def fills(self, value: int) -> bool:
+        """Whether a computed array may be filled with one number: it depends on no input, nor on the numbers of its
+        elements, as frequencies do.
+        """
+        array = self.array(value)
+        return array is None or not (array.is_data or counted_dimensions(array))
 
     def axes_of_array(self, value: int) -> int:
         """The axes that an array has, as far as the HLO module tells."""

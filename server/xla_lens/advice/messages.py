@@ -65,7 +65,7 @@ class _Edges:
         filling = {
             value
             for value in facts.computed.keys() - of_edges
-            if facts.computed[value] in shapes and not ((array := facts.array(value)) and array.is_data)
+            if facts.computed[value] in shapes and facts.fills(value)
         }
         self.values = sorted(values | filling)
         self.owned_bytes = sum(facts.owned.get(value, 0) for value in self.values)

@@ -188,9 +188,11 @@ def _sums(facts: Facts, trained: Iterable[int], start: int, end: int) -> Iterato
 def has_too_few_images(facts: Facts, size: int, parts: int) -> bool:
     """Whether a TPU would convolve fewer images in one of several parts than it keeps apart, and all of them do not."""
     becomes_few = size // parts < _FEWEST_IMAGES <= size
+    if facts.dump.backend is not Backend.TPU or not becomes_few:
+        return False
     # It does so with images, not with sequences.
     has_kernels = any(len(shape.lengths) >= _RANK_OF_KERNEL for shape in facts.shapes_of_arguments.values())
-    return facts.dump.backend is Backend.TPU and becomes_few and has_kernels and mostly_convolves(facts)
+    return has_kernels and mostly_convolves(facts)
 
 
 def mostly_convolves(facts: Facts) -> bool:
