@@ -229,7 +229,7 @@ class Facts:
     @cached_property
     def all_arguments(self) -> Rows:
         """The arguments of the program, in all memory spaces."""
-        return tuple(sorted(value for value, _ in parameters_of(self.dump) if self.size[value] > 0))
+        return tuple(sorted(value for value in parameters_of(self.dump) if self.size[value] > 0))
 
     @cached_property
     def donated(self) -> frozenset[int]:

@@ -135,7 +135,7 @@ def unnamed_note(origins: Origins) -> Iterator[str]:
     module, dump = origins.module, origins.dump
     if module is None or b"metadata={" in module.data:
         return
-    names = [dump.names[dump.values.name.item(value)] for value, _ in parameters_of(dump)]
+    names = [dump.names[dump.values.name.item(value)] for value in parameters_of(dump)]
     if names and all(map(_TORCH_PARAMETER.fullmatch, names)):
         yield (
             "PyTorch/XLA leaves op_names and source lines out. With the environment variables `XLA_HLO_DEBUG=1` and "

@@ -13,7 +13,8 @@ the parameter or an alias of it runs before its buffer is overwritten.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from xla_lens.model.memory.alive import steps_of
 from xla_lens.model.tables.backend import Backend
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import row_ranges
-from xla_lens.syntax.columns import NONE, Kind, Rows, pairs
+from xla_lens.syntax.columns import NONE, Column, Kind, Rows, pairs
 from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
@@ -116,8 +117,8 @@ def find_donation(dump: DumpSet, updates: Mapping[int, int]) -> Donation:
     """
     is_known = _is_known(dump)
     donated = [
-        Donated(parameter, tuple(others), _allocated_bytes(dump, parameter))
-        for parameter, others in parameters_of(dump)
+        Donated(parameter, _others(dump, parameter), _allocated_bytes(dump, parameter))
+        for parameter in parameters_of(dump)
         if _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT)
     ]
     donated.sort(key=lambda row: (-row.size_bytes, row.parameter))
@@ -146,33 +147,40 @@ def _is_known(dump: DumpSet) -> bool:
     return dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
 
 
-def parameters_of(dump: DumpSet) -> Iterator[tuple[int, list[int]]]:
-    """Yield each parameter, with the other values in its allocation by their start."""
-    for values in _values_by_allocation(dump, Kind.PARAMETER):
-        parameter = next((value for value in values if _is_parameter(dump, value)), None)
-        if parameter is not None:
-            yield parameter, [value for value in values if value != parameter]
+def parameters_of(dump: DumpSet) -> list[int]:
+    """Return the parameters, the first of each allocation. In releases that quote no instructions, values that are live
+    from the start are parameters.
+    """
+    allocations, values = _values_by_allocation(dump, Kind.PARAMETER)
+    names, starts = dump.values.name[values], dump.values.start_step[values]
+    is_parameter = dump.has_opcode(b"parameter")[names] | (dump.has_opcode(None)[names] & (starts <= 0))
+    _, first = np.unique(allocations[is_parameter], return_index=True)
+    parameters: list[int] = values[is_parameter][first].tolist()
+    return parameters
 
 
-def outputs_of(dump: DumpSet) -> Iterator[int]:
-    """Yield the last value in each allocation of an output."""
-    yield from (values[-1] for values in _values_by_allocation(dump, Kind.MAYBE_LIVE_OUT))
+def outputs_of(dump: DumpSet) -> list[int]:
+    """Return the last value in each allocation of an output."""
+    allocations, values = _values_by_allocation(dump, Kind.MAYBE_LIVE_OUT)
+    outputs: list[int] = values[np.flatnonzero(np.diff(allocations, append=NONE))].tolist()
+    return outputs
 
 
-def _values_by_allocation(dump: DumpSet, kind: Kind) -> Iterator[list[int]]:
-    """The values in each allocation of a kind, by their start. Allocations without values are left out."""
+def _values_by_allocation(dump: DumpSet, kind: Kind) -> tuple[Column, Column]:
+    """The allocation of each value in those of a kind, and the values, by their start in each allocation."""
     allocations = np.flatnonzero(np.maximum(dump.allocations.kind, 0) & int(kind))
     counts = dump.allocations.slice_count[allocations]
     values = dump.value_of_slice[row_ranges(dump.allocations.first_slice[allocations], counts)]
-    order = np.lexsort((values, dump.values.start_step[values], np.repeat(allocations, counts)))
-    ordered_values, ends = values[order].tolist(), counts.cumsum().tolist()
-    yield from (ordered_values[start:end] for start, end in pairwise([0, *ends]) if start < end)
+    of_values = np.repeat(allocations, counts)
+    order = np.lexsort((values, dump.values.start_step[values], of_values))
+    return of_values[order], values[order]
 
 
-def _is_parameter(dump: DumpSet, value: int) -> bool:
-    """Whether a value is a parameter. In releases that quote no instructions, values that start first are."""
-    opcode = dump.opcode(dump.name_of(value))
-    return opcode == b"parameter" or (opcode is None and dump.values.start_step[value] <= 0)
+def _others(dump: DumpSet, parameter: int) -> Rows:
+    """The other values in the allocation of a parameter, by their start."""
+    values = np.sort(dump.values_of_allocation(dump.values.allocation.item(parameter)))
+    values = values[np.argsort(dump.values.start_step[values], kind="stable")]
+    return tuple(values[values != parameter].tolist())
 
 
 def _has_kind(dump: DumpSet, value: int, kind: Kind) -> bool:
@@ -235,7 +243,7 @@ def _key(dump: DumpSet, value: int) -> _Key:
 def _candidates(dump: DumpSet, outputs: Sequence[int]) -> dict[_Key, list[int]]:
     """The parameters that are not donated, by what they have in common with some outputs."""
     parameters: dict[_Key, list[int]] = {_key(dump, output): [] for output in outputs}
-    for value, _ in parameters_of(dump):
+    for value in parameters_of(dump):
         here = parameters.get(_key(dump, value))
         if here is not None and not _has_kind(dump, value, Kind.MAYBE_LIVE_OUT):
             here.append(value)
@@ -246,9 +254,11 @@ def _outputs(dump: DumpSet) -> Iterator[tuple[int, int]]:
     """The first value and the output in each allocation of an output without a parameter. Tuples, which are tables of
     pointers, are left out.
     """
-    for values in _values_by_allocation(dump, Kind.MAYBE_LIVE_OUT):
-        live = [value for value in values if dump.values.live_range[value] != NONE]
-        is_own = live and _allocated_bytes(dump, live[0]) and not _has_kind(dump, live[0], Kind.PARAMETER)
+    allocations, values = _values_by_allocation(dump, Kind.MAYBE_LIVE_OUT)
+    is_live = dump.values.live_range[values] != NONE
+    for _, group in groupby(pairs(allocations[is_live], values[is_live]), key=itemgetter(0)):
+        live = [value for _, value in group]
+        is_own = _allocated_bytes(dump, live[0]) and not _has_kind(dump, live[0], Kind.PARAMETER)
         if is_own and _array_shape(dump, live[-1]):
             yield live[0], live[-1]
 
@@ -314,7 +324,7 @@ that end in the update of a parameter after a product (`kind=kOutput`).
 def _kept_apart(dump: DumpSet) -> Iterator[KeptApart]:
     """Follow each parameter through its copies, including those to another memory space and back."""
     color, copying = dump.values.color, _copying(dump)
-    for parameter, _ in parameters_of(dump):
+    for parameter in parameters_of(dump):
         if dump.values.used_value.item(parameter) not in copying:
             continue
         shape, is_donated = _array_shape(dump, parameter), _has_kind(dump, parameter, Kind.MAYBE_LIVE_OUT)
