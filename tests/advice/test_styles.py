@@ -610,7 +610,10 @@ def test_both_caches_of_a_loop_are_carried(tmp_path: Path) -> None:
 def test_examples_may_be_mixed_before_a_net_gets_them(tmp_path: Path) -> None:
     """The parts are of what mixup makes of all examples. Weights of classes by their counts are nothing like it."""
     (action,) = (each for each in _advice("mixed_up", tmp_path).actions if each.rule == "microbatches")
-    assert plain_text(action.what).endswith(". Mix the examples first, as for mixup, and split what comes of that")
+    assert plain_text(action.what).endswith(
+        ". Compute first, of the whole batch, what depends on several examples, such as returns of rewards or what "
+        "mixup makes, and split that"
+    )
     assert "normalized" not in plain_text(action.what)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, analysis_of, module_of, needs_shared_dumps
+from samples import DUMPS, SHARED_DUMPS, analysis_of, extracted, module_of, needs_shared_dumps
 from xla_lens.advice.advise import advise
 from xla_lens.advice.axes import Axes
 from xla_lens.advice.facts import Facts
@@ -130,3 +130,32 @@ def test_an_axis_that_a_module_does_not_show_is_unknown(tmp_path: Path) -> None:
 def test_the_batch_is_followed_through_what_xla_makes_of_products(folder: str, names: str) -> None:
     path = next((SHARED_DUMPS / folder).glob("module_0000*-buffer-assignment.txt"))
     assert _advice(path)["microbatches"] == _SPLIT.format(names)
+
+
+@pytest.mark.parametrize("program", ["overlapping", "spread_out"])
+def test_sums_of_a_loss_are_no_normalization(program: str, tmp_path: Path) -> None:
+    """The net has batch normalization, and its loss is a quotient of sums over the batch, or the entropy of a mean over
+    it: what comes of these sums reaches the examples in the backward pass alone.
+    """
+    assert "microbatches" not in _advice(extracted(program, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        # The hour of each row, from its number.
+        ("hours", ". Split the numbers of the examples, too, with which the program computes"),
+        # What a loop makes of the rewards of all rows, through which no gradient goes.
+        ("returns_of_rewards", ". Compute first, of the whole batch, what depends on several examples"),
+    ],
+)
+def test_what_depends_on_the_places_of_examples_is_told(program: str, words: str, tmp_path: Path) -> None:
+    assert words in _advice(extracted(program, tmp_path))["microbatches"]
+
+
+def test_all_that_may_begin_as_donated_weights_is_told(tmp_path: Path) -> None:
+    """Three trees are read in the forward pass. The frozen one is none of the layers of one model."""
+    assert (
+        "(teacher must not be params itself, mean must not be params itself"
+        in _advice(extracted("consistent", tmp_path))["donate"]
+    )

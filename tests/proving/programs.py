@@ -35,7 +35,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from proving import compared, encoded, forward, graphs, parts
+from proving import compared, encoded, forward, frozen, graphs, parts
 from proving.traps import TRAPS
 
 HALF, FULL = jnp.bfloat16, jnp.float32
@@ -586,10 +586,10 @@ def traps() -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
 
 
 CHANGED = "changed"
-"""The change of the programs of `forward.py`, `compared.py`, `parts.py`, `encoded.py` and `graphs.py`."""
+"""The change of the programs of `forward.py`, `compared.py`, `parts.py`, `encoded.py`, `graphs.py` and `frozen.py`."""
 
-_CASES = {**forward.CASES, **compared.CASES, **parts.CASES, **encoded.CASES, **graphs.CASES}
-_LOOKALIKES = {**forward.TRAPS, **compared.TRAPS, **parts.TRAPS, **encoded.TRAPS, **graphs.TRAPS}
+_CASES = {**forward.CASES, **compared.CASES, **parts.CASES, **encoded.CASES, **graphs.CASES, **frozen.CASES}
+_LOOKALIKES = {**forward.TRAPS, **compared.TRAPS, **parts.TRAPS, **encoded.TRAPS, **graphs.TRAPS, **frozen.TRAPS}
 
 
 def program(name: str) -> Program:

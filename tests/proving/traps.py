@@ -201,6 +201,80 @@ def batch_normalized() -> Made:
     return trained(loss, params, of(batch, size, size, width), of(batch, dtype=INT))
 
 
+def overlapping(batch: int = 64, size: int = 64, width: int = 32, *, is_entropy: bool = False) -> Made:
+    """A convolutional net with batch normalization whose loss is a quotient of sums over the batch, or the entropy of
+    a mean over it: the gradient of each example depends on all of them, by what no layer normalizes.
+    """
+
+    def loss(params: Any, images: Any, labels: Any) -> Any:
+        x = images
+        for kernel in params["kernels"]:
+            x = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = jax.nn.relu((x - jnp.mean(x, (0, 1, 2))) * lax.rsqrt(jnp.var(x, (0, 1, 2)) + 1e-5))
+        found = jax.nn.softmax(x @ params["head"])
+        if is_entropy:
+            mean = jnp.mean(found, (0, 1, 2))
+            return jnp.sum(mean * jnp.log(mean)) - jnp.mean(jnp.sum(found * jnp.log(found), -1))
+        wanted = jax.nn.one_hot(labels, 8)
+        both = jnp.sum(found * wanted, (0, 1, 2))
+        return jnp.mean(1 - 2 * both / jnp.sum(found + wanted, (0, 1, 2)))
+
+    params = {"kernels": [of(3, 3, width, width)] * 3, "head": of(width, 8)}
+    return trained(loss, params, of(batch, size, size, width), of(batch, size, size, dtype=INT))
+
+
+def hours(batch: int = 16384, width: int = 512) -> Made:
+    """Rows that are hours, one after another: the net gets the time of each from its number."""
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        time = jnp.arange(batch)[:, None] / 24 * jnp.arange(1, 17)
+        x = jnp.concatenate([x, jnp.sin(time), jnp.cos(time)], -1) @ params["in"]
+        for weights in params["layers"]:
+            x = residual(weights, x)
+        return jnp.mean((x @ params["out"] - y) ** 2)
+
+    params = {"in": of(96, width), "layers": mlp_layers(3, width), "out": of(width, 8)}
+    return trained(loss, params, of(batch, 64), of(batch, 8))
+
+
+def returns(batch: int = 16384, width: int = 512) -> Made:
+    """The values of states of one trajectory, fitted to what a loop makes of the rewards that come later."""
+
+    def loss(params: Any, x: Any, rewards: Any) -> Any:
+        for weights in params["layers"]:
+            x = residual(weights, x)
+
+        def earlier(total: Any, reward: Any) -> Any:
+            total = reward + 0.99 * total
+            return total, total
+
+        _, wanted = lax.scan(earlier, 0.0, rewards, reverse=True)
+        return jnp.mean(((x @ params["out"])[:, 0] - wanted) ** 2)
+
+    params = {"layers": mlp_layers(3, width), "out": of(width, 1)}
+    return trained(loss, params, of(batch, width), of(batch))
+
+
+def consistent(batch: int = 4096, width: int = 512) -> Made:
+    """A model that learns from its own average, and from a frozen model. Both may begin as the model itself."""
+
+    def through(layers: Any, x: Any) -> Any:
+        for weights in layers:
+            x = residual(weights, x)
+        return x
+
+    def step(params: Any, mean: Any, teacher: Any, x: Any) -> Any:
+        def loss(params: Any) -> Any:
+            near = lax.stop_gradient(through(mean, x - 0.1 * through(teacher, x)))
+            return jnp.mean((through(params, x) - near) ** 2)
+
+        params = jax.tree.map(lambda p, g: p - 1e-3 * g, params, jax.grad(loss)(params))
+        return params, jax.tree.map(lambda m, p: 0.99 * m + 0.01 * p, mean, params)
+
+    layers = mlp_layers(4, width)
+    return named(step, "params", "mean", "teacher", "x"), (layers, layers, layers, of(batch, width)), ()
+
+
 def dropped() -> Made:
     """Dropout: microbatches are right, but draw other numbers."""
     batch, width = 4096, 256
@@ -1105,6 +1179,11 @@ TRAPS: dict[str, Trap] = {
     "saliency": Trap(saliency, ("microbatches",)),
     "accumulating": Trap(accumulating, ("microbatches",)),
     "batch_normalized": Trap(batch_normalized, ("attention-scores", "logits"), ("microbatches:normalization",)),
+    "overlapping": Trap(overlapping, ("microbatches",)),
+    "spread_out": Trap(partial(overlapping, is_entropy=True), ("microbatches",)),
+    "hours": Trap(hours, (), ("microbatches:Split the numbers of the examples",)),
+    "returns": Trap(returns, (), ("microbatches:Compute first, of the whole batch",)),
+    "consistent": Trap(consistent, ("donate:'teacher'",), ("donate:teacher must not be params itself",)),
     "dropped": Trap(dropped, ("attention-scores", "logits"), ("microbatches:random numbers",)),
     "square_mlp": Trap(square_mlp, ("attention-scores", "logits"), ("microbatches",)),
     "gated_mlp": Trap(gated_mlp, ("attention-scores", "logits"), ("microbatches",)),

@@ -29,6 +29,7 @@ from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules import (
     associative_scan,
     attention_scores,
+    converted_arguments,
     cpu_scheduler,
     donate,
     encoded_batch,
@@ -65,6 +66,7 @@ RULES: Final = (
     donate.ROW,
     rematerialize.ROW,
     optimizer_state.ROW,
+    converted_arguments.ROW,
     attention_scores.ROW,
     logits.ROW,
     microbatches.ROW,
@@ -203,6 +205,8 @@ class _Search(Struct, frozen=True, eq=False):
         layers = {effect.value: effect.layers for _, part in found for effect in part if effect.layers > 1}
         found = [
             (row, [effect._replace(layers=layers.get(effect.value, effect.layers)) for effect in part])
+            if not row.is_about_layers
+            else (row, part)
             for row, part in found
         ]
         changes = sorted(

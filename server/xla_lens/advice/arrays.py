@@ -23,7 +23,8 @@ class Array(NamedTuple):
     where numbers equal those of elements, as in one-hot vectors. Of a mask that a TPU packs, `packed` is the dimension
     whose elements are the bits of each number; empty for all else. `reduced` are the marks of the dimensions of
     products of positions along which the forward pass has reduced what it depends on. `is_from_backward` says that it
-    depends on what the backward pass has computed.
+    depends on what the backward pass has computed. `sums` are the bits of the sums of the forward pass that it depends
+    on, one for those of each operation.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -40,6 +41,7 @@ class Array(NamedTuple):
     reduced: int = 0
     is_from_backward: bool = False
     joined_within: int = 0
+    sums: int = 0
 
     @property
     def axes(self) -> int:
@@ -109,6 +111,7 @@ def union(one: Result, other: Result) -> Result:
             one.reduced | other.reduced,
             one.is_from_backward or other.is_from_backward,
             one.joined_within | other.joined_within,
+            one.sums | other.sums,
         )
     if isinstance(one, Array) or isinstance(other, Array) or len(one) != len(other):
         return one
@@ -197,4 +200,5 @@ def unknown_array(lengths: Lengths, operands: Sequence[Array], *, joins: bool) -
         reduced=reduce(or_, (array.reduced for array in operands), 0),
         is_from_backward=any(array.is_from_backward for array in operands),
         joined_within=reduce(or_, (array.joined_within for array in operands), axes * is_trained),
+        sums=reduce(or_, (array.sums for array in operands), 0),
     )

@@ -87,10 +87,10 @@ class Averages:
         names.update({value: parts[value][0] for value in others[:_MOST_LEAVES]})
         read = [value for value in values if self._is_read_forward(value)]
         weights = [value for value in read if value not in facts.inputs]
-        # Where more of these are side by side, what stays as it is may be some layers of one model.
+        # Where more of these are side by side in a tree, what stays as it is may be some layers of one model.
         beside = {value: parts[value][: len(parts[value]) - most - 1] for value in values}
         siblings = Counter(beside[value] for value in read)
-        models = [value for value in values if most and siblings[beside[value]] <= _MOST_MODELS]
+        models = [value for value in values if most and (not beside[value] or siblings[beside[value]] <= _MOST_MODELS)]
         frozen = {value for value in models if self._is_frozen(value)}
         # What a program returns as it is may be donated beside what it does not return.
         returned = {value for value in frozen if facts.new_version(value) != NONE}

@@ -66,7 +66,7 @@ from xla_lens.advice.dimensions import (
     total,
     without,
 )
-from xla_lens.advice.op_names import RANDOM_BITS, is_backward, is_differentiated
+from xla_lens.advice.op_names import RANDOM_BITS, folded, is_backward, is_differentiated
 from xla_lens.model.attribution.writers import BRANCHES, ELEMENT_INDEX
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
@@ -101,6 +101,40 @@ class _Known(NamedTuple):
 
     number: int
     reductions: Counter[int] | None = None
+
+
+class _Sums:
+    """The sums of the forward pass over axes of what depends on weights that are trained, and whether they reach arrays
+    that still have these axes. Each has a bit, the same for those of several layers, but for one that depends on
+    another one of the same calls, as a variance does on a mean.
+    """
+
+    def __init__(self) -> None:
+        self._bits, self._axes = dict[tuple[object, ...], int](), dict[int, int]()
+        self._early = self._late = self._early_axes = 0
+
+    def bit_of(self, calls: tuple[str | None, ...], axes: int, before: int) -> int:
+        """Return the bit of a sum over some axes that some calls make. `before` are those that it depends on."""
+        is_second = bool(self._bits.get((*calls, axes, False), 0) & before)
+        bit = self._bits.setdefault((*calls, axes, is_second), 1 << len(self._bits))
+        self._axes[bit] = axes
+        return bit
+
+    def reach(self, array: Array, axes: int) -> None:
+        """Note that an array has some axes that sums have added up on which it depends."""
+        if axes:
+            sums = sum(bit for bit in bits_of(array.sums) if self._axes[bit] & axes)
+            if array.is_from_backward:
+                self._late |= sums
+            else:
+                self._early |= sums
+                self._early_axes |= axes
+
+    @property
+    def late(self) -> int:
+        """The axes of which some sums reach no such arrays in the forward pass, but may do so in the backward pass."""
+        late = self._late & ~self._early
+        return ~self._early_axes | reduce(or_, map(self._axes.__getitem__, bits_of(late)), 0)
 
 
 class Axes:
@@ -163,7 +197,7 @@ class Axes:
         self, module: HloModule, arguments: Mapping[tuple[int, ...], Parameter], lengths: Mapping[int, int]
     ) -> None:
         self.added = self.joined = self.joined_within = self.moved = self.normalized = self.normalized_trained = 0
-        self.trained_sums = self.products_apart = self.updated = self.of_own_weights = 0
+        self.trained_sums = self.products_apart = self.updated = self.of_own_weights = self.random = self.numbered = 0
         self.looked_up = set[int]()
         self.scores, self.exponentials, self.weights = set[int](), set[int](), set[int]()
         self.learned_scores = set[Lengths]()
@@ -186,7 +220,7 @@ class Axes:
         """The bodies of the loops around what is followed."""
         self.results: tuple[Array, ...] = ()
         self._module, self._arguments, self._lengths = module, arguments, lengths
-        self.random, self.is_random_input, self.numbered, self._added_early = 0, False, 0, 0
+        self._sums, self.is_random_input = _Sums(), False
         self._gathered = dict(lengths)
         """The length of each axis on all devices together, as far as arrays with it are gathered, or of several arrays
         end to end.
@@ -222,8 +256,8 @@ class Axes:
 
     @property
     def added_late(self) -> int:
-        """The axes whose sums reach arrays that still have them in the backward pass alone."""
-        return self.added & ~self._added_early
+        """The axes of which some sums reach arrays that still have them in the backward pass alone."""
+        return self.added & self._sums.late
 
     def array(self, row: int, path: Iterable[int]) -> Array | None:
         """Return what is known of the result of the instruction in a row, or of an element of it; None if nothing is,
@@ -273,8 +307,9 @@ class Axes:
             operands = [self._found[number] if number != NONE else NOTHING for number in key[1:]]
         result = self._result(own, operands, parameters)
         result = drawn(result) if is_drawn else result
-        if own.opcode not in _CALLING and is_backward(own.op_name):
-            result = from_backward(result)
+        if own.opcode not in _CALLING:
+            is_late = is_backward(own.op_name)
+            result = from_backward(result) if is_late else self._with_sums(own, operands, result)
         for array in arrays_of(result):
             axes = array.axes
             self.random |= axes * array.is_drawn
@@ -289,8 +324,7 @@ class Axes:
                 if not (_is_joined_by_xla(own) and (array.is_index or array.is_from_backward)):
                     self._note_neighbors(array)
             self.added |= axes & array.added
-            if not array.is_from_backward:
-                self._added_early |= axes & array.added
+            self._sums.reach(array, axes & array.added)
             self.joined |= axes & array.joined
             self.joined_within |= axes & array.joined_within
         known = _Known(self._number(result), self.reductions)
@@ -299,6 +333,18 @@ class Axes:
         if self._form[row] != NONE and own.opcode not in (b"parameter", b"async-update"):
             self._known[self._is_prefetching][key] = known
         return known
+
+    def _with_sums(self, own: InstructionText, operands: Iterable[Result], result: Result) -> Result:
+        """The result of an instruction of the forward pass, with its bit if it adds up axes of its operands."""
+        if not isinstance(result, Array) or not (result.is_trained and result.added & ~result.axes):
+            return result
+        before = reduce(or_, (array.axes for operand in operands for array in arrays_of(operand)), 0)
+        gone = before & result.added & ~result.axes
+        if not gone:
+            return result
+        metadata = own.metadata()
+        calls = folded(own.op_name), *map(metadata.get, _CALLS)
+        return result._replace(sums=result.sums | self._sums.bit_of(calls, gone, result.sums))
 
     def _note_neighbors(self, array: Array) -> None:
         """Note the axes that share a dimension: if it is longer than any of them, the arrays are put end to end."""
@@ -587,8 +633,10 @@ class Axes:
                 dimensions = grown(joined, lengths, is_padded=_is_joined_by_xla(own))
                 if own.opcode == b"all-gather":
                     self._gather_axes(dimensions)
-                for number in _numbers(text, b"dimensions") if own.opcode == b"concatenate" else ():
-                    self._note_ends(dimensions[number], [part.dimensions[number] for part in parts])
+                if own.opcode == b"concatenate":
+                    self.numbered |= _numbered(parts) if _is_forward(own) and not _is_integer(own.shape) else 0
+                    for number in _numbers(text, b"dimensions"):
+                        self._note_ends(dimensions[number], [part.dimensions[number] for part in parts])
                 # So do the examples of two batches end to end. Tiles may divide these into two dimensions.
                 for dimension in dimensions:
                     self._gather_axes((dimension,))
@@ -763,6 +811,7 @@ class Axes:
             reduced=reduce(or_, (operand.reduced for operand in operands), 0),
             is_from_backward=any(operand.is_from_backward for operand in operands),
             joined_within=joined_within,
+            sums=reduce(or_, (operand.sums for operand in operands), 0),
         )
 
     def _paired(self, dimensions: Sequence[Dimension], operands: Sequence[Array] = ()) -> int:
@@ -1131,8 +1180,11 @@ class Axes:
             batch[place] = together(batch[place], table.dimensions[here])
         rank = len(lengths_of(own.shape))
         dimensions = [slices.pop(0) if number in offset else batch.pop(0) for number in range(rank)]
-        # What selects an element is no number of it.
-        return self._joint(without(dimensions, COUNTED), (table, indices), joined=joined)
+        # What selects an element is no number of it, but for rows of weights that are selected by their numbers alone.
+        is_by_number = table.is_trained and not (table.is_data or indices.is_data)
+        return self._joint(
+            dimensions if is_by_number else without(dimensions, COUNTED), (table, indices), joined=joined
+        )
 
     def _scatter(self, own: InstructionText, text: bytes, operands: Sequence[Array]) -> Result:
         """A table with updates at some elements: sums of what the updates have and the table has not."""
@@ -1316,10 +1368,10 @@ def _apart(arrays: Sequence[Array]) -> list[Array]:
 
 
 def _numbered(arrays: Sequence[Array]) -> int:
-    """The axes of arrays that are combined with others that depend on nothing but the numbers of their elements."""
+    """The axes of arrays that are combined with others that depend on the numbers of their elements, and on no data."""
     found = 0
     for one, other in permutations(arrays, 2):
-        if other.is_data and not (one.is_data or one.is_trained or one.is_drawn or other.is_drawn):
+        if other.is_data and not (one.is_data or one.is_drawn or other.is_drawn):
             pairs = zip(one.dimensions, other.dimensions, strict=False)
             found |= all_axes(there for here, there in pairs if here == ((COUNTED, length_of(there)),))
     return found & ~MARKS
@@ -1471,6 +1523,9 @@ _MOST_DEPTH: Final = 50
 
 _MOST_ITERATIONS: Final = 4
 """How often a loop is followed."""
+
+_CALLS: Final = ("stack_frame_id", "source_file", "source_line")
+"""The metadata that tell which calls make an instruction."""
 
 _SLICING: Final = frozenset((b"slice", b"dynamic-slice"))
 _BODY_AND_CONDITION: Final = 2

@@ -20,6 +20,7 @@ class Rule(StrEnum):
     ASSOCIATIVE_SCAN = "associative-scan"
     MAPPED_BATCH = "mapped-batch"
     ENCODED_BATCH = "encoded-batch"
+    CONVERTED_ARGUMENTS = "converted-arguments"
     MESSAGES = "messages"
     SIMILARITY = "similarity"
     ONE_HOT = "one-hot"

@@ -127,10 +127,14 @@ class _Encoders:
                     self._comparing.add(read)
                     self._mixed |= {calls} if of_examples else set()
 
-    def encoded(self) -> Encoded:
-        """Return it with the names of the examples, and with the first line that computes something from all."""
-        facts = self._facts
-        inputs = [value for value in facts.inputs if facts.axes_of_array(value) & self._axis and self._reads(value)]
+    def encoded(self) -> Encoded | None:
+        """Return it with the names of the examples, and with the first line that computes something from all. None if
+        no encoder reads examples.
+        """
+        facts, axis = self._facts, self._facts.axis_of_examples(self._size)
+        inputs = [value for value in facts.inputs if facts.axes_of_array(value) & axis and self._reads(value)]
+        if not inputs:
+            return None
         weights = [value for value in facts.arguments if value not in facts.inputs and self._reads(value)]
         lines = (self._line(read.name) for read in sorted(self._comparing))
         batch = Batch(facts.names_of(inputs), self._size, is_random=bool(self._axes.random & self._axis))

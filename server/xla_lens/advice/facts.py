@@ -536,7 +536,7 @@ class Facts:
                     ),
                     statistics=tuple(name for name, is_added in others.items() if is_added),
                     decided=tuple(name for name, is_added in others.items() if not is_added),
-                    is_mixed=bool(axes.moved & axis),
+                    is_mixed=bool((axes.moved | axes.joined) & (axis | numbers)),
                     is_numbered=bool(axes.numbered & (axis | numbers)),
                     across=across,
                 )
@@ -714,7 +714,9 @@ class Facts:
         size = max(values, key=lambda size: (sum(map(self.owned.__getitem__, values[size])), size))
         counts = {prod(self.computed[value].lengths) for value in values[size]}
         is_summed = any(self.axes.totals[count] & self.axis(size) for count in counts)
-        return Batch(self._names_of_batch(size, 0), size, is_summed=is_summed, is_apart=True)
+        has_results = any(result.axes & self.axis(size) for result in self.axes.results)
+        names = self._names_of_batch(size, 0)
+        return Batch(names, size, is_summed=is_summed, is_apart=True, has_results=has_results)
 
     @property
     def _tells_training(self) -> bool:
@@ -918,12 +920,16 @@ class Facts:
         waiting = [value]
         for each in waiting:
             for read in self.reads(each):
-                opcode = self.dump.opcode(read.name)
-                if opcode in _COPYING or (opcode in _SLICING and self.op_name(read.name) is None):
+                if self.is_copy(read.name):
                     waiting += [made for made in self.defined_by(read.name) if made not in waiting]
                 # The end of an asynchronous copy reads nothing.
                 elif not _END.match(self.dump.names[read.name]):
                     yield read
+
+    def is_copy(self, name: int) -> bool:
+        """Whether an instruction passes the content of a value on, in whole or in slices."""
+        opcode = self.dump.opcode(name)
+        return opcode in _COPYING or (opcode in _SLICING and self.op_name(name) is None)
 
     def defined_by(self, name: int) -> list[int]:
         """The values that an instruction defines."""

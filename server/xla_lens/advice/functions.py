@@ -60,8 +60,10 @@ class Functions:
             origin = self._origins.of_value(effect.source_value)
             functions = _callers(origin)
             if is_part:
-                # To wrap a function around a loop frees nothing of what the loop saves.
-                around = self._around_loop(effect.value)
+                # To wrap a function around a loop frees nothing of what the loop saves, unless it is one of several.
+                around = self._around_loop(effect.source_value)
+                if effect.layers == 1 and self._facts.opcode(effect.source_value) == b"while":
+                    functions, around = {name: functions[name] for name in functions if name in around}, set()
                 if effect.layers == 1:
                     # Nor what a function saves that computes a whole model, or several layers.
                     around |= self._called_once.models | (self._called_once.functions if is_unrolled else set())
@@ -84,12 +86,15 @@ class Functions:
             totals.update(dict.fromkeys(functions, sizes[effect.value]))
             callers_of_changes.append(functions)
         # The caller of the largest value counts.
-        callers: dict[str, StackFrame | None] = {}
+        callers, depths = dict[str, StackFrame | None](), Counter[str]()
         for functions in reversed(callers_of_changes):
             callers.update(functions)
+            for depth, name in enumerate(reversed(functions)):
+                depths[name] = max(depths[name], depth)
         # What each iteration calls several times, and so computes most values as often, keeps the inputs of each call.
         several = {name for name, found in places.items() if _are_repeated(found)}
-        most = (name for name in callers if totals[name] >= all_bytes * share and name not in several)
+        innermost = sorted(callers, key=depths.__getitem__, reverse=True)
+        most = (name for name in innermost if totals[name] >= all_bytes * share and name not in several)
         function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
         if function is None:
             return None
@@ -163,9 +168,9 @@ class Functions:
                 lines_of.setdefault(name, {}).setdefault(calls[depth + 1 :], Counter())[calls[depth]] += count
         once, models = set[str | None](), set[str | None]()
         for name, places in lines_of.items():
-            first, *others = places.values()
+            first, *others = sorted(places.values(), key=Counter.total, reverse=True)
             everywhere = sum(others, first)
-            is_looping = max(first.values()) > 1 and all(other == first for other in others)
+            is_looping = max(first.values()) > 1 and all(_are_alike(first, other) for other in others)
             counts = first if is_looping else everywhere
             single = sum(count == 1 for count in counts.values())
             # XLA merges products with one factor in common, so a layer may have a few of these lines, too.
@@ -298,15 +303,22 @@ class Functions:
 
 
 def _are_products(sources: Sources) -> Mask:
-    """Whether each instruction is a product: one of XLA, or a call of a library, such as cuDNN."""
+    """Whether each instruction is a product: one of XLA, or a call of a library, such as cuDNN, or the sum in place of
+    a product with a vector.
+    """
     are_products, are_calls = (
         np.array([opcode in opcodes for opcode in sources.opcodes], np.bool_)[sources.opcode]
-        for opcodes in (PRODUCTS, (b"custom-call",))
+        for opcodes in (PRODUCTS, (b"custom-call", b"reduce"))
     )
     names = np.unique(sources.op_name[are_calls]).tolist()
     of_products = [name for name in names if sources.op_names[name].endswith(PRODUCTS_OF_JAX)]
     found: Mask = are_products | (are_calls & np.isin(sources.op_name, of_products))
     return found
+
+
+def _are_alike(counts: Counter[StackFrame], others: Counter[StackFrame]) -> bool:
+    """Whether calls of a function compute the same, but for a few products that XLA computes once for several calls."""
+    return (counts & others).total() >= MOST_OF_A_CALL * max(counts.total(), others.total())
 
 
 def _are_repeated(places: Counter[tuple[Frames, str | None]]) -> bool:

@@ -53,6 +53,8 @@ class _Edges:
         """The stages of the values of the forward pass."""
         self._whole, self._sums = set[int](), set[int]()
         """The values of edges that have to be whole, and the sums in nodes."""
+        self._copied = dict[int, list[int]]()
+        """What values of edges are copies of, in whole or in slices."""
         self._read_in = defaultdict[int, set[int]](set)
         """The later stages in which values of edges are read that depend on no nodes."""
         self._is_gathered = False
@@ -125,7 +127,17 @@ class _Edges:
             # Each part can gather again what it reads.
             is_gathered = _GATHER.search(facts.op_name(facts.name[operand]) or "") is not None
             if not is_gathered and (is_late or not (is_of_edges or is_sum)):
-                self._whole.add(operand)
+                self._need_whole(operand)
+        if is_of_edges and facts.is_copy(facts.name[value]):
+            self._copied[value] = [*edges]
+
+    def _need_whole(self, value: int) -> None:
+        """Note a value that has to be whole, and so do those that it is a copy of."""
+        waiting = [value]
+        for each in waiting:
+            if each not in self._whole:
+                self._whole.add(each)
+                waiting += self._copied.get(each, ())
 
     def _is_sum(self, name: int) -> bool:
         """Whether an instruction adds up what it scatters. The gradient of a maximum counts where it is, too."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from xla_lens.advice.averages import Averages
+from xla_lens.advice.conversions import unconverted
 from xla_lens.advice.encoders import encoded
 from xla_lens.advice.facts import NNX_STATE, Effect, Facts
 from xla_lens.advice.functions import Functions
@@ -58,6 +59,7 @@ class Program:
             averages=facts.kept(Averages).donated({effect.value for effect in effects}),
             has_moments=self._have_moments(effects),
             updated=self._updated,
+            unconverted=facts.kept(unconverted),
         )
 
     def _line_of_loop(self, effect: Effect) -> StackFrame | None:

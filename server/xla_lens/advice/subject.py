@@ -179,6 +179,15 @@ class Messages(Struct, frozen=True):
     sums: Rows
 
 
+class Unconverted(Struct, frozen=True):
+    """The paths of what a program reads in float32 in the trees of the arguments that it only converts. All of these
+    have `rank` dimensions at least and those fewer, None if that does not tell them apart.
+    """
+
+    paths: tuple[str, ...]
+    rank: int | None
+
+
 class Average(Struct, frozen=True):
     """An argument that is an average of another one, such as a weight, both as rows of `DumpSet.values`, and the names
     of the trees that they are in: ``ema`` and ``params``. If `is_frozen`, it is none, but has the same place in a tree,
@@ -215,7 +224,8 @@ class Subject(Struct, frozen=True):
     None if it is unknown. The work of the program is divided among `devices`. `donated` are the names of arguments that
     have to be donated for it, and `averages` those that are donated together with what they are averages of, and frozen
     ones beside what is donated. `updated` are the allocations of the arguments that the program returns anew and that
-    are not donated. `has_moments` says that some of the buffers are of an optimizer's state.
+    are not donated. `has_moments` says that some of the buffers are of an optimizer's state. `unconverted` is what is
+    left in float32 of trees that the program converts, None if it converts all or nothing.
     """
 
     dump: DumpSet
@@ -240,6 +250,7 @@ class Subject(Struct, frozen=True):
     averages: tuple[Average, ...] = ()
     updated: frozenset[int] = frozenset()
     has_moments: bool = False
+    unconverted: Unconverted | None = None
 
     @property
     def is_sharded(self) -> bool:

@@ -98,6 +98,7 @@ def _what(subject: Subject) -> Inlines:
     if subject.mapped and subject.mapped.is_apart:
         shape = Name(subject.groups[0].shape, role=Role.SHAPE)
         and_add = ", and add up the sums" if subject.mapped.is_summed else ""
+        and_add += ", and join the results of each" if subject.mapped.is_summed and subject.mapped.has_results else ""
         return ("Compute ", shape, *subject.in_function, f" for {examples} at a time instead of all{and_add}")
     batch = subject.mapped
     and_add = ", and compute the sums over them from the results" if batch and batch.is_summed else ""
@@ -112,13 +113,19 @@ def _what(subject: Subject) -> Inlines:
 def _snippet(subject: Subject) -> str:
     batch, size = subject.mapped, _size(subject)
     is_summed, is_apart = (batch.is_summed, batch.is_apart) if batch else (False, False)
+    code, notes = f"results = jax.lax.map(function, xs, batch_size={size})", list[str]()
     if is_summed and is_apart:
-        return f"sums, _ = jax.lax.scan(add_part, zeros, parts)  # add_part computes it for {counted(size, 'example')}"
-    code = f"results = jax.lax.map(function, xs, batch_size={size})"
-    if is_summed:
+        results = "results" if batch and batch.has_results else "_"
+        code = f"sums, {results} = jax.lax.scan(add_part, zeros, parts)"
+        notes.append(f"add_part computes it for {counted(size, 'example')}")
+    elif is_summed:
         # The program may return the quotient of two sums, or the exponential of a mean.
-        return f"{code}  # function computes what is added up; sums, means and what is computed of them come after"
-    return f"{code}  # only this array and what reads it" if is_apart else code
+        notes.append("function computes what is added up; sums, means and what is computed of them come after")
+    elif is_apart:
+        notes.append("only this array and what reads it")
+    if batch and batch.is_random:
+        notes.append("xs has a key for each example, from jax.random.split: with one for all, all draw the same")
+    return f"{code}  # {'; '.join(notes)}" if notes else code
 
 
 ROW: Final = RuleRow(rule=Rule.MAPPED_BATCH, find=mapped_batch, what=_what, snippet=_snippet, cost=Cost.TIME)

@@ -259,7 +259,10 @@ def _what(subject: Subject) -> Inlines:
         normalizing = "what they are normalized by, such as a mean and a deviation, a maximum or the number of targets"
         slightly += f". Compute from all examples first {normalizing}: else the numbers change"
     if batch and batch.is_mixed:
-        slightly += ". Mix the examples first, as for mixup, and split what comes of that"
+        slightly += (
+            ". Compute first, of the whole batch, what depends on several examples, such as returns of rewards or what "
+            "mixup makes, and split that"
+        )
     if batch and batch.is_numbered:
         slightly += (
             ". Split the numbers of the examples, too, with which the program computes, such as those of an arange"
@@ -314,6 +317,8 @@ def _snippet(subject: Subject) -> str:
         ]
     else:
         notes.append(f"what is a mean over the batch, or a gradient of one, is divided by {_parts(subject)}")
+    if batch and batch.is_random:
+        notes.append("each part with a key of its own")
     if subject.is_sharded:
         parts = across_devices(_parts(subject))
         if batch and batch.dimension == 1:

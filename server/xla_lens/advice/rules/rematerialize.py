@@ -14,7 +14,7 @@ like inputs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
@@ -49,6 +49,8 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
         is_freed = effect.layers > 1 or facts.dump.backend is not Backend.CPU
         if effect.value not in others and is_freed:
             found.setdefault(effect.layers, []).append(effect)
+    if facts.dump.backend is not Backend.CPU and (inner := [*_of_inner_loops(facts, found)]):
+        found[1] = [*found.get(1, ()), *inner]
     for layers, saved_effects in found.items():
         origins = (facts.origins.of_value(effect.source_value) for effect in saved_effects)
         # To compute layers again within a derivative that the loss has in it adds to what the forward pass saves.
@@ -88,6 +90,27 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
             yield from (effect for effect in one_by_one if effect.value not in inputs)
         if made and made.stored:
             yield Effect(NONE, made.stored)
+
+
+def _of_inner_loops(facts: Facts, found: Mapping[int, Iterable[Effect]]) -> Iterator[Effect]:
+    """Yield what is left of what loops stack that are parts of layers, such as a scan over time: `jax.checkpoint`
+    around a layer has its loop stack all of that again, for the backward pass of this layer.
+    """
+    for layers, effects in found.items():
+        again = {effect.value: effect.pieces[0] for effect in effects if effect.pieces}
+        first = dict[int, int]()
+        for value, piece in again.items():
+            # A loop computes all of its stacks again.
+            first[facts.name[value]] = min(piece.start_step, first.get(facts.name[value], piece.start_step))
+        for group in facts.grouped(effects) if layers > 1 else ():
+            names = {facts.name[effect.source_value] for effect in group}
+            if sum(facts.dump.opcode(name) == b"while" for name in names) < _FEWEST_IN_LINE:
+                continue
+            for effect in group:
+                start, end = first[facts.name[effect.source_value]], again[effect.source_value].end_step
+                none = facts.piece(effect.value, facts.start[effect.value], NONE)
+                late = facts.piece(effect.value, start, end if effect.pieces else NONE)
+                yield effect._replace(layers=1, pieces=(none, late))
 
 
 def _stored_carry(facts: Facts, effects: Iterable[Effect], layers: int) -> Iterator[Effect]:

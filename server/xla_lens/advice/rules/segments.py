@@ -9,20 +9,25 @@ from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.rematerialize import saved
+from xla_lens.advice.stacks import carried_anew, row_of
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.memory.edits import Piece
 from xla_lens.syntax.columns import NONE
 
-_FEWEST_STEPS: Final = 128
-"""Shorter loops are over layers, which `rematerialize` wraps one by one."""
+_FEWEST_STEPS: Final = 16
+"""With fewer steps, what the segments begin with takes about as much as they save."""
+
+_MOST_LAYERS: Final = 127
+"""Longer loops are over no layers."""
 
 
 def segments(facts: Facts) -> Iterator[Effect]:
     """Yield what the longest of the loops with the most bytes saves: that of one segment is left while the backward
     pass reads it, and what the loop carries at the start of each.
     """
-    stacks = [effect for effect in facts.found(saved) if effect.layers >= _FEWEST_STEPS]
+    layers = _layers(facts)
+    stacks = [each for each in facts.found(saved) if each.layers >= _FEWEST_STEPS and each.layers not in layers]
     sizes = Counter[int]()
     for effect in stacks:
         sizes[effect.layers] += facts.size[effect.value]
@@ -34,10 +39,26 @@ def segments(facts: Facts) -> Iterator[Effect]:
     for effect in ours:
         pieces = (piece._replace(size_bytes=facts.size[effect.value] // count) for piece in effect.pieces)
         yield effect._replace(pieces=tuple(pieces))
-    # What the loop carries has at most the size of a step of the biggest stack.
     biggest = max(ours, key=lambda effect: facts.size[effect.value])
     start, end = facts.start[biggest.value], facts.end[biggest.value]
-    yield Effect(NONE, (Piece(start, end, facts.size[biggest.value] * count // steps),), steps)
+    yield Effect(NONE, (Piece(start, end, count * _carried_bytes(facts, biggest)),), steps)
+
+
+def _carried_bytes(facts: Facts, biggest: Effect) -> int:
+    """The bytes that an iteration of a loop begins with, by the biggest of the stacks that it makes: at least those of
+    a step of that.
+    """
+    writers, loop = facts.origins.writers, biggest.source_value
+    carried = carried_anew(facts, writers, row_of(facts, writers, loop)) if writers else ()
+    own = sum(facts.size[value] for value in carried) if facts.opcode(loop) == b"while" else 0
+    return max(facts.size[biggest.value] // biggest.layers, own)
+
+
+def _layers(facts: Facts) -> set[int]:
+    """The numbers of layers whose weights the program may have stacked. `rematerialize` is for loops over these."""
+    trained = {*facts.updated.values(), *facts.donated}
+    shapes = (shape for value in trained if (shape := facts.dimensions(value)) and shape.lengths)
+    return {shape.lengths[0] for shape in shapes if shape.lengths[0] <= _MOST_LAYERS}
 
 
 def _segment_count(steps: int) -> int:
