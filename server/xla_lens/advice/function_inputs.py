@@ -11,7 +11,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from xla_lens.advice.facts import Facts
 from xla_lens.advice.op_names import is_backward
-from xla_lens.advice.stacks import fused_parameters, reading_operands, row_of, taken_from, value_of, way_back
+from xla_lens.advice.stacks import (
+    callers,
+    fused_parameters,
+    reading_operands,
+    row_of,
+    taken_from,
+    value_of,
+    way_back,
+)
 from xla_lens.model.attribution.writers import Position, ReadInstruction, Writers
 from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.hlo.stack_frames import Frames
@@ -72,7 +80,7 @@ class FunctionInputs:
         positions = [position for value in firsts if (position := position_of(reads.facts, reads.writers, value))]
         # What fusions compute from a value may be the result of the call that makes it.
         behind = [row for value in firsts for row in reads.behind_elements(value)]
-        self._search([*positions, *(Position(row, (), reads.callers(row)) for row in behind)])
+        self._search([*positions, *(Position(row, (), callers(self._writers, row)) for row in behind)])
 
     def kept(self, values: Iterable[int], others: Iterable[int]) -> set[int]:
         """Those of some values of the function that the forward pass reads as inputs of it, or outside of it.
@@ -253,20 +261,10 @@ class ForwardReads:
             found, waiting = self._behind.setdefault(value, {}), [*self.of(value)]
             for row, _ in waiting:
                 is_new = row not in found and self.writers.read(row).own.opcode in ELEMENTWISE
-                if is_new and (callers := self.callers(row)):
-                    found[row] = [*self._reads_within(Position(row, (), callers))]
+                if is_new and (around := callers(self.writers, row)):
+                    found[row] = [*self._reads_within(Position(row, (), around))]
                     waiting += found[row]
         return self._behind[value]
-
-    def callers(self, row: int) -> tuple[int, ...]:
-        """The fusions that an instruction is in, the outermost first. Empty if one of them is called several times."""
-        callers = list[int]()
-        while not self.writers.module.is_in_entry(row):
-            row = self.writers.caller(row)
-            if row == NONE:
-                return ()
-            callers.append(row)
-        return tuple(reversed(callers))
 
     def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[Read]:
         """The instructions with a source that read some operands of a fusion."""

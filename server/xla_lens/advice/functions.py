@@ -94,10 +94,16 @@ class Functions:
         # What each iteration calls several times, and so computes most values as often, keeps the inputs of each call.
         several = {name for name, found in places.items() if _are_repeated(found)}
         innermost = sorted(callers, key=depths.__getitem__, reverse=True)
-        most = (name for name in innermost if totals[name] >= all_bytes * share and name not in several)
-        function = next((name for name in most if returned[name] * 2 <= totals[name]), None)
-        if function is None:
+        likely = [
+            name
+            for name in innermost
+            if totals[name] >= all_bytes * share and name not in several and returned[name] * 2 <= totals[name]
+        ]
+        if not likely:
             return None
+        # One around it may compute a bit more, and so save more.
+        most = max(map(totals.__getitem__, likely))
+        function = next(name for name in likely if totals[name] * _BIT_MORE >= most)
         # In a module of Flax or Haiku, `jax.checkpoint` would not know the parameters. Outside, only it does.
         checkpoints, scope = self.checkpoints(owned), function.rpartition(".")[0]
         if not scope or scope.endswith(">"):
@@ -355,6 +361,9 @@ _CHECKPOINTS: Final = {
     _HAIKU: "/haiku/",
 }
 """What computes values again in modules of Equinox, Flax and Haiku, and a part of the paths of their files."""
+
+_BIT_MORE: Final = 1.05
+"""How many times the bytes of a function one around it computes at least to be wrapped instead."""
 
 _MOSTLY_SEVERAL: Final = 0.75
 """The share of the values of a function that the same line and op_name computes, if it is called several times."""

@@ -201,6 +201,36 @@ def reading_operands(writers: Writers, row: int) -> dict[int, list[int]]:
     return {user: each for user, each in numbers.items() if each}
 
 
+def callers(writers: Writers, row: int) -> tuple[int, ...]:
+    """Return the instructions that call the computation around an instruction, such as fusions, the outermost first.
+    Empty if one of them is called several times.
+    """
+    found = list[int]()
+    while not writers.module.is_in_entry(row):
+        row = writers.caller(row)
+        if row == NONE or row in found:
+            return ()
+        found.append(row)
+    return tuple(reversed(found))
+
+
+def depends_on_device(writers: Writers, start: Position) -> bool:
+    """Return whether an element is computed from the number of the device that computes it. False if that takes long to
+    find out.
+    """
+    waiting = [start]
+    for position in waiting:
+        read = writers.read(position.row)
+        if read.own.opcode in _OF_DEVICE:
+            return True
+        before = taken_from(writers, position)
+        operands = (writers.operand(position, number, ()) for number in range(len(read.operands)))
+        waiting += [before] if before else filter(None, operands)
+        if len(waiting) > _MOST_STEPS:
+            return False
+    return False
+
+
 def fused_parameters(writers: Writers, fusion: int, numbers: Collection[int]) -> list[int]:
     """Return the parameters, in the computation of a fusion, for the operands with some numbers."""
     called = [computation for computation in writers.called(fusion, b"calls") if computation != NONE]
@@ -260,6 +290,8 @@ def without_shared(facts: Facts, values: Iterable[int]) -> set[int]:
         and (facts.opcode(value) not in _INITIAL or not has_other_readers(value))
     }
 
+
+_OF_DEVICE: Final = frozenset((b"partition-id", b"replica-id"))
 
 _RESULT: Final = 1
 """The element of what starts an asynchronous computation that is its result: behind its operands."""

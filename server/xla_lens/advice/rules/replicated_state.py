@@ -1,19 +1,24 @@
 """`replicated-state`: each of several devices has all of the weights and of the optimizer's state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from math import prod
 from typing import Final
 
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
-from xla_lens.advice.facts import Dimensions, Effect, Facts
+from xla_lens.advice.content import content_of
+from xla_lens.advice.facts import Dimensions, Effect, Facts, dimensions_of
 from xla_lens.advice.op_names import folded, is_backward, is_forward, is_in_checkpoint
 from xla_lens.advice.provenance import ADDING_UP, adding_devices
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.microbatches import mostly_convolves
 from xla_lens.advice.shrunk_state import shrunk_state
+from xla_lens.advice.stacks import callers, depends_on_device
 from xla_lens.advice.subject import Subject, listed
 from xla_lens.blocks.blocks import Inlines
 from xla_lens.model.attribution.parameters import root_of
+from xla_lens.model.attribution.writers import Position, Writers
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE
@@ -39,9 +44,11 @@ _MATRIX: Final = 2
 def replicated_state(facts: Facts) -> Iterator[Effect]:
     """Yield a part of the weights and of the optimizer's state that all devices have, as they divide the batch and add
     up their gradients, and of the gradients that a loop over layers stacks. The weights of a layer are gathered before
-    they are used.
+    they are used. Yield also what all devices have of which each reads its own part alone.
     """
     devices = facts.partitions
+    if devices > 1:
+        yield from _with_own_parts(facts, devices)
     if devices == 1 or facts.backward_step is None or facts.has_op_name(_SHARD_MAP) or mostly_convolves(facts):
         return
     whole = _whole_on_all(facts, devices)
@@ -62,6 +69,31 @@ def replicated_state(facts: Facts) -> Iterator[Effect]:
     kept_bytes = sum(facts.size[value] for value in weights if _is_kept_for_backward(facts, value))
     gathered_bytes = max(*map(facts.layer_bytes, weights), int(_PART_KEPT * kept_bytes))
     yield Effect(NONE, (facts.whole_time(gathered_bytes),))
+
+
+def _with_own_parts(facts: Facts, devices: int) -> Iterator[Effect]:
+    """Yield the arguments of which each device only reads its own part, such as moments that were not divided as the
+    weights are. What a program updates as a whole is none.
+    """
+    writers, updated = facts.origins.writers, facts.donated.union(facts.updated.values())
+    if writers is None:
+        return
+    for argument in (value for value in facts.arguments if value not in updated):
+        is_own_part = partial(_is_own_part, writers, facts.dimensions(argument), devices)
+        if content := content_of(facts, writers, argument, is_own_part):
+            yield from (facts.divided(value, devices) for value in content.values)
+
+
+def _is_own_part(writers: Writers, whole: Dimensions | None, devices: int, row: int, numbers: Sequence[int]) -> bool:
+    """Whether an instruction is the part of an array that belongs to the device that computes it."""
+    read = writers.read(row)
+    if read.own.opcode != b"dynamic-slice" or {*numbers} != {0}:
+        return False
+    part, inside = dimensions_of(read.own.shape), callers(writers, row)
+    if part is None or whole is None or prod(part.lengths) * devices != prod(whole.lengths):
+        return False
+    places = (writers.operand(Position(row, (), inside), number, ()) for number in range(1, len(read.operands)))
+    return any(depends_on_device(writers, place) for place in places if place)
 
 
 def _is_kept_for_backward(facts: Facts, weight: int) -> bool:
