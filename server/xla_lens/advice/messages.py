@@ -151,7 +151,8 @@ class _Edges:
         states = [value for value in self._whole if value in facts.computed]
         size = facts.axis_elements(self._axis)
         batch = Batch(facts.names_of(inputs), size)
-        return Messages(batch, tuple(self.values), tuple(sorted(states)), tuple(sorted(self._sums)))
+        whole = tuple(sorted(states)), tuple(sorted(self._sums))
+        return Messages(batch, tuple(self.values), *whole, has_extremes=bool(self._extremes))
 
 
 _INTEGER: Final = b"s32[", b"s64[", b"u32[", b"u64["

@@ -167,13 +167,15 @@ class Program:
     @cached_property
     def optimizer(self) -> str | None:
         """The function of Optax that makes the optimizer, or the part of it that keeps the first moment, by the
-        functions on its call stacks. Empty if that has no argument for the type of the first moment, None if unknown.
+        functions on its call stacks. Empty if that has no argument for the type of the first moment, or is not of
+        Optax, None if unknown.
         """
         functions = self._module.up_to_functions if self._module else b""
         parts = {match[1].decode() for match in _PARTS_OF_OPTIMIZERS.finditer(functions)}
         scaling = {part for part in parts if part.startswith("scale_by_")} - _FOR_ALL_OPTIMIZERS
         if not parts:
-            return None
+            # Call stacks would show those of Optax.
+            return "" if self._module and len(self._module.columns.function_names) else None
         if "trace" in parts:
             return "trace" if scaling else "sgd"
         if scaling == {"scale_by_adam"}:

@@ -170,13 +170,15 @@ class Encoded(Struct, frozen=True):
 class Messages(Struct, frozen=True):
     """The edges of a graph whose messages nodes add up. `values` are what is computed of each edge alone in the forward
     and the backward pass, `states` what edges pass on from one part of the program to another one, which needs that of
-    all, and `sums` those of messages in the nodes. All are rows of `DumpSet.values`.
+    all, and `sums` those of messages in the nodes. All are rows of `DumpSet.values`. `has_extremes` says that nodes
+    also take the greatest or the least of what their edges have, as a softmax over these does.
     """
 
     batch: Batch
     values: Rows
     states: Rows
     sums: Rows
+    has_extremes: bool = False
 
 
 class Unconverted(Struct, frozen=True):

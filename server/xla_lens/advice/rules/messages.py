@@ -53,6 +53,8 @@ def _snippet(subject: Subject) -> str:
     if subject.messages and subject.messages.states:
         passed = "passed"
         notes.append("passed is what the edges have for later, such as their state for the next layer")
+    if subject.messages and subject.messages.has_extremes:
+        notes.append("the maximum of a softmax over the edges of a node comes from all of them, before")
     notes += subject.within_modules("scan")
     return f"sums, {passed} = jax.lax.scan(jax.checkpoint(add_messages), zeros, parts)  # {'; '.join(notes)}"
 
