@@ -72,7 +72,8 @@ def test_advice_says_which_actions_reach_a_budget(actions: tuple[int, ...], is_r
     needs = tuple((8 + count - is_reached) * MIB for count in range(len(actions), 0, -1))
     found = (Sharding(2, len(actions), 9 * MIB, False), Sharding(4, 1, 8 * MIB, False), Sharding(8, 1, 7 * MIB, True))
     shardings = () if is_reached else found
-    budget = Budget(8 * MIB, actions, needs, needs, is_reached, 4 * MIB, 3 * MIB, 6 * MIB, shardings)
+    most_bytes = int(needs[-1] * 1.12)
+    budget = Budget(8 * MIB, actions, needs, needs, is_reached, most_bytes, 4 * MIB, 3 * MIB, 6 * MIB, shardings)
     sentences = _sentences(replace(_advice(4), budget=budget))
     assert words in sentences
     closes = (
@@ -84,7 +85,7 @@ def test_advice_says_which_actions_reach_a_budget(actions: tuple[int, ...], is_r
 
 def test_advice_says_what_is_needed_with_more_devices() -> None:
     shardings = (Sharding(2, 1, 10 * MIB, False), Sharding(4, 1, 8 * MIB, False), Sharding(8, 0, 7 * MIB, True))
-    budget = Budget(9 * MIB, (0,), (11 * MIB,), (11 * MIB,), False, 4 * MIB, 3 * MIB, 6 * MIB, shardings)
+    budget = Budget(9 * MIB, (0,), (11 * MIB,), (11 * MIB,), False, 13 * MIB, 4 * MIB, 3 * MIB, 6 * MIB, shardings)
     advice = replace(_advice(1), budget=budget)
     *_, shown = (block for block in plan(advice, budget) if isinstance(block, Table))
     assert [" | ".join(map(plain_text, row)) for row in shown.rows] == [

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import Struct, field
 
 from xla_lens.advice.actions import (
-    MARGIN,
     Action,
     Advice,
     ArgumentTree,
@@ -20,6 +19,7 @@ from xla_lens.advice.actions import (
     PolicySaving,
     Sharding,
     Suggestion,
+    most_needed,
 )
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
@@ -354,13 +354,13 @@ class _Search(Struct, frozen=True, eq=False):
 
     def budget(self, actions: Sequence[Action], together: Rows, budget_bytes: int, argument_bytes: int) -> Budget:
         """Plan how to reach a budget: all actions that help together, without those whose cost is not needed."""
-        fits, with_margin = self.facts.space.needed_bytes <= budget_bytes, int(budget_bytes / MARGIN)
+        fits = self.facts.space.needed_bytes <= budget_bytes
         taken = [] if fits else list(together)
-        is_reached = fits or self.after([actions[row] for row in taken]).needed_bytes <= with_margin
+        is_reached = fits or self._most_needed([actions[row] for row in taken]) <= budget_bytes
         for row in taken[::-1] if is_reached else ():
             others = [other for other in taken if other != row]
             is_free = actions[row].cost is Cost.NOTHING
-            if not is_free and self.after([actions[other] for other in others]).needed_bytes <= with_margin:
+            if not is_free and self._most_needed([actions[other] for other in others]) <= budget_bytes:
                 taken = others
         steps = [[actions[row] for row in taken[: number + 1]] for number in range(len(taken))]
         afters = [self.after(step) for step in steps]
@@ -372,11 +372,24 @@ class _Search(Struct, frozen=True, eq=False):
             needs=tuple(after.needed_bytes for after in afters),
             peaks=tuple(after.peak_bytes for after in afters),
             is_reached=is_reached,
+            most_bytes=self._most_needed(steps[-1]) if steps else 0,
             argument_bytes=argument_bytes,
             remaining_argument_bytes=remaining_argument_bytes,
             remaining_other_bytes=max(0, after.needed_bytes - remaining_argument_bytes),
-            shardings=() if is_reached else tuple(self._shardings(steps, with_margin, argument_bytes)),
+            shardings=() if is_reached else tuple(self._shardings(steps, budget_bytes, argument_bytes)),
         )
+
+    def _most_needed(self, actions: Sequence[Action]) -> int:
+        """What the program may need at most after some actions."""
+        needed_bytes = self.after(actions).needed_bytes
+        return most_needed(needed_bytes, self._saved_by_changes(actions, needed_bytes))
+
+    def _saved_by_changes(self, actions: Sequence[Action], needed_bytes: int) -> int:
+        """What is saved by those of some actions that change what is computed. What others save is certain, as that of
+        donated arguments is.
+        """
+        free = [action for action in actions if action.cost is Cost.NOTHING]
+        return self.after(free).needed_bytes - needed_bytes
 
     def _shardings(
         self, steps: Sequence[Sequence[Action]], budget_bytes: int, argument_bytes: int
@@ -389,7 +402,9 @@ class _Search(Struct, frozen=True, eq=False):
                 after = self.after(actions)
                 left = argument_bytes - after.saved_argument_bytes
                 needed_bytes = after.needed_bytes - max(0, left - -(-left // factor) - gathered)
-                found.append(Sharding(factor, count, needed_bytes, needed_bytes <= budget_bytes))
+                saved_bytes = self._saved_by_changes(actions, after.needed_bytes)
+                fits = most_needed(needed_bytes, saved_bytes) <= budget_bytes
+                found.append(Sharding(factor, count, needed_bytes, fits))
             yield next((sharding for sharding in found if sharding.fits), found[-1])
 
 

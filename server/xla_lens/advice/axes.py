@@ -122,13 +122,12 @@ class _Sums:
 
     def reach(self, array: Array, axes: int) -> None:
         """Note that an array has some axes that sums have added up on which it depends."""
-        if axes:
-            sums = sum(bit for bit in bits_of(array.sums) if self._axes[bit] & axes)
-            if array.is_from_backward:
-                self._late |= sums
-            else:
-                self._early |= sums
-                self._early_axes |= axes
+        sums = sum(bit for bit in bits_of(array.sums) if self._axes[bit] & axes)
+        if array.is_from_backward:
+            self._late |= sums
+        else:
+            self._early |= sums
+            self._early_axes |= axes
 
     @property
     def late(self) -> int:
@@ -324,7 +323,8 @@ class Axes:
                 if not (_is_joined_by_xla(own) and (array.is_index or array.is_from_backward)):
                     self._note_neighbors(array)
             self.added |= axes & array.added
-            self._sums.reach(array, axes & array.added)
+            if axes & array.added:
+                self._sums.reach(array, axes & array.added)
             self.joined |= axes & array.joined
             self.joined_within |= axes & array.joined_within
         known = _Known(self._number(result), self.reductions)

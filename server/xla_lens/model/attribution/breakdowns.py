@@ -149,7 +149,7 @@ _Path: TypeAlias = tuple[str | None, ...]
 
 def _node(name: str | None, rows: list[tuple[int, int, _Path]], depth: int) -> BytesNode:
     """The node of values with their bytes and their paths, which agree in the first `depth` parts."""
-    own = [(value, size_bytes) for value, size_bytes, path in rows if len(path) == depth]
+    own = [row for row in rows if len(row[2]) == depth]
     below: defaultdict[str | None, list[tuple[int, int, _Path]]] = defaultdict(list)
     for row in rows:
         if len(row[2]) > depth:
@@ -157,10 +157,10 @@ def _node(name: str | None, rows: list[tuple[int, int, _Path]], depth: int) -> B
     children = [_node(part, of_part, depth + 1) for part, of_part in below.items()]
     return BytesNode(
         name=name,
-        size_bytes=sum(size_bytes for _, size_bytes, _ in rows),
-        own_bytes=sum(size_bytes for _, size_bytes in own),
+        size_bytes=sum([size_bytes for _, size_bytes, _ in rows]),
+        own_bytes=sum([size_bytes for _, size_bytes, _ in own]),
         count=len(rows),
-        values=tuple(value for value, _ in own),
+        values=tuple([value for value, _, _ in own]),
         children=tuple(sorted(children, key=lambda child: (-child.size_bytes, child.name is None, child.name or ""))),
     )
 
