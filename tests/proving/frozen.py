@@ -178,7 +178,7 @@ def layers_in_loop(_: bool, batch: int = 8, length: int = 128, width: int = 256,
 
 
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
-    "adapters": ("converted-arguments", adapters, ALL),
+    "wide_adapters": ("converted-arguments", adapters, ALL),
     "taught": ("converted-arguments", taught, ALL),
     "answering": ("converted-arguments", answering, ("tpu", "gpu")),
     "rollout": ("segments", rollout, ALL),
