@@ -111,7 +111,14 @@ def _what(subject: Subject) -> Inlines:
 
 def _snippet(subject: Subject) -> str:
     attend = "jax.checkpoint(attend)" if subject.is_training else "attend"
-    return f"attended = jax.lax.map({attend}, blocks_of_queries)"
+    return f"attended = jax.lax.map({attend}, blocks_of_queries)  # about {_BLOCKS} blocks"
 
 
-ROW: Final = RuleRow(rule=Rule.ATTENTION_SCORES, find=attention_scores, what=_what, snippet=_snippet, cost=Cost.COMPUTE)
+ROW: Final = RuleRow(
+    rule=Rule.ATTENTION_SCORES,
+    find=attention_scores,
+    what=_what,
+    snippet=_snippet,
+    cost=Cost.COMPUTE,
+    factor=lambda _: _BLOCKS,
+)
