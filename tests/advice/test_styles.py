@@ -607,6 +607,11 @@ def test_both_caches_of_a_loop_are_carried(tmp_path: Path) -> None:
     assert action.saved_needed_bytes == 512 << 20
 
 
+def test_caches_that_a_beam_search_reorders_are_not_carried(tmp_path: Path) -> None:
+    """Measured: 0. A TPU takes their rows as slices, and makes an array of them in any case."""
+    assert "loop-state" not in {action.rule for action in _advice("reordered_caches", tmp_path).actions}
+
+
 def test_examples_may_be_mixed_before_a_net_gets_them(tmp_path: Path) -> None:
     """The parts are of what mixup makes of all examples. Weights of classes by their counts are nothing like it."""
     (action,) = (each for each in _advice("mixed_up", tmp_path).actions if each.rule == "microbatches")

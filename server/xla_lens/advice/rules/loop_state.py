@@ -36,9 +36,11 @@ from xla_lens.model.hlo.order import before_written
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.donation import ELEMENTWISE
 from xla_lens.model.memory.edits import Piece
+from xla_lens.model.tables.backend import Backend
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import parse_shape
 from xla_lens.syntax.numbers import integer
+from xla_lens.text.patterns import lazy_pattern
 
 
 class _State(NamedTuple):
@@ -58,7 +60,11 @@ def loop_state(facts: Facts) -> Iterator[Effect]:
         return
     # A stack that is only reduced later is no state: the loop need not make it.
     reduced = {effect.value for effect in facts.found(loop_outputs)}
-    kept = (stack for stack in stacks(facts, writers) if stack.value not in reduced)
+    kept = (
+        stack
+        for stack in stacks(facts, writers)
+        if stack.value not in reduced and not _is_reordered(facts, writers, stack.value)
+    )
     found = {stack: state for stack in kept if (state := _state(facts, writers, stack))}
     whole = {stack: values_of(facts, writers, stack) for stack in found}
     contents = {value: stack.value for stack, values in whole.items() for value in values}
@@ -99,6 +105,16 @@ def _end(facts: Facts, writers: Writers, stack: Stack, state: _State) -> int:
     in_place = (name for name in names if not _has_gather(writers, fused_rows(facts, writers, name)))
     copies = (value for name in in_place for value in facts.defined_by(name) if value in same)
     return min((facts.start[value] - 1 for value in copies), default=facts.end[stack.value])
+
+
+def _is_reordered(facts: Facts, writers: Writers, value: int) -> bool:
+    """Whether a TPU gathers rows of a result in another order, as those of the caches of a beam search: it then makes
+    an array of that in any case.
+    """
+    names = [read.name for read in facts.reads_of_content(value)] if facts.dump.backend is Backend.TPU else []
+    # It may take the rows as slices.
+    is_named_so = any(_GATHER.search(facts.op_name(name) or "") for name in names)
+    return is_named_so or any(_has_gather(writers, fused_rows(facts, writers, name)) for name in names)
 
 
 def _has_gather(writers: Writers, rows: Iterable[int]) -> bool:
@@ -260,6 +276,7 @@ def _layouts_differ(facts: Facts, value: int, other: int) -> bool:
     return len({shape.minor_to_major for shape in shapes if shape}) > 1
 
 
+_GATHER: Final = lazy_pattern(r"/gather$")
 _EMPTY_BUFFER: Final = b'custom_call_target="AllocateBuffer"'
 
 _PASSING: Final = frozenset((b"dynamic-update-slice", b"pad", b"reshape", b"scatter", b"transpose"))
