@@ -18,6 +18,8 @@ from math import prod
 from operator import or_
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from xla_lens.advice.arrays import (
     NOTHING,
     Array,
@@ -101,6 +103,22 @@ class _Known(NamedTuple):
 
     number: int
     reductions: Counter[int] | None = None
+
+
+class _Made(Struct, frozen=True):
+    """What is made in an iteration of a loop: the elements that it depends on of those that the loop carries, and
+    whether it is an array of which a slice was written over.
+    """
+
+    depends: frozenset[int] = frozenset()
+    is_stored: bool = False
+
+
+def _together(made: _Made | tuple[_Made, ...]) -> _Made:
+    """What depends on all of some elements, or on the only one."""
+    if isinstance(made, _Made):
+        return made
+    return _Made(frozenset[int]().union(*(each.depends for each in made)))
 
 
 class _Sums:
@@ -278,7 +296,7 @@ class Axes:
             rows = range(0)
         self._rows_left -= len(rows)
         for row in rows:
-            operands = self._operands[self._operands_end[row - 1] if row else 0 : self._operands_end[row]]
+            operands = self._operands_of(row)
             key = self._form[row], *[numbers.get(operand, NONE) for operand in operands]
             known = self._known[self._is_prefetching].get(key) or self._follow(row, key, numbers, parameters)
             if known.reductions:
@@ -533,7 +551,60 @@ class Axes:
             if carried == before:
                 break
         self._bodies.pop()
+        self.moved |= self._passed_between_steps(body, carried) & ~MARKS
         return carried
+
+    def _passed_between_steps(self, body: int, carried: Result) -> int:
+        """The axes along which a loop takes elements of data in turn, and stacks what depends on those before them,
+        such as returns of the rewards that come later.
+        """
+        elements = dict(enumerate(carried if isinstance(carried, tuple) else ()))
+        likely = {
+            number: array
+            for number, array in elements.items()
+            if isinstance(array, Array) and array.is_data and array.joined and not (array.is_trained or array.is_index)
+        }
+        begins = tuple(_Made(frozenset((number,)) if number in likely else frozenset()) for number in elements)
+        results = self._made_in(body, [begins]) if likely else ()
+        if isinstance(results, _Made) or len(results) != len(elements):
+            return 0
+        stacks = (array for number, array in likely.items() if results[number].is_stored and results[number].depends)
+        return reduce(or_, (array.joined for array in stacks), 0)
+
+    def _made_in(self, computation: int, parameters: Sequence[_Made | tuple[_Made, ...]]) -> _Made | tuple[_Made, ...]:
+        """What the result of a computation depends on, by what its parameters do. What is written over a slice of an
+        array does not depend on that.
+        """
+        made, root = dict[int, _Made | tuple[_Made, ...]](), self._module.root(computation)
+        for row in self._module.instructions_of(computation):
+            own = self._module.instruction(row)
+            operands = [made.get(operand, _Made()) for operand in self._operands_of(row)]
+            called = self._called(own) if own and own.opcode in (b"fusion", b"async-start") else []
+            element = ELEMENT_INDEX.search(own.text, own.operands_end, own.end) if own else None
+            first = operands[0] if operands else _Made()
+            if own is None:
+                made[row] = _Made()
+            elif own.opcode == b"parameter":
+                number = own.parameter_number or 0
+                made[row] = parameters[number] if number < len(parameters) else _Made()
+            elif own.opcode == b"tuple":
+                made[row] = tuple(map(_together, operands))
+            elif own.opcode == b"get-tuple-element" and element and isinstance(first, tuple):
+                number = integer(element[1])
+                made[row] = first[number] if number < len(first) else _Made()
+            elif called:
+                made[row] = self._made_in(called[0], operands)
+            elif own.opcode == b"dynamic-update-slice":
+                made[row] = _Made(_together(tuple(map(_together, operands[1:]))).depends, is_stored=True)
+            elif own.opcode in (b"async-done", b"bitcast", b"copy", b"get-tuple-element"):
+                made[row] = first
+            else:
+                made[row] = _together(tuple(map(_together, operands)))
+        return made.get(root, _Made())
+
+    def _operands_of(self, row: int) -> list[int]:
+        """The instructions that are the operands of another one, as rows."""
+        return self._operands[self._operands_end[row - 1] if row else 0 : self._operands_end[row]]
 
     # ------------------------------------------------------------ arrays
 

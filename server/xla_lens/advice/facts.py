@@ -536,7 +536,7 @@ class Facts:
                     ),
                     statistics=tuple(name for name, is_added in others.items() if is_added),
                     decided=tuple(name for name, is_added in others.items() if not is_added),
-                    is_mixed=bool((axes.moved | axes.joined) & (axis | numbers)),
+                    is_mixed=bool(axes.moved & (axis | numbers)),
                     is_numbered=bool(axes.numbered & (axis | numbers)),
                     across=across,
                 )
