@@ -25,11 +25,16 @@ def _converted(path: Path) -> Action | None:
     ("program", "what", "exception", "actual_mib"),
     [
         # For a GPU. The scales of normalizations are read in float32.
-        ("taught", "Pass in bfloat16 what the program only reads in that type of batch", "x.ndim >= 2 else x", 112),
+        (
+            "taught",
+            "Pass those arrays of batch in bfloat16 that the program only reads in that type",
+            "x.ndim >= 2 else x",
+            112,
+        ),
         # For a TPU, which converts the layers of a loop before it, without an op_name. The scales are stacked, too.
         (
             "answering",
-            "Pass in bfloat16 what the program only reads in that type of params",
+            "Pass those arrays of params in bfloat16 that the program only reads in that type",
             "params['layers']['scale'] stay in float32",
             192,
         ),

@@ -37,9 +37,9 @@ def _is_loop(facts: Facts, name: int) -> bool:
 def _what(subject: Subject) -> Inlines:
     names = subject.argument_names(root_of)
     if not names:
-        return ("Pass the arguments in bfloat16 that the program only reads in that type",)
+        return ("Pass those arguments in bfloat16 that the program only reads in that type",)
     if subject.unconverted:
-        return ("Pass in bfloat16 what the program only reads in that type of ", *listed(names))
+        return ("Pass those arrays of ", *listed(names), " in bfloat16 that the program only reads in that type")
     each = "it" if len(names) == 1 else "them"
     return ("Pass ", *listed(names), f" in bfloat16, the only type in which the program reads {each}")
 
@@ -48,14 +48,16 @@ def _snippet(subject: Subject) -> str | None:
     names, rest = subject.argument_names(root_of), subject.unconverted
     if not names or subject.jit != "jax.jit":
         return None
-    notes = ["before the call, unless something else needs it in float32"]
+    notes = ["before the call, unless something else needs the numbers in float32"]
     half = "x.astype(jnp.bfloat16)"
     if rest and rest.rank is not None:
         half += f" if x.ndim >= {rest.rank} else x"
     elif rest:
         others = " and ".join([*rest.paths[:_MOST_NAMES], *["others"][: len(rest.paths) - _MOST_NAMES]])
         notes.append(f"{others} stay in float32" if others else "what the program reads in float32 stays so")
-    return f"{names[0]} = jax.tree.map(lambda x: {half}, {names[0]})  # {'; '.join(notes)}"
+    passed = ", ".join(names)
+    value = f"({passed})" if len(names) > 1 else passed
+    return f"{passed} = jax.tree.map(lambda x: {half}, {value})  # {'; '.join(notes)}"
 
 
 _MOST_NAMES: Final = 2

@@ -106,7 +106,7 @@ def _of_inner_loops(facts: Facts, found: Mapping[int, Iterable[Effect]]) -> Iter
             names = {facts.name[effect.source_value] for effect in group}
             if sum(facts.dump.opcode(name) == b"while" for name in names) < _FEWEST_IN_LINE:
                 continue
-            for effect in group:
+            for effect in (effect for effect in group if effect.source_value in again):
                 start, end = first[facts.name[effect.source_value]], again[effect.source_value].end_step
                 none = facts.piece(effect.value, facts.start[effect.value], NONE)
                 late = facts.piece(effect.value, start, end if effect.pieces else NONE)
