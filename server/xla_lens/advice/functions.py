@@ -13,7 +13,7 @@ from xla_lens.advice.function_inputs import PRODUCTS, PRODUCTS_OF_JAX, ForwardRe
 from xla_lens.advice.op_names import is_differentiated, is_forward, is_nested
 from xla_lens.advice.subject import CALL, Call, name_of
 from xla_lens.model.attribution.frames import Origin
-from xla_lens.model.hlo.stack_frames import Frames, StackFrame, is_framework_file
+from xla_lens.model.hlo.stack_frames import Frames, StackFrame, is_framework_file, package_of
 from xla_lens.syntax.columns import NONE, Mask
 from xla_lens.syntax.hlo.source_columns import Sources
 from xla_lens.text.patterns import lazy_pattern
@@ -266,6 +266,14 @@ class Functions:
             row = writers.module.row_of(facts.dump.names[facts.name[value]])
             stacks += [writers.read(loop).frames for loop in writers.loops_around(row)[:1]] if row != NONE else []
         return stacks
+
+    def is_of_library(self, value: int) -> bool:
+        """Whether the step of the loop that a value belongs to is in a library that offers no way to wrap it, such as
+        the steps of a loss of Optax.
+        """
+        first = next((stack[0] for stack in self.calls_of_loop(value) if stack), None)
+        package = package_of(first.file) if first else None
+        return package is not None and not any(f"/{package}/" in part for part in _CHECKPOINTS.values())
 
     def _returning(self, value: int, functions: Iterable[str]) -> set[str]:
         """The functions that return a value: the forward pass reads it outside of them."""

@@ -47,7 +47,8 @@ def rematerialize(facts: Facts) -> Iterator[Effect]:
     for effect in facts.found(saved):
         # XLA computes values again as early as it can on a CPU, which saves nothing, unless a loop is in the way.
         is_freed = effect.layers > 1 or facts.dump.backend is not Backend.CPU
-        if effect.value not in others and is_freed:
+        is_fixed = effect.layers > 1 and facts.kept(Functions).is_of_library(effect.source_value)
+        if effect.value not in others and is_freed and not is_fixed:
             found.setdefault(effect.layers, []).append(effect)
     if facts.dump.backend is not Backend.CPU and (inner := [*_of_inner_loops(facts, found)]):
         found[1] = [*found.get(1, ()), *inner]

@@ -7,6 +7,7 @@ from typing import Final
 from xla_lens.advice.actions import Cost
 from xla_lens.advice.codes import Rule
 from xla_lens.advice.facts import Effect, Facts
+from xla_lens.advice.functions import Functions
 from xla_lens.advice.rule_row import RuleRow
 from xla_lens.advice.rules.rematerialize import saved
 from xla_lens.advice.stacks import carried_anew, row_of
@@ -26,8 +27,12 @@ def segments(facts: Facts) -> Iterator[Effect]:
     """Yield what the longest of the loops with the most bytes saves: that of one segment is left while the backward
     pass reads it, and what the loop carries at the start of each.
     """
-    layers = _layers(facts)
-    stacks = [each for each in facts.found(saved) if each.layers >= _FEWEST_STEPS and each.layers not in layers]
+    layers, functions = _layers(facts), facts.kept(Functions)
+    stacks = [
+        each
+        for each in facts.found(saved)
+        if each.layers >= _FEWEST_STEPS and each.layers not in layers and not functions.is_of_library(each.source_value)
+    ]
     sizes = Counter[int]()
     for effect in stacks:
         sizes[effect.layers] += facts.size[effect.value]
