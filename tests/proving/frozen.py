@@ -177,6 +177,21 @@ def layers_in_loop(_: bool, batch: int = 8, length: int = 128, width: int = 256,
     return trained(loss, layer_of(width, layers), x, x)
 
 
+def some_at_a_time(_: bool, batch: int = 64, length: int = 128, width: int = 512) -> Compiled:
+    """A model in float32 that answers some examples at a time. A TPU converts its weights before the loop."""
+
+    def answer(params: Any, x: Any) -> Any:
+        def of_some(x: Any) -> Any:
+            for weights in params:
+                h = x @ weights["up"]
+                x = x + (h * (h > 0).astype(FULL)) @ weights["down"]
+            return jnp.mean(x, 1)
+
+        return lax.map(of_some, x.reshape(8, -1, length, width))
+
+    return answer, ([layer_of(width)] * 4, of(batch, length, width)), ()
+
+
 CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "wide_adapters": ("converted-arguments", adapters, ALL),
     "taught": ("converted-arguments", taught, ALL),
@@ -191,6 +206,7 @@ CASES: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
 TRAPS: dict[str, tuple[str, Callable[[bool], Compiled], tuple[str, ...]]] = {
     "tied": ("converted-arguments", tied, ALL),
     "gradients_of_all": ("converted-arguments", gradients_of_all, ALL),
+    "some_at_a_time": ("converted-arguments", some_at_a_time, ALL),
     "layers_in_loop": ("segments", layers_in_loop, ALL),
 }
 """What must not be advised, the program, and where it is compiled."""

@@ -10,16 +10,17 @@ from xla_lens.advice.facts import Facts
 from xla_lens.advice.subject import Unconverted
 from xla_lens.model.attribution.writers import Writers
 from xla_lens.syntax.columns import Rows
-from xla_lens.text.patterns import lazy_pattern
 
 
 class Conversion(NamedTuple):
     """What a program does with an argument. `values` have its content as it is, the argument first, and `converted` are
-    the same array in bfloat16.
+    the same array in bfloat16. `is_told` says that op_names tell that the program converts it: XLA converts factors of
+    products, too, and leaves out the op_names of conversions that it moves out of loops.
     """
 
     values: Rows
     converted: Rows
+    is_told: bool
 
 
 class Conversions(NamedTuple):
@@ -52,19 +53,24 @@ def conversions(facts: Facts) -> Conversions | None:
         conversion = _conversion(facts, writers, value) if shape.lengths not in lengths else None
         if conversion:
             found[value] = conversion
-    trees = {*map(facts.tree_of, found)}
+    # What it converts of a tree tells of the rest.
+    trees = {facts.tree_of(value) for value, conversion in found.items() if conversion.is_told}
+    found = {value: conversion for value, conversion in found.items() if facts.tree_of(value) in trees}
     beside = (value for value in wide if value not in found)
     return Conversions(found, tuple(value for value in beside if facts.tree_of(value) in trees)) if found else None
 
 
 def _conversion(facts: Facts, writers: Writers, argument: int) -> Conversion | None:
+    names = list[str | None]()
+
     def is_conversion(row: int, _: Sequence[int]) -> bool:
         read = writers.read(row)
-        if read.own.opcode != b"convert" or not read.own.shape.startswith(_HALF):
-            return False
-        # XLA makes others, for factors of products. Those of the program that it moves out of a loop have no name.
         op_name = read.metadata.get("op_name")
-        return op_name.endswith(_CONVERSION) if op_name else facts.has_op_name(_CONVERTED)
+        is_of_program = op_name is None or op_name.endswith(_CONVERSION)
+        if read.own.opcode != b"convert" or not read.own.shape.startswith(_HALF) or not is_of_program:
+            return False
+        names.append(op_name)
+        return True
 
     content, whole = content_of(facts, writers, argument, is_conversion), shape_of(facts, argument)
     if content is None or whole is None:
@@ -76,7 +82,7 @@ def _conversion(facts: Facts, writers: Writers, argument: int) -> Conversion | N
         and shape.type == _HALF.decode()
         and (shape.dimensions, shape.minor_to_major) == (whole.dimensions, whole.minor_to_major)
     ]
-    return Conversion(content.values, tuple(converted))
+    return Conversion(content.values, tuple(converted), is_told=all(names))
 
 
 def unconverted(facts: Facts) -> Unconverted | None:
@@ -92,7 +98,6 @@ def unconverted(facts: Facts) -> Unconverted | None:
 
 
 _CONVERSION: Final = "convert_element_type"
-_CONVERTED: Final = lazy_pattern(rf"/{_CONVERSION}$")
 
 _FULL: Final = "f32"
 _HALF: Final = b"bf16"

@@ -26,9 +26,10 @@ from xla_lens.advice.functions import MOST_OF_A_CALL, Functions
 from xla_lens.advice.op_names import is_computed_again, is_nested
 from xla_lens.advice.rule_row import Policy, RuleRow
 from xla_lens.advice.rules.logits import logits
-from xla_lens.advice.stacks import carried_anew, row_of, stores_carried
+from xla_lens.advice.stacks import carried_anew, computed, fused_rows, row_of, stores_carried, value_of
 from xla_lens.advice.subject import Subject
 from xla_lens.blocks.blocks import Inlines
+from xla_lens.model.attribution.writers import Position
 from xla_lens.model.memory.alive import on_same_bytes
 from xla_lens.model.memory.edits import Piece
 from xla_lens.model.tables.backend import Backend
@@ -253,6 +254,7 @@ def _is_computed_again_from(facts: Facts, effect: Effect) -> bool:
     return any(is_computed_again(facts.op_name(read.name)) for read in facts.reads(effect.value))
 
 
+_MOVING: Final = frozenset(b"bitcast convert copy parameter reshape transpose".split())
 _NUMBERS: Final = ("f", "bf", "c")
 """How the types of floating-point and complex numbers begin, which have gradients."""
 
@@ -290,7 +292,10 @@ def saved(facts: Facts) -> Iterator[Effect]:
         late = [read.step for read in reads if facts.is_for_backward(read.name)]
         if not late or not facts.is_computed(value) or facts.opcode(value) in _NOT_COMPUTED:
             continue
-        origin = facts.origins.of_value(value)
+        origin, stack = facts.origins.of_value(value), _moved_stack(facts, value)
+        if stack != NONE:
+            yield from (effect._replace(content=stack) for effect in _stacked(facts, value, (), late))
+            continue
         # The op_name of an argument has no slash before its first key.
         if "/" not in (origin.op_name or "").partition("[")[0] or facts.is_backward(origin.op_name):
             continue
@@ -301,6 +306,21 @@ def saved(facts: Facts) -> Iterator[Effect]:
             start, end = facts.start[value], facts.end[value]
             pieces = facts.piece(value, start, max(early, default=start)), facts.piece(value, min(late), end)
             yield Effect(value, pieces)
+
+
+def _moved_stack(facts: Facts, value: int) -> int:
+    """What a loop stacks of which a fusion puts the elements in another order, as a GPU does before the loop of the
+    backward pass. NONE if a value is no such copy.
+    """
+    writers = facts.origins.writers
+    if writers is None or facts.opcode(value) != b"fusion" or not facts.is_backward(facts.op_name(facts.name[value])):
+        return NONE
+    fusion, *inside = fused_rows(facts, writers, facts.name[value]) or [NONE]
+    if not inside or not all(writers.read(row).own.opcode in _MOVING for row in inside):
+        return NONE
+    source = computed(writers, writers.operand(Position(fusion, ()), 0, ()))
+    stack = value_of(facts, writers, source) if source else NONE
+    return stack if stack != NONE and facts.opcode(stack) == b"while" else NONE
 
 
 def stacked(facts: Facts) -> set[int]:
