@@ -128,7 +128,7 @@ def test_what_is_measured_is_kept_beside_the_dump(monkeypatch: pytest.MonkeyPatc
     saved = {"certainty": "measured", "saved_bytes": before["peak_bytes"] - needed + 1001}
     assert new == old | changed | saved
     out = run("advise", dump)[1]
-    assert "  Donate adapters: saves 1000 B (measured).\n" in out
+    assert "  Donate adapters if nothing uses it after the call: saves 1000 B (measured).\n" in out
     assert f"With action 1, the program needs {human(needed - 1000)} (measured)." in out
     assert f"With xla_test=3, the program needs {human(needed + 64)} (measured)." in out
     assert "To measure it" not in out

@@ -20,7 +20,7 @@ async def test_advice_leads_to_the_memory_map_of_editors_that_have_one(reader: R
     name, _, arguments = unquote(links["Show in the memory map"]).partition("?")
     (argument,) = json.loads(arguments)
     assert (name, len(argument["values"])) == ("command:xla-lens.showValuesInMap", 1)
-    assert argument["name"] == "Donate x: saves 4.00 MiB (estimated)"
+    assert argument["name"] == "Donate x if nothing uses it after the call: saves 4.00 MiB (estimated)"
     assert links["`xla-lens explain donate`"].endswith("/donate.md")
 
 

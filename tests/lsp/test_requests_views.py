@@ -310,7 +310,12 @@ async def test_advice_is_measured_once_it_was_tried(reader: Reader, tmp_path: Pa
     loaded = dump_set.analysis
     assert loaded
     needed = loaded.memory.spaces[0].needed_bytes
-    change: dict[str, Any] = {"change": "Donate adapters", "rule": "donate", "policy": None, "flag": None}
+    change: dict[str, Any] = {
+        "change": "Donate adapters if nothing uses it after the call",
+        "rule": "donate",
+        "policy": None,
+        "flag": None,
+    }
     change |= {"needed_bytes": needed - 2048, "peak_bytes": needed - 2048, "peak_step": 3}
     tried: dict[str, Any] = {"needed_bytes": needed, "measured_needed_bytes": needed, "changes": [change], "plan": None}
     tried["dump_digest"] = dump_digest(loaded.dump.files)

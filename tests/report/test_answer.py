@@ -29,7 +29,7 @@ def test_printed_peak_stands_below_the_first_advice() -> None:
         "temporaries.",
         "66.7 % of the peak comes from /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip, "
         "33.3 % of the peak is in parameters (x).",
-        "Donate x: saves 4.00 MiB (estimated).",
+        "Donate x if nothing uses it after the call: saves 4.00 MiB (estimated).",
         "XLA prints its peak at step 5, where 8.00 MiB are live: 33.3 % short.",
     ]
 

@@ -57,7 +57,12 @@ def _tried(dump: Path) -> None:
     """Keep a measured saving beside a dump, as `xla-lens try` does."""
     analysis = analysis_of(dump)
     needed = analysis.memory.spaces[0].needed_bytes
-    change: dict[str, Any] = {"change": "Donate adapters", "rule": "donate", "policy": None, "flag": None}
+    change: dict[str, Any] = {
+        "change": "Donate adapters if nothing uses it after the call",
+        "rule": "donate",
+        "policy": None,
+        "flag": None,
+    }
     change |= {"needed_bytes": needed - 2048, "peak_bytes": needed - 2048, "peak_step": 3}
     tried = {"needed_bytes": needed, "measured_needed_bytes": needed, "changes": [change], "plan": None}
     tried["dump_digest"] = dump_digest(analysis.dump.files)

@@ -114,7 +114,16 @@ def _what(subject: Subject) -> Inlines:
     whole = _whole_arguments(subject)
     parts = subject.argument_names(lambda path: root if (root := root_of(path)) in whole else path)
     others = () if subject.has_all_names else (" and the other arguments that are updated",)
-    return ("Donate ", *listed(parts), *others, *_beginning(subject))
+    return ("Donate ", *listed(parts), *others, *_beginning(subject), *_condition(subject, parts))
+
+
+def _condition(subject: Subject, names: Sequence[str]) -> Inlines:
+    """On which condition arguments may be donated, empty if they are the state of a program that trains. A batch that a
+    net adds something to is no state of the program. Weights may be what each client begins with.
+    """
+    is_state = subject.has_moments or any(not average.is_frozen for average in subject.averages)
+    each = "it" if len(names) == 1 else "them"
+    return () if subject.is_training and is_state else (f" if nothing uses {each} after the call",)
 
 
 def _beginning(subject: Subject) -> Inlines:
@@ -140,9 +149,7 @@ def _snippet(subject: Subject) -> str | None:
     parts = subject.argument_names(lambda path: "" if root_of(path) in whole else path)
     apart = [part for part in parts if part]
     notes = [f"and {plain_text(listed(apart))} as arguments of their own"] if apart else []
-    is_state = subject.has_moments or any(not average.is_frozen for average in subject.averages)
-    if not (subject.is_training and is_state) and donated and not apart:
-        # A batch that a net adds something to is no state of the program. Weights may be what each client begins with.
+    if donated and not apart and _condition(subject, donated):
         notes.append(f"if nothing uses {donated[0] if len(donated) == 1 else 'them'} after the call")
     if not apart:
         notes += [_beginning_code(subject, each) for each in subject.averages]
