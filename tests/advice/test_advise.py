@@ -267,7 +267,10 @@ def test_another_schedule_is_suggested_where_temporaries_are_most_of_a_big_peak(
 
 _MLP = "cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"
 _FLAGS = "  # with static_argnums=(2,) if its second argument is a flag such as train, not given as a keyword"
-_STATIC = "with static_argnums for arguments that are no arrays, such as a number of heads"
+_STATIC = (
+    "with static_argnums for arguments that are no arrays, such as a number of heads, and functools.partial for such "
+    "keywords"
+)
 _NAMED = 'with name="{}_0" and so on where it has none: its parameters would get other names'
 _FLAX = "/venv/lib/python3.13/site-packages/flax/linen/linear.py"
 

@@ -44,22 +44,27 @@ def stacks(facts: Facts, writers: Writers) -> Iterator[Stack]:
         if facts.opcode(value) == b"while":
             index = index_path(dump, dump.values.index.item(value))
             row = row_of(facts, writers, value)
-            if row != NONE and len(index) == 1 and (stack := _stack(writers, value, row, index[0])):
+            if row != NONE and len(index) == 1 and (stack := _stack(facts, writers, value, row, index[0])):
                 yield stack
 
 
-def _stack(writers: Writers, value: int, row: int, element: int) -> Stack | None:
-    root = _root_of_body(writers, row)
+def _stack(facts: Facts, writers: Writers, value: int, row: int, element: int) -> Stack | None:
+    root, shape = _root_of_body(writers, row), facts.dimensions(value)
     stored = _stored(writers, root, element)
-    if stored is None:
+    if stored is None or shape is None:
         return None
-    target, update, number = (writers.operand(stored, operand, ()) for operand in range(3))
-    if update is None or number is None or not is_carried(writers, target, element):
+    target, update = (writers.operand(stored, operand, ()) for operand in range(2))
+    if update is None or not is_carried(writers, target, element):
         return None
     whole, part, elements = lengths(writers, stored.row), lengths(writers, update.row), len(writers.read(root).operands)
-    return (
-        Stack(value, row, element, elements, whole, root, update, number) if whole and part == (1, *whole[1:]) else None
-    )
+    if not whole or not part or len(whole) != len(part):
+        return None
+    # A GPU may have the dimension of the slices last, as the same bytes, if something adds them up.
+    layer = next((place for place, (one, other) in enumerate(zip(whole, part, strict=True)) if one != other), 0)
+    number = writers.operand(stored, _FIRST_NUMBER + layer, ())
+    is_slice = part == (*whole[:layer], 1, *whole[layer + 1 :]) and shape.lengths[:1] == whole[layer : layer + 1]
+    found = whole if layer == 0 else shape.lengths
+    return Stack(value, row, element, elements, found, root, update, number) if number and is_slice else None
 
 
 def _root_of_body(writers: Writers, loop: int) -> int:
@@ -290,6 +295,9 @@ def without_shared(facts: Facts, values: Iterable[int]) -> set[int]:
         and (facts.opcode(value) not in _INITIAL or not has_other_readers(value))
     }
 
+
+_FIRST_NUMBER: Final = 2
+"""The operand of a `dynamic-update-slice` that is the first number of the slice."""
 
 _OF_DEVICE: Final = frozenset((b"partition-id", b"replica-id"))
 

@@ -167,7 +167,8 @@ def _what(subject: Subject) -> Inlines:
 
 
 def _snippet(_subject: Subject) -> str:
-    return "carry, parts = jax.lax.scan(body, carry, xs)  # body returns what is read later, such as y.sum(-1)"
+    notes = "body returns what is read later of each iteration, such as y.sum(-1); a sum over all is added up in carry"
+    return f"carry, parts = jax.lax.scan(body, carry, xs)  # {notes}"
 
 
 ROW: Final = RuleRow(rule=Rule.LOOP_OUTPUTS, find=loop_outputs, what=_what, snippet=_snippet)

@@ -387,7 +387,10 @@ def _snippet(subject: Subject) -> str:
     if subject.checkpoint in _WITH_FLAGS:
         notes.append("with static_argnums=(2,) if its second argument is a flag such as train, not given as a keyword")
     elif subject.checkpoint == "jax.checkpoint" and not (subject.is_looped or subject.is_wrapped):
-        notes.append("with static_argnums for arguments that are no arrays, such as a number of heads")
+        notes.append(
+            "with static_argnums for arguments that are no arrays, such as a number of heads, and functools.partial "
+            "for such keywords"
+        )
     elif subject.checkpoint == "haiku.remat":
         notes.append("in the function that is transformed")
     code = _wrapped(subject)
