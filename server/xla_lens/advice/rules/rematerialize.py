@@ -320,7 +320,13 @@ def _moved_stack(facts: Facts, value: int) -> int:
         return NONE
     source = computed(writers, writers.operand(Position(fusion, ()), 0, ()))
     stack = value_of(facts, writers, source) if source else NONE
-    return stack if stack != NONE and facts.opcode(stack) == b"while" else NONE
+    if stack == NONE or facts.opcode(stack) != b"while":
+        return NONE
+    before, after = facts.dimensions(stack), facts.dimensions(value)
+    if before is None or after is None or not before.lengths:
+        return NONE
+    # Its layers have to be first, as what takes one of them expects.
+    return stack if after.lengths[:1] == (before.lengths[facts.stacked_dimension(stack)],) else NONE
 
 
 def stacked(facts: Facts) -> set[int]:
