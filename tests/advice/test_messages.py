@@ -2,6 +2,7 @@
 dumps.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,26 @@ def test_a_module_without_the_heads_of_computations_keeps_nothing_waiting(tmp_pa
     assert len(left) == len(lines) - len(heads)
     module.write_bytes(b"".join(left))
     assert advise(analysis_of(path), module_of(path))
+
+
+@pytest.mark.parametrize("program", ["edge_states", "filtered_edges", "decays", "taught"])
+def test_fusions_that_call_themselves_end_the_advice(program: str, tmp_path: Path) -> None:
+    path = extracted(program, tmp_path)
+    (module,) = path.parent.glob("*after_optimizations.txt")
+    text, count = module.read_bytes(), 0
+    computation = b""
+    lines = list[bytes]()
+    for line in text.splitlines(keepends=True):
+        head = re.match(rb"%(fused[\w.-]+) \(", line)
+        computation = head[1] if head else computation
+        parts = re.match(rb"(  %[\w.-]+ = \S+) (?:broadcast|multiply|convert|bitcast)\((%[\w.-]+)[^)]*\)(.*\n)", line)
+        is_replaced = parts is not None and bool(computation)
+        count += is_replaced
+        if parts and is_replaced:
+            lines.append(b"%b fusion(%b), kind=kLoop, calls=%%%b%b" % (parts[1], parts[2], computation, parts[3]))
+        else:
+            lines.append(line)
+        computation = computation if line.strip() != b"}" else b""
+    assert count
+    module.write_bytes(b"".join(lines))
+    advise(analysis_of(path), module_of(path))

@@ -356,6 +356,9 @@ class Axes:
         """The result of an instruction of the forward pass, with its bit if it adds up axes of its operands."""
         if not isinstance(result, Array) or not (result.is_trained and result.added & ~result.axes):
             return result
+        # Without marks in op_names, one without an op_name may be of any pass.
+        if result.is_from_backward or not (own.op_name or self._has_marks):
+            return result
         before = reduce(or_, (array.axes for operand in operands for array in arrays_of(operand)), 0)
         gone = before & result.added & ~result.axes
         if not gone:
@@ -571,9 +574,12 @@ class Axes:
         stacks = (array for number, array in likely.items() if results[number].is_stored and results[number].depends)
         return reduce(or_, (array.joined for array in stacks), 0)
 
-    def _made_in(self, computation: int, parameters: Sequence[_Made | tuple[_Made, ...]]) -> _Made | tuple[_Made, ...]:
+    def _made_in(
+        self, computation: int, parameters: Sequence[_Made | tuple[_Made, ...]], around: frozenset[int] = frozenset()
+    ) -> _Made | tuple[_Made, ...]:
         """What the result of a computation depends on, by what its parameters do. What is written over a slice of an
-        array does not depend on that.
+        array does not depend on that. `around` are the computations that call it: those of a damaged module may call
+        themselves.
         """
         made, root = dict[int, _Made | tuple[_Made, ...]](), self._module.root(computation)
         for row in self._module.instructions_of(computation):
@@ -593,7 +599,8 @@ class Axes:
                 number = integer(element[1])
                 made[row] = first[number] if number < len(first) else _Made()
             elif called:
-                made[row] = self._made_in(called[0], operands)
+                callers = around | {computation}
+                made[row] = self._made_in(called[0], operands, callers) if called[0] not in callers else _Made()
             elif own.opcode == b"dynamic-update-slice":
                 made[row] = _Made(_together(tuple(map(_together, operands[1:]))).depends, is_stored=True)
             elif own.opcode in (b"async-done", b"bitcast", b"copy", b"get-tuple-element"):

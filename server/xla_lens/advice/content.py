@@ -38,7 +38,7 @@ class _Search:
         self._facts, self._writers, self._argument, self._is_last = facts, writers, argument, is_last
         shape = shape_of(facts, argument)
         self._type = shape.type if shape else ""
-        self._is_read = False
+        self._is_read, self._left = False, _MOST_FUSIONS
 
     def content(self) -> Content | None:
         facts, waiting, made_last = self._facts, [self._argument], list[int]()
@@ -87,6 +87,10 @@ class _Search:
 
     def _passes_on_within(self, parameter: int) -> bool | None:
         """The same for the parameter of a fusion."""
+        # In a damaged module, a fusion may call itself.
+        self._left -= 1
+        if self._left < 0:
+            return None
         module, waiting = self._writers.module, [parameter]
         root, found = module.root(module.computation_of(parameter)), False
         for row in waiting:
@@ -112,6 +116,9 @@ _MOVING: Final = frozenset(
     b"all-gather bitcast copy copy-start dynamic-slice gather reshape reverse slice transpose".split()
 )
 """Opcodes of instructions whose result has elements of their first operand."""
+
+_MOST_FUSIONS: Final = 200
+"""Maximum number of fusions that an argument is followed into."""
 
 _MOST_VALUES: Final = 100
 """Maximum number of instructions that pass an argument on."""

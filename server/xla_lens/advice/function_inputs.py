@@ -268,6 +268,9 @@ class ForwardReads:
 
     def _reads_of_parameters(self, fusion: Position, numbers: Sequence[int]) -> Iterator[Read]:
         """The instructions with a source that read some operands of a fusion."""
+        # In a damaged module, a fusion may call itself.
+        if fusion.row in fusion.callers:
+            return
         for row in fused_parameters(self.writers, fusion.row, numbers):
             yield from self._reads_within(Position(row, (), (*fusion.callers, fusion.row)))
 

@@ -172,7 +172,11 @@ def taken_from(writers: Writers, position: Position) -> Position | None:
 
 
 def _within(writers: Writers, position: Position, index: tuple[int, ...]) -> Position | None:
-    """Return where an element of the result is in the computation that an instruction calls."""
+    """Return where an element of the result is in the computation that an instruction calls. None if it calls itself,
+    as one of a damaged module may.
+    """
+    if position.row in position.callers:
+        return None
     roots = [writers.module.root(called) for called in writers.called(position.row, b"calls")]
     return Position(roots[0], index, (*position.callers, position.row)) if roots and NONE not in roots else None
 

@@ -175,6 +175,9 @@ def _slices(writers: Writers, row: int, callers: tuple[int, ...]) -> list[Positi
         if read.own.opcode == b"dynamic-slice" and numbers == [0]:
             found.append(Position(user, (), callers))
         elif read.own.opcode in (b"fusion", b"async-start"):
+            # In a damaged module, a fusion may call itself.
+            if user in callers:
+                return None
             for inner in fused_parameters(writers, user, numbers):
                 slices = _slices(writers, inner, (*callers, user))
                 if slices is None:
