@@ -357,7 +357,7 @@ class Axes:
         if not isinstance(result, Array) or not (result.is_trained and result.added & ~result.axes):
             return result
         # Without marks in op_names, one without an op_name may be of any pass.
-        if result.is_from_backward or not (own.op_name or self._has_marks):
+        if not (own.op_name or self._has_marks):
             return result
         before = reduce(or_, (array.axes for operand in operands for array in arrays_of(operand)), 0)
         gone = before & result.added & ~result.axes
